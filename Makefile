@@ -7,6 +7,7 @@ RUNS := $(VENV)/.runs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
 SIDE_BY_SIDE := -n auto --dist loadgroup --no-loadscope-reorder
+ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 
 # Where the environment forbids it, tests and every `lws` they start are compiled anew each time.
 unexport PYTHONDONTWRITEBYTECODE
@@ -65,7 +66,7 @@ test: setup controlplane ## all tests; the first time, the programs of a Kuberne
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
 unit: setup ## the fast tests
-	$(BIN)/pytest $(SIDE_BY_SIDE) tests/unit
+	$(BIN)/pytest $(ONE_FOR_EACH_CORE) tests/unit
 
 unit-all: setup ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
 	$(BIN)/python -m tests.interpreters
@@ -80,7 +81,7 @@ controlplane: setup ## build the control plane that the tests run on, where it i
 	@$(BIN)/python -m tests.controlplane.build
 
 simulate: setup ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
-	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
 extras: setup ## build Helm, promtool, Kueue and the Go manager for the tests that use them (minutes); without them these are skipped
 	@$(BIN)/python -m tests.packages.build
@@ -108,7 +109,7 @@ contract: setup ## which tests prove which rule of the contract, and where (-v: 
 parity: setup ## what our manager leaves, against what was recorded of the Go manager, on both clusters
 	$(BIN)/python -m tests.parity $(ARGS)
 
-mutate: setup ## try the tests of core/ with small faults (long; ARGS="rollout --sample 100" for less)
+mutate: setup ## try the tests of core/ with small errors (long; ARGS="rollout --sample 100" for less)
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 clean: ## remove what was built

@@ -25,7 +25,7 @@ from tests.property.growth.shapes import SHAPES
 from tests.property.growth.test_settled import settle
 
 from kuberuntime.objects.meta import JSON
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, decide
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
 
 SHAPES_TRIED: Final = ("long texts", "variables", "quantities", "volumes", "ports", "labels", "claims")
 RUNS: Final = 6
@@ -56,7 +56,7 @@ def measure(shape: str) -> None:
     )
 
 
-def arrived(observed: Observed) -> Observed:
+def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
     """Return the observation with other instances of its objects."""
     return replace(
         observed,

@@ -11,7 +11,7 @@ them.
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import leaderworkerset
@@ -32,10 +32,10 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.install import alerts, board, rendering, userroles
+from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED, managed
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
@@ -59,12 +59,14 @@ FILES: dict[str, tuple[Resource, ...]] = {
 """Which kinds stand in which file of the base; all other kinds stand in `manager.yaml`, definitions in `crds/`."""
 
 OVERLAYS = {
-    "cert-manager": Settings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES),
-    "prometheus": Settings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"),
+    "cert-manager": InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES),
+    "prometheus": InstallSettings(
+        certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
+    ),
 }
 """What is installed beside the base: with certificates of cert-manager, and with monitoring, too."""
 
-OPERATED = registry(MANAGED, Place(namespace=OPERATOR, image="", version=""), Verbosity())
+OPERATED = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image="", version=""), Verbosity())
 
 
 def render(objects: Iterable[JSONObject]) -> str:
@@ -120,7 +122,7 @@ def definitions() -> dict[str, str]:
 def base() -> dict[str, str]:
     """Return the kustomize base."""
     files: dict[str, list[JSONObject]] = {name: [] for name in (*FILES, "manager.yaml")}
-    for resource, obj in build_all(MANAGED, Settings()):
+    for resource, obj in build_all(MANAGED, InstallSettings()):
         if resource != CUSTOM_RESOURCE_DEFINITIONS:
             files[next((name for name, kinds in FILES.items() if resource in kinds), "manager.yaml")].append(obj)
     texts = {f"kustomize/{name}": render(objects) for name, objects in files.items()}
@@ -129,7 +131,7 @@ def base() -> dict[str, str]:
 
 def spread() -> dict[str, str]:
     """Return the component that spreads the replicas and bounds their disruption."""
-    objects = dict(build_all(MANAGED, Settings(spread=True)))
+    objects = dict(build_all(MANAGED, InstallSettings(spread=True)))
     deployment = objects[DEPLOYMENTS]
     constraints = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
     patch = {
@@ -160,7 +162,7 @@ def user_roles() -> dict[str, str]:
 def gang() -> dict[str, str]:
     """Return the component that lets the manager write the objects of gang schedulers."""
     plain, further = (
-        next(obj["rules"] for _, obj in build_all(declared, Settings()) if meta.name(obj) == MANAGER_ROLE)
+        next(obj["rules"] for _, obj in build_all(declared, InstallSettings()) if meta.name(obj) == MANAGER_ROLE)
         for declared in (MANAGED, managed("auto"))
     )
     operations = [{"op": "add", "path": "/rules/-", "value": rule} for rule in further if rule not in plain]
@@ -185,7 +187,7 @@ def overlays() -> dict[str, str]:
 
 def release() -> dict[str, str]:
     """Return the one file of a release (R-OP-46)."""
-    return {"manifests.yaml": render(obj for _, obj in build_all(MANAGED, Settings()))}
+    return {"manifests.yaml": render(obj for _, obj in build_all(MANAGED, InstallSettings()))}
 
 
 def operator() -> dict[str, str]:
@@ -234,7 +236,7 @@ def chart() -> dict[str, str]:
 def alerting() -> dict[str, str]:
     """Return the alerts, and the board."""
     return {
-        "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(Settings().namespace)]),
+        "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(InstallSettings().namespace)]),
         "monitoring/grafana.json": json.dumps(board.build(), indent=2) + "\n",
     }
 
@@ -263,8 +265,8 @@ def release_bundles(directory: Path, chosen: OperatorSettings) -> int:
     return 0
 
 
-def main() -> int:
-    """Write or check; return the exit code."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check, as the arguments of the process or these say; return the exit code."""
     parser = argparse.ArgumentParser(description="Write the generated manifests below deploy/.")
     parser.add_argument(
         "--release", metavar="DIRECTORY", type=Path, help="write bundles and catalog of a release there"
@@ -272,7 +274,7 @@ def main() -> int:
     for name in ("operator-image", "operand-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the image of a release, by digest")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     if given.release:
         return release_bundles(
             given.release, OperatorSettings(image=given.operator_image, operand_image=given.operand_image)

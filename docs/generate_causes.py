@@ -21,22 +21,22 @@ INTRODUCTION = """\
 
 <!-- Written by docs/generate_causes.py from the catalogue. Do not edit: make generate. -->
 
-What `lws explain` says of a LeaderWorkerSet, a group or a rank that is not as it is wanted: one cause, by a code that
-keeps its meaning. How to use it: [why does a group not start](../how-to/why-does-a-group-not-start.md).
+What `lws explain` says of a LeaderWorkerSet, a group or a rank that is not ready: one cause, with a code that keeps its
+meaning. How to use it: [why does a group not start](../how-to/why-does-a-group-not-start.md).
 
 | verdict | means | exit code |
 |---|---|---|
 | healthy | every group is ready, and of the newest revision | {healthy} |
-| progressing | not yet, and nothing is wrong: it goes on by itself, or waits as the spec says | {progressing} |
-| stuck | it does not go on until somebody does something | {stuck} |
+| progressing | not ready yet, without an error: it continues without you, or waits as the spec says | {progressing} |
+| stuck | it needs you | {stuck} |
 | unknown | not ready, and no cause of this page explains it ({unknown_code}): nothing is guessed | {unknown} |
 
-Of several causes the one of the earliest stage is told: a group that cannot be placed comes before one that crashes,
+Of several causes the one of the earliest stage is named: a group that cannot be placed comes before one that crashes,
 because the first often explains the second. The order below is that order. Causes of programs that run without becoming
 ready ({warming}) are progressing for ten minutes, as large models load, and then stuck.
 
-What may not be read is listed, and nothing is concluded from it. With fewer permissions there are fewer evidences:
-events, nodes, StatefulSets, ControllerRevisions and services explain most.
+What you may not read is listed, and nothing is concluded from it. With fewer permissions there is less evidence: events,
+nodes, StatefulSets, ControllerRevisions and services explain most.
 """
 
 WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")

@@ -40,7 +40,7 @@ These options may stand before or after any command. Without them `lws` uses the
 {exit_codes}
 
 `lws exec` ends with the exit code of its command. `lws explain` ends with 3 where something is progressing by itself, 4
-where it is stuck until somebody acts, and 5 where no known cause explains it ([causes](causes.md)).
+where it is stuck until a user acts, and 5 where no known cause explains it ([causes](causes.md)).
 
 ## Output
 

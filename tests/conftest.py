@@ -67,15 +67,25 @@ class ByGroup(LoadScopeScheduling):  # type: ignore[misc]  # pytest-xdist has no
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
 
+    def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+        """Forget the groups that are done before what is left is counted, which happens after each test."""
+        for done in [scope for scope, tests in workload.items() if all(tests.values())]:
+            del workload[done]
+        return int(super()._pending_of(workload))
+
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling | None:
     """Let those tests that share a cluster run one after the other, where several processes run tests (`-n`)."""
     return ByGroup(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Run as many tests at once as two cores bear: many wait for processes; more of them, and control planes compete."""
-    return min(max(os.cpu_count() or 2, 3), 4)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run as many tests at once as two cores bear: many wait for processes; more of them, and control planes compete.
+
+    The fast tests (`-n logical`) wait for nothing: each process beyond the cores would only collect them once more.
+    """
+    cores = os.cpu_count() or 2
+    return min(cores, 4) if config.option.numprocesses == "logical" else min(max(cores, 3), 4)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -102,7 +112,7 @@ def group_of(node: str) -> str:
     >>> group_of("tests/integration/lws/test_claims.py::test_each[kubernetes-leader]")
     'integration/lws on Kubernetes'
     >>> group_of("tests/unit/kuberuntime/objects/test_names.py::test_it[1]")
-    'unit/api/test_names.py'
+    'unit/kuberuntime/objects/test_names.py'
     """
     file = node.partition("::")[0].removeprefix("tests/")
     if file in PAGES:

@@ -7,6 +7,7 @@ import ast
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -56,15 +57,28 @@ def mutual(package: str, sources: Path = SOURCES) -> list[tuple[str, str]]:
     return [(one, other) for one, other in pairs if not other.startswith(f"{one}.")]
 
 
+def statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield each statement below a node; imports are statements, and looking for them in expressions takes ten times as long.
+
+    >>> [type(one).__name__ for one in statements(ast.parse("try:\\n  import a\\nexcept E:\\n  import b"))]
+    ['Try', 'Import', 'ExceptHandler', 'Import']
+    """
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for node in getattr(tree, field, ()):
+            yield node
+            yield from statements(node)
+
+
 def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
     """Yield the folder of a module and each other folder of its package that it imports from."""
     own = ".".join(path.relative_to(sources).parent.parts)
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in statements(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
             found = {_folder(f"{node.module}.{alias.name}", sources) for alias in node.names}
             yield from ((own, one) for one in found if one != own and one.split(".")[0] == own.split(".")[0])
 
 
+@cache
 def _folder(name: str, sources: Path) -> str:
     """Return the folder that an imported name (a folder, a module, or something in one of both) is in."""
     while name and not sources.joinpath(*name.split(".")).is_dir():

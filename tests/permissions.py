@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 
 PLURALS = {
     "LeaderWorkerSet": ("leaderworkerset.x-k8s.io", "leaderworkersets"),

@@ -1,3 +1,3 @@
-"""The runtime of Kubernetes programs: words, client, watch, cache, queue, controllers, serving. It knows no particular kind."""
+"""The runtime of Kubernetes controllers for any kind: objects, client, cache, work queue, executor, serving."""
 
 __version__ = "0.1.0"

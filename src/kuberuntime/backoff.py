@@ -1,4 +1,4 @@
-"""Exponential back-off as arithmetic: how long to wait after so many failures."""
+"""Exponential back-off: how long to wait after a number of failures."""
 
 from dataclasses import dataclass
 
@@ -19,5 +19,5 @@ class Backoff:
         """Return seconds to wait; `jitter` in 0..1 shortens the wait to as little as half of it."""
         if failures <= 0:
             return 0.0
-        exponent = min(failures - 1, 64)  # 2 ** 64 is past every limit, and floats stay finite
+        exponent = min(failures - 1, 64)  # 2 ** 64 is above every limit, and floats stay finite
         return min(self.limit, self.base * 2.0**exponent) * (0.5 + 0.5 * jitter)

@@ -5,11 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 SMALLEST_JUMP: Final = timedelta(seconds=1)
-"""Less is how clocks are kept right: no deadline depends on it."""
+"""Smaller differences are ordinary corrections of the clock; no deadline depends on them."""
 
 
 class Clock(Protocol):
-    """Tells the time."""
+    """A source of wall time and monotonic time."""
 
     def now(self) -> datetime:
         """Return wall time, UTC, with microseconds."""
@@ -33,14 +33,14 @@ class SystemClock:
 
 
 class ClockJumps:
-    """By how much the wall clock was set: how far it and the monotonic clock moved apart."""
+    """Detects that the wall clock was set, by its difference from the monotonic clock."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._began = self._read()
 
     def take(self) -> timedelta:
-        """Return the jump since the last one that was returned, negative where the clock was set back."""
+        """Return by how much the clock was set since the last jump returned; negative where it was set back."""
         jump = self._read() - self._began
         if abs(jump) < SMALLEST_JUMP:
             return timedelta()
@@ -48,5 +48,5 @@ class ClockJumps:
         return jump
 
     def _read(self) -> datetime:
-        """Return when the monotonic clock was 0 by the wall clock."""
+        """Return the wall time at which the monotonic clock was 0."""
         return self._clock.now() - timedelta(seconds=self._clock.monotonic())

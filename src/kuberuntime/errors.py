@@ -1,11 +1,11 @@
-"""The errors between this program and an API server.
+"""The errors of requests to an API server, and of reading how to reach one.
 
 ```
-KubeError                      anything below; its text is one sentence for people
+KubeError                      the root; its text is one sentence for users
 ├── ConfigError                a kubeconfig (or the service account of a pod) that cannot be used
 ├── UnusableNameError          an object name or namespace that no URL can carry
-├── ConnectionFailedError      no answer: refused, reset, timed out, TLS
-├── ExecutionError             a plan that was not performed to its end (kuberuntime/controller/executor.py)
+├── ConnectionFailedError      no response: refused, reset, timed out, TLS
+├── ExecutionError             a plan that was not performed completely (kuberuntime/controller/executor.py)
 └── APIError                   the server answered with a Status
     ├── BadRequestError        400
     ├── UnauthorizedError      401
@@ -31,7 +31,7 @@ import msgspec
 from kuberuntime.objects.meta import JSONObject
 
 EXCERPT: Final = 200
-"""How much of an answer that is not a Status is shown: a proxy's error page can be long."""
+"""Bytes shown of a response that is not a Status: a proxy's error page can be long."""
 
 
 class KubeError(Exception):
@@ -47,7 +47,7 @@ class UnusableNameError(KubeError):
 
 
 class ConnectionFailedError(KubeError):
-    """No answer came; the text names the server's address."""
+    """The server did not respond; the text names its address."""
 
 
 class APIError(KubeError):
@@ -143,7 +143,7 @@ BY_CODE: Final[dict[int, type[APIError]]] = {
 
 
 def from_status(status: JSONObject) -> APIError:
-    """Build the error that fits a Status object.
+    """Build the error of a Status object.
 
     >>> type(from_status({"kind": "Status", "code": 409, "reason": "AlreadyExists"})).__name__
     'AlreadyExistsError'
@@ -153,7 +153,7 @@ def from_status(status: JSONObject) -> APIError:
 
 
 def from_response(code: int, body: bytes) -> APIError:
-    """Build the error of an answer, also where a proxy answered with something that is not a Status."""
+    """Build the error of a response, also of one that is not a Status (from a proxy)."""
     try:
         status = msgspec.json.decode(body)
     except msgspec.DecodeError:

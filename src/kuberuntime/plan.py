@@ -1,9 +1,8 @@
-"""Plans as values: the writes and events that a decision asks for, in order, without performing them.
+"""Plans: the writes and events that a decision requests, in order, as values.
 
 A decision returns a `Plan`; the executor (`kuberuntime/controller/executor.py`) performs its actions one after the
 other and stops at the first failure. Events belong to actions, so that their texts are data: `on_success` is emitted
-after the action did something, `on_failure` instead of it when the API server refused, with `{error}` in the note
-replaced.
+after the action changed something, `on_failure` after the API server refused it, with `{error}` in the note replaced.
 
 | group | actions |
 |---|---|
@@ -42,7 +41,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What every write has: the resource it writes to, and the events that report it."""
+    """The fields of every write: the resource it writes to, and the events that report it."""
 
     resource: Resource
     on_success: tuple[Event, ...] = ()
@@ -86,7 +85,7 @@ class Patch(Effect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Put(Effect):
-    """Replace an object, or one of its subresources, at the version it carries; a conflict means: plan again."""
+    """Replace an object, or a subresource, at the version it carries; after a conflict the key is planned again."""
 
     object: JSONObject
     subresource: str = ""
@@ -94,7 +93,7 @@ class Put(Effect):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutStatus(Effect):
-    """Replace `status` of the object as it was seen at `resource_version`; a conflict means: plan again.
+    """Replace `status` of the object at `resource_version`; after a conflict the key is planned again.
 
     `object` is the whole object as seen, with the new status. With `if_present` an object that is gone is success
     without events.
@@ -109,7 +108,7 @@ class PutStatus(Effect):
 class Delete(Effect):
     """Delete one object, only if its UID is still `uid` (where given). An object already gone is success.
 
-    Without `propagation` and `grace_period` (seconds) the API server takes those of the kind.
+    Without `propagation` and `grace_period` (seconds) the API server uses the defaults of the kind.
     """
 
     key: ObjectKey
@@ -134,10 +133,10 @@ class Emit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Together:
-    """Perform sequences concurrently; a failure ends its own sequence, and the action when the others have ended.
+    """Perform sequences concurrently; a failure ends its own sequence, and fails the action once the others have ended.
 
-    With `slow_start` one sequence goes first, then twice as many each time, and none after a failure: so a hopeless
-    batch (quota, an invalid template) costs few requests.
+    With `slow_start` one sequence goes first, then twice as many each time, and none after a failure: so a
+    batch that cannot succeed (quota, an invalid template) costs few requests.
     """
 
     sequences: "tuple[Actions, ...]"
@@ -166,7 +165,7 @@ Actions: TypeAlias = tuple[Action, ...]
 class Plan:
     """Actions in order, and in how many seconds to plan again without a change (`requeue_after`; None: never).
 
-    `error` is a finding that no write can correct: the executor performs the actions, then raises it, so that the
+    `error` is an error that no write can correct: the executor performs the actions, then raises it, so that the
     queue backs off and tries again.
     """
 
@@ -181,14 +180,14 @@ class Plan:
 def guarded_patch(
     resource: Resource, obj: JSONObject, change: JSONObject, *, subresource: str = "", if_present: bool = False
 ) -> Patch:
-    """Return the patch that changes parts of an object, only if it is still the one that was seen."""
+    """Return the patch that changes parts of an object, only at the UID and resourceVersion of `obj`."""
     guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
     patch = change | {"metadata": guard | meta.metadata(change)}
     return Patch(resource=resource, key=meta.key(obj), patch=patch, subresource=subresource, if_present=if_present)
 
 
 def guarded_delete(resource: Resource, obj: JSONObject, *, on_success: tuple[Event, ...] = ()) -> Delete:
-    """Return the deletion of an object in the background, only if it is still the one that was seen."""
+    """Return the deletion of an object in the background, only with the UID of `obj`."""
     return Delete(
         resource=resource, key=meta.key(obj), uid=meta.uid(obj), propagation="Background", on_success=on_success
     )

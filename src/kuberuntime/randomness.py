@@ -1,7 +1,7 @@
 """The randomness seam: jitter and identities come from one source, which a simulation replaces by a seeded one.
 
 The source belongs to the context, as the clock belongs to the event loop: tasks inherit that of the task that started
-them, so each actor of a simulation can have its own. Secrets are not made here: they must never be seeded.
+them, so each actor of a simulation can have its own. Secrets are not generated here: they must never be seeded.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ def jitter() -> float:
 
 
 def uid() -> str:
-    """Make a random UUID."""
+    """Return a random UUID."""
     return str(UUID(int=source().getrandbits(128), version=4))
 
 

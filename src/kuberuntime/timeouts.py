@@ -1,7 +1,7 @@
 """Time limits of awaited work: `asyncio.timeout` with one behaviour on every Python from 3.11 on.
 
-Before 3.11.3, a limit that expires in a task that was cancelled earlier and is cleaning up raises CancelledError instead
-of TimeoutError, so the rest of the clean-up is skipped: a lease would not be released, processes would not be killed.
+Before 3.11.3, a limit that expires in the clean-up of a cancelled task raises CancelledError instead of TimeoutError.
+Then the rest of the clean-up is skipped: a lease would not be released, processes would not be killed.
 """
 
 import asyncio

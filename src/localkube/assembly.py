@@ -1,4 +1,4 @@
-"""The API server of a cluster put together: a store, certificates, a port, a kubeconfig.
+"""Assembles the API server of a cluster: a store, certificates, a port, a kubeconfig.
 
 `workloads.py` runs controllers and pods on it; `cluster.py` is the public face of both.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster whose API server answers; `nodes` are those of its settings, as values."""
+    """A cluster whose API server is running; `nodes` are the nodes of its settings, as values."""
 
     settings: Settings
     nodes: "NodeSettings"
@@ -41,7 +41,7 @@ class Cluster:
     clock: Clock
 
     def client(self, user: str) -> Client:
-        """Return a client of this process, without a connection."""
+        """Return a client in this process, which needs no connection."""
         return Client(InProcessTransport(self.api, user))
 
 
@@ -49,8 +49,8 @@ class Cluster:
 async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
     """Serve the API on loopback and write the kubeconfig; a store that cannot be opened raises `StoreError`.
 
-    The directory and what lies in it are made private first: `StateDirectoryError` where that cannot be. Invalid nodes
-    raise a `SettingsError` before.
+    Invalid nodes raise a `SettingsError` first. Then the directory and its files are made private; where that is not
+    possible, a `StateDirectoryError` is raised.
     """
     nodes = settings.nodes.parsed()
     make_private(settings.directory)
@@ -79,7 +79,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def _copying(settings: Settings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
-    """Make copies of the objects from time to time, and at the end."""
+    """Make copies of the objects periodically, and at the end."""
     if not settings.keep:
         yield
         return
@@ -96,7 +96,7 @@ async def _copying(settings: Settings, api: ApiServer, clock: Clock) -> AsyncIte
 
 
 async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:
-    """Listen where asked, else where clients know the cluster; if that port is taken now, on any other."""
+    """Listen on the port of the settings, else on the last port used, else (where that is taken) on any free port."""
     try:
         port = await http.start(settings.port or own.port)
     except ListenError as error:

@@ -1,7 +1,7 @@
 """The public face of the package: from settings to a running cluster, in one process, without root.
 
 `start` runs everything; `serve` runs the API server alone, to which `RunningCluster.work` adds controllers and pods later, so
-that whoever adds webhooks can do so before the first pod is made. Importing this module is cheap: the API server and
+that webhooks can be added before the first pod is created. Importing this module is cheap: the API server and
 the kubelet are imported when a cluster is started.
 """
 
@@ -44,17 +44,17 @@ __all__ = [
 
 
 class DamagedDataError(LocalkubeError):
-    """The file with the objects is damaged, and was left as it is: `restore` puts a copy in its place."""
+    """The file with the objects is damaged and was not changed; `restore` replaces it by a copy."""
 
 
 class RunningCluster:
-    """An API server that answers: by HTTPS for whoever has the kubeconfig, and without a connection in this process."""
+    """A running API server: clients reach it by HTTPS with the kubeconfig, or without a connection in this process."""
 
     def __init__(self, settings: Settings, cluster: "Cluster") -> None:
         self._settings = settings
         self._cluster = cluster
         self.notes: tuple[str, ...] = ()
-        """What this machine did not grant to pods, a line each; known once `work` has begun."""
+        """What this machine did not grant to pods, one line each; set once `work` has begun."""
 
     @property
     def kubeconfig(self) -> Path:
@@ -62,14 +62,14 @@ class RunningCluster:
         return self._settings.kubeconfig
 
     def client(self, user: str = "admin") -> "Client":
-        """Return a client of this process, which calls the API server without a connection."""
+        """Return a client in this process, which calls the API server without a connection."""
         return self._cluster.client(user)
 
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:
         """Run the controllers and, with `kubelet`, pods: as processes of this machine unless another runner is given.
 
-        At the end pods get SIGTERM and a few seconds, and then every process is gone.
+        At the end pods get SIGTERM and a few seconds; then every process is killed.
         """
         from localkube import workloads
 
@@ -80,7 +80,7 @@ class RunningCluster:
 
 @asynccontextmanager
 async def serve(settings: Settings) -> AsyncIterator[RunningCluster]:
-    """Run an API server: no controllers, no nodes, no pods that start. What prevents it raises a `LocalkubeError`."""
+    """Run an API server: no controllers, no nodes, no pods that start. Raise a `LocalkubeError` if it cannot start."""
     from kuberuntime.clock import SystemClock
     from localkube import assembly
 
@@ -100,7 +100,7 @@ async def start(
 
 @contextmanager
 def _damage_named() -> Iterator[None]:
-    from localkube.apiserver.storage.errors import DamagedError
+    from localkube.apiserver.storage.storeerrors import DamagedError
 
     try:
         yield
@@ -117,7 +117,7 @@ def newest_copy(directory: Path, now: datetime) -> str:
 
 
 def restore(directory: Path, now: datetime) -> tuple[str, Path | None]:
-    """Put the newest good copy in the place of a cluster's objects; return what it is, and where the file of before is."""
+    """Replace a cluster's objects by the newest good copy; return its description, and where the replaced file is."""
     from localkube.apiserver.storage import copies
 
     restored = copies.restore(directory / DATABASE, now)

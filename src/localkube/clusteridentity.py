@@ -1,7 +1,7 @@
-"""What a cluster keeps over restarts so that its clients stay valid: token, certificate and port.
+"""The identity of a cluster, kept over restarts so that its clients stay valid: token, certificate and port.
 
-It lies in the cluster's directory in a file that only its owner can read. A file that cannot be read is an error, never
-replaced: whoever holds the old kubeconfig would be locked out without notice.
+It is stored in the cluster's directory, in a file that only its owner can read. A file that cannot be read is an error
+and is never replaced: users of the old kubeconfig would lose access without notice.
 """
 
 import os
@@ -20,7 +20,7 @@ class IdentityError(LocalkubeError):
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """The bearer token, the certificate and its key (PEM), and where the API server listened last (0: nowhere yet)."""
+    """The bearer token, the certificate and its key (PEM), and the last port of the API server (0: none yet)."""
 
     token: str
     certificate: str
@@ -32,7 +32,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load_or_create(path: Path, now: datetime) -> Identity:
-    """Return the identity that is kept at `path`, or a new one, kept there from now on."""
+    """Return the identity that is stored at `path`; create and store one if there is none."""
     try:
         return msgspec.json.decode(path.read_bytes(), type=Identity)
     except FileNotFoundError:

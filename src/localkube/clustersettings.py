@@ -1,4 +1,4 @@
-"""What a cluster is like, in the words of a user; importing this module is cheap."""
+"""The settings of a cluster, as users write them; importing this module is cheap."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """The simulated nodes: all of them are this machine.
+    """The settings of the simulated nodes, which all are this machine.
 
     `labels` are KEY=VALUE and `taints` KEY=VALUE:EFFECT or KEY:EFFECT; in a value `{i}` is the node's number, and
     integer arithmetic on it works: `rack=r{i//2}`. `capacity` is RESOURCE=AMOUNT, several joined by commas. `also` are
-    further nodes of other sorts, whose numbers follow.
+    further nodes with other settings, whose numbers follow.
     """
 
     count: int = 1
@@ -35,7 +35,7 @@ class Nodes:
         self.parsed()
 
     def parsed(self) -> "NodeSettings":
-        """Return the same as values."""
+        """Return the settings as parsed values."""
         from localkube.controllers.nodes.labeltemplate import parse_label
         from localkube.controllers.nodes.nodes import GPU, NodeSettings
         from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
@@ -58,7 +58,7 @@ class Nodes:
 
 @contextmanager
 def _named(setting: str) -> Iterator[None]:
-    """Name the setting whose value is invalid."""
+    """Convert a `ValueError` in the body into a `SettingsError` that names the setting."""
     try:
         yield
     except ValueError as error:
@@ -67,13 +67,13 @@ def _named(setting: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a cluster is like. Everything it keeps lies in `directory`; without `keep` its objects live in memory.
+    """The settings of a cluster. All its files are in `directory`; without `keep` its objects are kept in memory only.
 
-    `port` 0 means: where it listened last time, else any free port. `images` maps the name of an image to a directory
-    that stands for it. With `stub`, containers that cannot run here are replaced by a server that answers on their
-    ports. With `hold_completed`, containers that ended with 0 are not restarted. With
-    `quote_failures`, one that failed without a termination message gets its last log lines as message. `environment` is
-    what containers inherit of this process.
+    `port` 0 means the last port used, else any free port. `images` maps the name of an image to a directory that
+    replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports. With
+    `hold_completed`, containers that ended with 0 are not restarted. With `quote_failures`, one that failed without a
+    termination message gets its last log lines as message. `environment` has the variables of this process that
+    containers inherit.
     """
 
     directory: Path
@@ -91,5 +91,5 @@ class Settings:
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the file that lets clients in; it is written when the API server answers."""
+        """Return the path of the kubeconfig; the file is written once the API server is running."""
         return self.directory / KUBECONFIG

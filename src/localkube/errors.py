@@ -1,4 +1,4 @@
-"""The base class of the errors with which a cluster refuses to start; nothing here depends on the rest of the package."""
+"""The base classes of errors that prevent a cluster from starting; this module imports nothing of the package."""
 
 
 class LocalkubeError(Exception):
@@ -6,7 +6,7 @@ class LocalkubeError(Exception):
 
 
 class SettingsError(LocalkubeError, ValueError):
-    """A setting is invalid; `setting` names it as `Nodes` or `Settings` does, the text says what to write instead."""
+    """A setting is invalid; `setting` is its name in `Nodes` or `Settings`, the text says what to write instead."""
 
     def __init__(self, setting: str, message: str) -> None:
         super().__init__(f"{setting}: {message}")

@@ -1,6 +1,6 @@
-"""Fixtures for pytest: `pytest_plugins = ["localkube.fixtures"]` in a conftest.py brings them.
+"""Fixtures for pytest: enabled by `pytest_plugins = ["localkube.fixtures"]` in a conftest.py.
 
-Both yield the kubeconfig of a cluster that runs in a thread, for the whole session: tests keep apart by namespaces.
+Both yield the kubeconfig of a cluster that runs in a thread for the whole session; tests use separate namespaces.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec` and `/portforward` need of a node."""
+"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec` and `/portforward` call."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ class LogOptions:
 
 
 class ExecSession(Protocol):
-    """One command running in a container. Without a terminal `stderr` is apart from `stdout`."""
+    """One running command in a container. Without a terminal, `stderr` is separate from `stdout`."""
 
     stdout: asyncio.StreamReader
     stderr: asyncio.StreamReader | None
@@ -39,7 +39,7 @@ class ExecSession(Protocol):
         ...
 
     def resize(self, columns: int, rows: int) -> None:
-        """Return the terminal its size; nothing without one."""
+        """Set the size of the terminal; without a terminal do nothing."""
         ...
 
     async def wait(self) -> int:
@@ -47,23 +47,23 @@ class ExecSession(Protocol):
         ...
 
     async def kill(self) -> None:
-        """End the command and whatever it started."""
+        """Kill the command and all processes that it started."""
         ...
 
 
 class NodeError(Exception):
-    """The node cannot do it; the text says why (container not running, unknown container, ...)."""
+    """The node refuses a request; the text gives the reason (container not running, unknown container, ...)."""
 
 
 class Node(Protocol):
-    """The kubelet, as the API server sees it. A refusal raises `NodeError`."""
+    """The kubelet, as the API server calls it. A refusal raises `NodeError`."""
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield pieces of the log, to its end or, when following, to the container's end."""
+        """Yield parts of the log to its end or, when following, to the end of the container."""
         ...
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
-        """Yield what a running container writes from now on, to its end."""
+        """Yield the output of a running container from now on, to its end."""
         ...
 
     async def exec(

@@ -1,7 +1,7 @@
-"""The state directory of a cluster is its owner's alone: objects hold secrets, the kubeconfig and the key let anyone in.
+"""Restricts the state directory of a cluster to its owner: objects hold secrets, kubeconfig and key give access.
 
-In: a directory, which may be there from before, with any mode. Out: a directory of mode 0700 whose files are of mode
-0600, whatever the umask; or a `StateDirectoryError` where something in it is someone else's.
+In: a directory, which may already exist with any mode. Out: a directory of mode 0700 whose files have mode 0600,
+whatever the umask; or a `StateDirectoryError` if something in it belongs to another user.
 """
 
 import os
@@ -15,7 +15,7 @@ DATABASE: Final = "state.db"
 """The file with the objects of the cluster."""
 
 KUBECONFIG: Final = "kubeconfig"
-"""The file that lets clients in."""
+"""The file with which clients reach the cluster."""
 
 PRIVATE: Final = stat.S_IRWXU
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -26,10 +26,10 @@ class StateDirectoryError(LocalkubeError):
 
 
 def make_private(directory: Path) -> None:
-    """Make the directory, with those above it, or take away what others may do with it and the files in it.
+    """Create the directory and its parents; if it exists, remove the permissions of others on it and on its files.
 
-    A symbolic link to a directory is followed if both are this user's. Directories in it keep their modes: nobody else
-    gets to them.
+    A symbolic link to a directory is followed if both belong to this user. Directories in it keep their modes: other
+    users cannot reach them.
     """
     try:
         _make(directory)
@@ -44,7 +44,7 @@ def make_private(directory: Path) -> None:
 
 
 def _make(directory: Path) -> None:
-    """Make a directory and those above it, for this user alone: who may rename one of them may replace the last."""
+    """Create a directory and its parents for this user only: whoever may rename a parent may replace the directory."""
     if directory.is_dir():
         return
     for missing in (*reversed(directory.parents), directory):
@@ -54,7 +54,7 @@ def _make(directory: Path) -> None:
 
 
 def _restrict(path: Path) -> None:
-    """Take away what others may do with a file; directories keep theirs."""
+    """Remove the permissions of others on a file; directories keep theirs."""
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode) and not path.is_dir():
         raise StateDirectoryError(f"{path}: is a symbolic link: put the file itself there")
@@ -66,7 +66,7 @@ def _restrict(path: Path) -> None:
 
 
 def _require_own(path: Path) -> None:
-    for status in (path.lstat(), path.stat()):  # a link, and what it leads to
+    for status in (path.lstat(), path.stat()):  # a link, and its target
         if status.st_uid != os.geteuid():
             raise StateDirectoryError(
                 f"{path}: belongs to user {status.st_uid}, and this is user {os.geteuid()}: start the cluster as its "
@@ -75,6 +75,6 @@ def _require_own(path: Path) -> None:
 
 
 def open_private(path: Path) -> BinaryIO:
-    """Open a file to append to it; a new one is this user's alone."""
+    """Open a file for appending; a new one is accessible to this user only."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, stat.S_IRUSR | stat.S_IWUSR), "a+b")

@@ -1,7 +1,7 @@
-"""A Kubernetes for anyone's tests: temporary, in memory, in this process; `fixtures.py` has the same for pytest.
+"""A temporary Kubernetes for tests, in memory and in this process; `fixtures.py` has the same for pytest.
 
 In a coroutine: `async with temporary() as server`. Elsewhere: `with in_thread(temporary) as kubeconfig`, which any client
-may use. CRDs and webhooks work as on a cluster; what is refused or not simulated is documented with the cluster.
+may use. CRDs and webhooks work as on a cluster. Its limitations are documented with the embedded cluster.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from typing import Literal, TypeAlias
 from localkube.cluster import Nodes, RunningCluster, Settings, serve
 
 Work: TypeAlias = Literal["none", "controllers", "modelled pods", "pods"]
-"""What runs beside the API server: nothing; controllers and nodes; pods too, as a model or as processes."""
+"""What runs beside the API server: nothing; controllers and nodes; or also pods, modelled or as processes."""
 
 ONE_NODE = Nodes()
 
 
 @asynccontextmanager
 async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIterator[RunningCluster]:
-    """Run a cluster of which nothing is left afterwards.
+    """Run a cluster that leaves nothing behind.
 
     A modelled pod is scheduled, gets an address, becomes ready at once and runs until it is deleted, without a process.
     """
@@ -42,7 +42,7 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
 
 @contextmanager
 def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> Iterator[Path]:
-    """Run a cluster in a thread of its own; yield the kubeconfig, with which any client reaches it."""
+    """Run a cluster in its own thread; yield the kubeconfig, which any client can use."""
     thread = _ClusterThread(cluster)
     thread.start()
     kubeconfig = thread.kubeconfig()
@@ -53,7 +53,7 @@ def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]
 
 
 class _ClusterThread(threading.Thread):
-    """An event loop in which a cluster runs."""
+    """A thread with an event loop in which a cluster runs."""
 
     def __init__(self, cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> None:
         super().__init__(name="localkube", daemon=True)
@@ -80,7 +80,7 @@ class _ClusterThread(threading.Thread):
             await self._ended.wait()
 
     def kubeconfig(self) -> Path:
-        """Wait for the cluster; raise why it does not start."""
+        """Wait for the cluster and return its kubeconfig; raise the error if it does not start."""
         self._is_decided.wait()
         if self._kubeconfig is None:
             self.join()

@@ -1,7 +1,7 @@
-"""Names of the small Kubernetes in objects: its domain for labels, annotations and provisioners, and former names.
+"""Names in objects of the embedded cluster: labels, annotations and provisioners of its domain, and former names.
 
-`localkube.internal` cannot belong to anybody else: `.internal` is reserved for private use. State directories keep the
-objects of earlier versions, so the names they used are still read, and never written.
+`localkube.internal` can belong to nobody else: `.internal` is reserved for private use. State directories keep objects
+of earlier versions, so former names are still read, but never written.
 """
 
 from typing import Final
@@ -10,7 +10,7 @@ DOMAIN: Final = "localkube.internal"
 FORMER_DOMAIN: Final = "embedded.leaderworkerset.x-k8s.io"
 
 SIMULATED: Final = f"{DOMAIN}/simulated"
-"""The label of the nodes made here; those without are ignored."""
+"""The label of the simulated nodes; nodes without it are ignored."""
 
 FORMER_SIMULATED: Final = f"{FORMER_DOMAIN}/simulated"
 
@@ -18,13 +18,13 @@ PROVISIONER: Final = f"{DOMAIN}/directory"
 """The provisioner of volumes that are directories of this machine."""
 
 PROVISIONERS: Final = (PROVISIONER, f"{FORMER_DOMAIN}/directory")
-"""The provisioner, and what it was called before."""
+"""The provisioner, and its former name."""
 
 DEFAULT_CLASS_NAME: Final = "standard"
-"""The storage class that every cluster begins with, for claims that name none."""
+"""The default storage class of every cluster, for claims that name none."""
 
 HOLD_COMPLETED: Final = f"{DOMAIN}/hold-completed"
-"""Annotation of a pod (value `true`): its containers that end with exit code 0 stay ended, although their policy says
-Always. Pods of StatefulSets cannot say OnFailure, and programs that come to an end have to be seen at theirs."""
+"""Annotation of a pod (value `true`): its containers that end with exit code 0 are not restarted, even with the restart
+policy Always. Pods of StatefulSets cannot have OnFailure, so the end of their programs could not be observed otherwise."""
 
 FORMER_HOLD_COMPLETED: Final = f"{FORMER_DOMAIN}/hold-completed"

@@ -1,6 +1,6 @@
-"""What happens on an API server: controllers and a kubelet, started and ended in one process.
+"""Runs the controllers and the kubelet of a cluster in one process.
 
-Their modules are imported when they start, which takes as long as the process that pods are started by: both at once.
+Their modules are imported while the launcher of pods starts: both take about the same time.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from localkube.kubelet.processes.runner import Capabilities, ProcessRunner
 from localkube.kubelet.sandbox import create_runner
 
 if TYPE_CHECKING:
-    from localkube.kubelet.processes.settings import KubeletSettings
+    from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 
 CONTROLLERS: Final = "system:controllers"
 KUBELET: Final = "system:kubelet"
 
 GRACE_AT_END: Final = timedelta(seconds=5)
-"""What pods get between SIGTERM and SIGKILL when the cluster ends; less where their grace period is shorter."""
+"""The time between SIGTERM and SIGKILL when the cluster ends; less for pods with a shorter grace period."""
 
 NO_PODS: Final = Capabilities(namespaces=False, network="shared", way_out="none")
-"""What is granted where no pods run."""
+"""The capabilities of a cluster without pods."""
 
 
 @asynccontextmanager
@@ -36,9 +36,9 @@ async def working(
     """Run controllers and pods; yield what this machine granted to pods.
 
     Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
-    few seconds, and then every process is gone. Without `kubelet` pods are scheduled, and do not start.
+    few seconds; then every process is killed. Without `kubelet` pods are scheduled, but do not start.
 
-    When it yields, no pod of before shows a status of before: who waits for readiness waits for that of now.
+    When it yields, no pod of an earlier run has the status of that run, so that waiting for readiness works.
     """
     async with _runner(cluster.settings, processes) if kubelet else nullcontext() as granted, TaskGroup() as tasks:
         running = [tasks.create_task(_run_controllers(cluster, ready := asyncio.Event()))]
@@ -69,7 +69,7 @@ async def _started(runner: ProcessRunner) -> Capabilities:
     """Start the runner, and import the kubelet and the controllers meanwhile."""
     starting = asyncio.create_task(runner.start())
     try:
-        await asyncio.sleep(0)  # its process has been started, and becomes ready without this one
+        await asyncio.sleep(0)  # afterwards the launcher has been started, and becomes ready in its own process
         import localkube.controllers.composition
         import localkube.kubelet.kubelet  # noqa: F401 - only loaded
 
@@ -106,7 +106,7 @@ async def _run_kubelet(
 
 def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletSettings":
     from localkube.controllers.nodes.nodes import node_names
-    from localkube.kubelet.processes.settings import KubeletSettings
+    from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 
     settings = cluster.settings
     return KubeletSettings(

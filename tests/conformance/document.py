@@ -16,7 +16,7 @@ The embedded cluster is held to Kubernetes 1.36 by tests that speak to both and 
 | StatefulSet controller, garbage collector, evictions by taints | kube-controller-manager | the same scenarios on both: all objects when they are at rest, and the order of pods where it is fixed |
 | both, by `kubectl` | the same kubectl on a control plane with kwok | get, apply, diff, patch, scale, label, annotate, replace, describe, delete, wait, rollout, explain, api-resources, auth, create, cordon; logs, attach, exec, port-forward on the embedded cluster only |
 
-What no server could say alike is replaced before: UIDs, resourceVersions (by their rank), moments, ages, continue tokens,
+What differs between any two servers is replaced before: UIDs, resourceVersions (by their rank), times, ages, continue tokens,
 generated suffixes. Causes are compared without their order.
 
 Run them with `pytest tests/conformance tests/kubectl`. `LWS_CONTROLPLANE_ASSETS` names a folder with ready binaries;
@@ -44,12 +44,12 @@ TAIL = """
 
 | asked for | answer |
 |---|---|
-| `kubectl port-forward` | served over WebSockets, as kubectl speaks since 1.31; of a Service the port itself is reached, not its `targetPort` |
+| `kubectl port-forward` | served over WebSockets, as kubectl speaks since 1.31; also of a Service: its `targetPort` is followed, unless it is headless, as on any cluster |
 | `kubectl attach` | whole lines of output from then on; no standard input, as containers have none here |
 | `kubectl debug` | 501, with the name of what is not served |
 | `kubectl create` of a kind that is not read in protobuf (Deployment, Job, Role …) | 415 or 404 |
 | `kubectl top` | there is no metrics API |
-| `kubectl explain` | LeaderWorkerSets and kinds of CRDs in the words of their definitions; of built-in kinds and their types one line, and fields without descriptions |
+| `kubectl explain` | LeaderWorkerSets and kinds of CRDs with the descriptions of their definitions; of built-in kinds and their types one line, and fields without descriptions |
 """
 
 

@@ -99,7 +99,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "malformed selectors and numbers of a query are refused with other words",
-        "they name the option and say what is wanted; code and reason are the same",
+        "they name the option and say what is valid; code and reason are the same",
         path=r"(\[0\])?\.message",
         embedded="(unable to parse (label|field) selector|label '|(resourceVersion|limit|timeoutSeconds): Invalid|continue key).*",
     ),
@@ -123,7 +123,7 @@ TABLE: tuple[RefusedError, ...] = (
         embedded="(couldn't get version/kind; json parse error|a JSON patch is a list|the body of a (merge patch|deletion) must be|no kind .* is registered for deletions).*",
     ),
     RefusedError(
-        "a strategic merge patch with a faulty directive, or an apply with a value of the wrong type, is refused with 4xx",
+        "a strategic merge patch with an invalid directive, or an apply with a value of the wrong type, is refused with 4xx",
         "kube-apiserver answers 500, which says that it itself had failed",
         request="PATCH .*",
         path="answer",
@@ -137,7 +137,7 @@ TABLE: tuple[RefusedError, ...] = (
         embedded=".*pod updates may not change fields other than.*",
     ),
     RefusedError(
-        "a failed precondition on the UID is told without the storage's own words",
+        "the error of a failed precondition on the UID leaves out the storage's message",
         "there is no etcd here",
         path=r"\.message",
         embedded=".*Precondition failed: UID in precondition.*",
@@ -151,7 +151,7 @@ TABLE: tuple[RefusedError, ...] = (
         real=r"\(422, .*metadata.uid.*",
     ),
     RefusedError(
-        "a type fault of a custom resource's status names its path from the object's root",
+        "a type error in the status of a custom resource has its path from the object's root",
         "the field beside it is the same",
         path=r"\.message|\.details\.causes\[\d+\]\.message",
         embedded=r".*Invalid value: \"[a-z]+\": status\.\w+ in body must be of type.*",
@@ -164,19 +164,19 @@ TABLE: tuple[RefusedError, ...] = (
         real=".*prefer a domain-qualified finalizer name.*",
     ),
     RefusedError(
-        "type faults in the metadata of custom resources name the whole path",
+        "type errors in the metadata of custom resources have the whole path",
         "kube-apiserver reads metadata apart and names the rest of the path only",
         path=r"\.message",
         embedded=".*into Go struct field ObjectMeta.metadata.*",
     ),
     RefusedError(
-        "faulty base64 is refused without the position of the fault",
-        "Python does not tell it",
+        "invalid base64 is refused without the position of the error",
+        "Python does not report it",
         path=r"\.message",
         embedded=".*illegal base64 data.*",
     ),
     RefusedError(
-        "faulty values that are objects are shown as they were sent",
+        "invalid values that are objects are shown as they were sent",
         "kube-apiserver shows Go's struct with all its fields, by their names in Go",
         path=r"\.message|\.details\.causes\[\d+\]\.message",
         embedded=r"(Duplicate|Invalid) value: \[?\{.*",
@@ -237,8 +237,8 @@ TABLE: tuple[RefusedError, ...] = (
         real="<absent>",
     ),
     RefusedError(
-        "faults of types and formats in custom resources are told once",
-        "kube-apiserver tells them again in the words of `/scale`, of `anyOf` and of formats; the field and the code are the same",
+        "errors of types and formats in custom resources are reported once",
+        "kube-apiserver reports them again for `/scale`, `anyOf` and formats; the field and the code are the same",
         request=".*/leaderworkersets.*",
         path=r".*\.details\.causes.*",
         real=r".*(accessor error|Checked value|must validate at least one schema|must be of type|less than or equal to 2147483647|of type int32|'field': 'status).*",
@@ -250,7 +250,7 @@ TABLE: tuple[RefusedError, ...] = (
         embedded=".*metadata is not an object",
     ),
     RefusedError(
-        "faults of a definition name the version they are in, and the value as it was sent",
+        "errors of a definition name the version they are in, and the value as it was sent",
         "kube-apiserver names `spec.validation` where there is one version, and shows Go's structs",
         request=".*/customresourcedefinitions.*",
         path=r"\.details\.causes.*",
@@ -281,7 +281,7 @@ TABLE: tuple[RefusedError, ...] = (
     ),
     RefusedError(
         "an object that is refused is not also warned of",
-        "what is wrong comes first",
+        "the error comes first",
         path="warnings",
         embedded="",
         real=".*unknown field.*",
@@ -424,8 +424,8 @@ TABLE: tuple[RefusedError, ...] = (
         embedded=r"(webhook|failed calling webhook) .*",
     ),
     RefusedError(
-        "an event of events.k8s.io with faults is named with its group",
-        "kube-apiserver forgets the group here only",
+        "errors of an event of events.k8s.io name its group",
+        "kube-apiserver leaves the group out here only",
         request="POST /apis/events.k8s.io/.*",
         path=r"\.details\.group|\.message",
         embedded=r"events\.k8s\.io|Event\.events\.k8s\.io .*",

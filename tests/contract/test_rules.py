@@ -37,6 +37,22 @@ def test_every_rule_that_the_contract_speaks_of_is_defined() -> None:
     assert spoken <= set(rules.defined(CONTRACT))
 
 
+def test_every_rule_that_a_test_cites_is_in_its_contract() -> None:
+    found = set(rules.required(TESTS.parent / "docs" / "reference"))
+    chapters = {one.rpartition("-")[0] for one in found}
+    texts = {
+        path: path.read_text() for path in sorted(TESTS.rglob("test_*.py")) if path.parent != Path(__file__).parent
+    }
+    unknown = {
+        (path.name, rule)
+        for path, text in texts.items()
+        for rule in rules.cited(text) - found
+        if rule.rpartition("-")[0] in chapters
+    }
+    assert len(texts) > 500
+    assert unknown == set()
+
+
 def test_a_rule_is_proved_where_its_test_runs() -> None:
     tests = [
         ("tests/unit/core/test_a.py::test_a", "R-ARC-1."),

@@ -42,3 +42,15 @@ def commands(page: str) -> Iterator[str]:
         for line in block.replace("\\\n", " ").splitlines():
             if line and not line.startswith(tuple(LEFT_OUT)):
                 yield line
+
+
+def missing(page: str, printed: str) -> list[str]:
+    """Return the lines that the page says are printed ("prints, …:" before a block) and that were not; numbers may differ."""
+    shown = re.findall(r"^prints[^\n]*:\n\n```\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    lines = {_without_numbers(line) for line in printed.splitlines()}
+    return [line for block in shown for line in block.splitlines() if _without_numbers(line) not in lines]
+
+
+def _without_numbers(line: str) -> str:
+    """Return a line without ages and counts, which depend on the moment; exit codes, names and addresses stay."""
+    return re.sub(r"\b\d+s ago; \d+ restarts?", "AGE; RESTARTS", line)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.harness import ROOT, Shell
-from tests.e2e.pages import follow
+from tests.e2e.pages import follow, missing
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -43,7 +43,9 @@ def test_every_page_is_tried_or_says_why_not() -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_of_a_page_do_what_it_says(shell: Shell, page: str) -> None:
-    assert PAGES[page] in follow(shell, page)
+    printed = follow(shell, page)
+    assert PAGES[page] in printed
+    assert missing(page, printed) == []
 
 
 def test_the_demo_installs_what_running_needs_only_and_says_what_it_waits_for() -> None:

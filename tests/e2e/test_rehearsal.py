@@ -70,5 +70,5 @@ def test_a_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: st
 def test_without_the_nodes_that_it_needs_a_manifest_is_offered_them(shell: Shell) -> None:
     words = ["run", "-f", str(MANIFESTS / "serving-tpu.yaml"), "--stub", "--until", "ready", "--timeout", "0"]
     told = shell.lws(*words, code=124).stderr
-    assert "note: no node here has what the manifest asks for (google.com/tpu, label cloud.google.com/" in told
+    assert "note: no node here has what the manifest requires (google.com/tpu, label cloud.google.com/" in told
     assert "--nodes auto --gpus auto simulates the nodes that it needs" in told

@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply, Patch, PutStatus
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.operator import operatornames
-from leaderworkerset.operator.sync import Live, Observed
+from leaderworkerset.operator.sync import Live, ObservedOperand
 
 LENGTH: Final = 60
 """Observations of one seed."""
@@ -87,7 +87,7 @@ def bent_operand(random: Random) -> Live:
     return found
 
 
-def seen(random: Random) -> Observed:
+def seen(random: Random) -> ObservedOperand:
     """Return what an operator may observe."""
     secrets: Any = {name: {"data": {"tls.crt": random.choice(junk.TEXTS)}} for name in ISSUED}
     return replace(

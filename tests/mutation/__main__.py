@@ -17,7 +17,7 @@ from tests.mutation.mutants import Mutant, mutants
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
 CORE = SOURCE / "leaderworkerset" / "core"
-UNIT = ROOT / "tests" / "unit"
+UNIT = ROOT / "tests" / "unit" / "leaderworkerset"
 ALL = (UNIT / "core", UNIT / "controllers")
 REQUIRED = 0.9
 

@@ -18,8 +18,13 @@ RULES: Final = (
     Broken(
         "R-LSTS-2", "leaderworkerset/statefulsets.py", '"podManagementPolicy": "Parallel"', '"podManagementPolicy": ""'
     ),
-    Broken("R-ROLL-2", "leaderworkerset/rollout.py", "max(partition, limits.partition)", "partition"),
-    Broken("R-ROLL-7", "leaderworkerset/rollout.py", "return min(partition, current.partition)", "return partition"),
+    Broken("R-ROLL-2", "leaderworkerset/rollingupdate.py", "max(partition, limits.partition)", "partition"),
+    Broken(
+        "R-ROLL-7",
+        "leaderworkerset/rollingupdate.py",
+        "partition, total), current.partition)",
+        "partition, total), total)",
+    ),
     Broken(
         "R-REV-8",
         "leaderworkerset/revisions.py",
@@ -34,7 +39,7 @@ RULES: Final = (
         "statefulset.build(group.lws, revised,",
         "statefulset.build(group.lws, group.lws,",
     ),
-    Broken("R-POD-5", "pod/reconcile.py", 'propagation="Foreground"', 'propagation="Background"'),
-    Broken("R-POD-8", "pod/restart.py", 'and meta.uid(statefulset) == owner["uid"]\n', "\n"),
+    Broken("R-POD-5", "policies/restartpolicy.py", 'propagation="Foreground"', 'propagation="Background"'),
+    Broken("R-POD-8", "policies/failures.py", 'and meta.uid(statefulset) == owner["uid"]\n', "\n"),
     Broken("R-ROLL-1", "leaderworkerset/replacement.py", ", spare)]", ", None)]"),
 )

@@ -1,7 +1,7 @@
 """Try one mutant: a fork of this process imports the changed module and runs tests until the first that fails.
 
 In: a module's name, the mutant's source, the tests. Out: whether a test noticed. Forking a process that has pytest and
-the libraries loaded saves most of the time; a mutant that runs for ever is noticed by the clock.
+the libraries loaded saves most of the time; a mutant that runs forever is noticed by the clock.
 """
 
 import contextlib
@@ -19,6 +19,14 @@ from pathlib import Path
 import pytest
 
 SECONDS = 60
+"""Of processor time, so that a busy machine ends no trial: a mutant that runs forever uses them up."""
+
+PATIENCE = 20 * SECONDS
+"""In real time, for a mutant that waits forever."""
+
+
+class TrialError(Exception):
+    """No test met the mutant, so that nobody knows whether it would be noticed."""
 
 
 class Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -40,19 +48,25 @@ class Planted(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def start(name: str, source: str, tests: Sequence[Path]) -> int:
-    """Fork a trial; return its process id. It ends with 0 where every test passed."""
+    """Fork a trial; return its process id. It ends with pytest's exit code, 0 where every test passed."""
+    if missing := [str(path) for path in tests if not Path(path).exists()]:
+        raise TrialError(f"there are no tests at {', '.join(missing)}")
     child = os.fork()
     if child:
         return child
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.alarm(PATIENCE)
     sys.meta_path.insert(0, Planted(name, source))
-    code = 1
+    code: int = pytest.ExitCode.TESTS_FAILED
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", *map(str, tests)])
-    os._exit(0 if code == pytest.ExitCode.OK else 1)
+    os._exit(code)
 
 
 def survived(child: int) -> bool:
-    """Wait for a trial; tell whether the mutant lived."""
+    """Wait for a trial; return whether the mutant lived. Raise `TrialError` where no test met it."""
     _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) == 0
+    code = os.waitstatus_to_exitcode(status)
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED:
+        raise TrialError("there is no test in the files")
+    return code == pytest.ExitCode.OK

@@ -14,8 +14,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.install import userroles
+from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import MOUNTED_CERTIFICATES, Settings
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.config import configurationfile
 
@@ -23,9 +23,9 @@ HELM = build.HELM.find()
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
 OF_CHARTS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 NOT_RENDERED = {"Namespace", "CustomResourceDefinition"}
-INTERNAL = Settings(spread=True)
-EXTERNAL = Settings(spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
-MONITORED = Settings(
+INTERNAL = InstallSettings(spread=True)
+EXTERNAL = InstallSettings(spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
+MONITORED = InstallSettings(
     spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
 )
 
@@ -58,7 +58,7 @@ def plain(obj: JSONObject) -> JSONObject:
     return obj | {"metadata": own | {"labels": kept}}
 
 
-def built(settings: Settings) -> dict[tuple[str, str], JSONObject]:
+def built(settings: InstallSettings) -> dict[tuple[str, str], JSONObject]:
     objects = [obj for _, obj in build_all(MANAGED, settings) if obj["kind"] not in NOT_RENDERED]
     objects += [obj for _, obj in userroles.build(MANAGED)]
     return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
@@ -73,7 +73,7 @@ def built(settings: Settings) -> dict[tuple[str, str], JSONObject]:
     ],
     ids=["internal", "cert-manager", "prometheus"],
 )
-def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: Settings) -> None:
+def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: InstallSettings) -> None:
     assert render(*words) == built(settings)
 
 

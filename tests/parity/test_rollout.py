@@ -15,7 +15,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import groups
+from leaderworkerset.core.leaderworkerset import groupfacts
 
 GROUPS = 40
 SIZE = 4
@@ -57,7 +57,7 @@ class Witness:
 def _is_ready(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) -> bool:
     workers = objects.get((STATEFULSETS.kind, meta.name(leader)))
     is_own = _owner(workers) == meta.uid(leader)
-    return not meta.is_deleting(leader) and is_own and groups.describe(leader, workers).is_ready(SIZE)
+    return not meta.is_deleting(leader) and is_own and groupfacts.describe(leader, workers).is_ready(SIZE)
 
 
 def _pods(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) -> list[JSONObject]:

@@ -9,20 +9,20 @@ from tests import builders
 from tests.examples import examples
 
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.core.leaderworkerset import rollout, status
+from leaderworkerset.core.leaderworkerset import rollingupdate, status
 from leaderworkerset.core.leaderworkerset.fold import LIMIT, Folded, fold
-from leaderworkerset.core.leaderworkerset.groups import Group, Workers
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 REVISIONS = st.sampled_from(["new", "old", ""])
 INDEXES = st.sampled_from(["0", "1", "2", "3", "4", "007", str(LIMIT), str(2**31)])
 
 
 @st.composite
-def groups(draw: st.DrawFn) -> Group:
+def groups(draw: st.DrawFn) -> GroupFacts:
     label = draw(INDEXES)
     leader = f"web-{draw(st.sampled_from([label, label, '1']))}"
     workers = st.builds(Workers, is_ready=st.booleans(), revision=REVISIONS, group_index=st.sampled_from([label, "9"]))
-    return Group(
+    return GroupFacts(
         leader=leader,
         group_index=label,
         index=int(label),
@@ -39,9 +39,9 @@ CHANGES = st.lists(st.tuples(st.booleans(), groups()), max_size=20)
 """Groups as they become, and whether they go instead."""
 
 
-def after(changes: list[tuple[bool, Group]]) -> tuple[Folded, dict[str, Group]]:
+def after(changes: list[tuple[bool, GroupFacts]]) -> tuple[Folded, dict[str, GroupFacts]]:
     """Return the fold after the changes, and the groups there are then."""
-    living: dict[str, Group] = {}
+    living: dict[str, GroupFacts] = {}
     folded = Folded()
     for goes, group in changes:
         old = living.pop(group.leader, None)
@@ -54,7 +54,7 @@ def after(changes: list[tuple[bool, Group]]) -> tuple[Folded, dict[str, Group]]:
 
 @given(CHANGES)
 @settings(max_examples=examples(100))
-def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, Group]]) -> None:
+def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, GroupFacts]]) -> None:
     folded, living = after(changes)
 
     assert folded == fold(living.values(), "web")
@@ -62,7 +62,7 @@ def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool
 
 @given(CHANGES)
 @settings(max_examples=50, deadline=None)
-def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, Group]]) -> None:
+def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, GroupFacts]]) -> None:
     folded, living = after(changes)
     for group in living.values():
         folded = folded.changed(group, None, "web")
@@ -73,7 +73,7 @@ def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
 @settings(max_examples=examples(100))
 def test_a_fold_counts_what_a_loop_over_the_groups_counts(
-    changes: list[tuple[bool, Group]], size: int, replicas: int, partition: int
+    changes: list[tuple[bool, GroupFacts]], size: int, replicas: int, partition: int
 ) -> None:
     """R-STAT-5 to R-STAT-7."""
     lws = leaderworkerset.decode(
@@ -96,7 +96,7 @@ def test_a_fold_counts_what_a_loop_over_the_groups_counts(
 @given(CHANGES, st.integers(1, 2))
 @settings(max_examples=examples(100))
 def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
-    changes: list[tuple[bool, Group]], size: int
+    changes: list[tuple[bool, GroupFacts]], size: int
 ) -> None:
     """R-ROLL-8."""
     folded, living = after(changes)
@@ -110,7 +110,8 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     }
 
     expected = {
-        index: rollout.State(stays_ready(one, size), one.is_updated(size, "new")) for index, one in named.items()
+        index: rollingupdate.GroupState(stays_ready(one, size), one.is_updated(size, "new"))
+        for index, one in named.items()
     }
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
@@ -119,29 +120,29 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
         for index, one in regular.items()
         if index is not None and one.revision != "new" and not one.is_deleting and not is_ready(expected, index)
     )
-    counted = rollout.States.of(expected)._replace(gated=gated, broken=broken)
-    assert rollout.states(folded, size=size, revision="new") == counted
+    counted = rollingupdate.States.of(expected)._replace(gated=gated, broken=broken)
+    assert rollingupdate.states(folded, size=size, revision="new") == counted
 
 
-def is_ready(states: Mapping[int, rollout.State], index: int) -> bool:
+def is_ready(states: Mapping[int, rollingupdate.GroupState], index: int) -> bool:
     """Return whether a group is there and ready."""
     return index in states and states[index].is_ready
 
 
-def stays_ready(group: Group, size: int) -> bool:
+def stays_ready(group: GroupFacts, size: int) -> bool:
     """Return whether a group is ready, and not about to end."""
     is_whole = size == 1 or (group.workers is not None and group.workers.revision == group.revision)
     return group.is_ready(size) and is_whole and not group.is_deleting
 
 
-def fold_index(group: Group) -> int | None:
+def fold_index(group: GroupFacts) -> int | None:
     """Return the index of a group that carries the names of it."""
     is_regular = group.index is not None and group.index < LIMIT and group.leader == f"web-{group.group_index}"
     return group.index if is_regular else None
 
 
 def test_a_value_taken_earlier_stays_as_it_was() -> None:
-    group = Group(leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=None)
+    group = GroupFacts(leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=None)
     before = fold([group], "web")
 
     before.changed(group, replace(group, revision="new"), "web")

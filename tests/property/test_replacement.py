@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import replacement
 from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.rollout import Budget
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget
 
 
 def statefulset(replicas: int, partition: int) -> JSONObject:
@@ -22,17 +22,17 @@ def statefulset(replicas: int, partition: int) -> JSONObject:
 
 
 @st.composite
-def fleets(draw: st.DrawFn) -> list[Group]:
+def fleets(draw: st.DrawFn) -> list[GroupFacts]:
     """Return groups in any state, some of them missing."""
     indexes = draw(st.lists(st.integers(0, 12), unique=True, max_size=12))
     return [draw(a_group(index)) for index in indexes]
 
 
 @st.composite
-def a_group(draw: st.DrawFn, index: int) -> Group:
+def a_group(draw: st.DrawFn, index: int) -> GroupFacts:
     is_new = draw(st.booleans())
     workers = Workers(draw(st.booleans()), draw(st.sampled_from(["new", "old"])), str(index))
-    return Group(
+    return GroupFacts(
         leader=f"web-{index}",
         group_index=str(index),
         index=index,
@@ -53,7 +53,7 @@ def budgets(draw: st.DrawFn) -> Budget:
     )
 
 
-def is_available(group: Group, replicas: int, size: int) -> bool:
+def is_available(group: GroupFacts, replicas: int, size: int) -> bool:
     index = group.index
     is_there = index is not None and index < replicas and not group.is_deleting
     is_mixed = size > 1 and group.workers is not None and group.workers.revision != group.revision
@@ -62,7 +62,7 @@ def is_available(group: Group, replicas: int, size: int) -> bool:
 
 @given(fleets(), budgets(), st.integers(0, 13), st.integers(0, 13), st.sampled_from([1, 2]))
 def test_the_bound_holds_whatever_is_there(
-    groups: list[Group], limits: Budget, replicas: int, partition: int, size: int
+    groups: list[GroupFacts], limits: Budget, replicas: int, partition: int, size: int
 ) -> None:
     """R-ROLL-1: after the deletions at least `replicas - maxUnavailable` groups are available, or none was touched."""
     folded = fold(groups, "web")
@@ -100,7 +100,7 @@ def test_a_fleet_whose_groups_come_back_is_new_after_the_fewest_waves(is_new: li
     assert waves == math.ceil(is_new.count(False) / unavailable)
 
 
-def ready(index: int, revision: str) -> Group:
+def ready(index: int, revision: str) -> GroupFacts:
     """Return a group of a revision that is ready."""
     workers = Workers(is_ready=True, revision=revision, group_index=str(index))
-    return Group(f"web-{index}", str(index), index, True, revision, workers, UID(""), False, f"s-{revision}")
+    return GroupFacts(f"web-{index}", str(index), index, True, revision, workers, UID(""), False, f"s-{revision}")

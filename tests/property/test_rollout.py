@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from leaderworkerset.core.leaderworkerset import rollout
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, State, States
+from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, GroupState, States
 
 OLD, NEW = False, True
 
@@ -24,16 +24,16 @@ class Cluster:
 
     limits: Budget
     current: Current
-    groups: list[State]
+    groups: list[GroupState]
     honors_max_unavailable: bool = True
     partitions: list[int] = field(default_factory=list)
 
     def reconcile(self, *, is_new_revision: bool = False, is_observed: bool = True) -> bool:
         """Take a step, a waiting one where the last is not observed; return whether it leaves the StatefulSet as it is."""
-        step = rollout.next_step(
+        step = rollingupdate.next_step(
             self.limits, self.current, States.of(dict(enumerate(self.groups))), is_new_revision=is_new_revision
         )
-        step = step if is_observed else rollout.wait(step, self.current)
+        step = step if is_observed else rollingupdate.wait(step, self.current)
         known, self.current = self.current, Current(step.replicas, step.partition, str(self.limits.replicas))
         self.partitions.append(step.partition)
         return is_observed and known == self.current
@@ -42,13 +42,13 @@ class Cluster:
         """Let the StatefulSet controller act once."""
         del self.groups[self.current.replicas :]
         while len(self.groups) < self.current.replicas:
-            self.groups.append(State(is_ready=False, is_updated=len(self.groups) >= self.current.partition))
+            self.groups.append(GroupState(is_ready=False, is_updated=len(self.groups) >= self.current.partition))
         for index in reversed(range(self.current.partition, len(self.groups))):
             if self.groups[index].is_updated and (self.groups[index].is_ready or self.honors_max_unavailable):
                 continue
             if self.groups[index].is_updated or not self._may_replace(index):
                 return
-            self.groups[index] = State(is_ready=False, is_updated=True)
+            self.groups[index] = GroupState(is_ready=False, is_updated=True)
             if not self.honors_max_unavailable:
                 return
 
@@ -84,7 +84,7 @@ def budgets(draw: st.DrawFn, *, partition: bool = False) -> Budget:
 
 def started(limits: Budget, *, honors_max_unavailable: bool = True) -> Cluster:
     """Return a cluster whose groups are all ready, at the moment the template changed."""
-    groups = [State(is_ready=True, is_updated=OLD)] * limits.replicas
+    groups = [GroupState(is_ready=True, is_updated=OLD)] * limits.replicas
     current = Current(limits.replicas, limits.partition, str(limits.replicas))
     cluster = Cluster(limits, current, groups, honors_max_unavailable)
     cluster.reconcile(is_new_revision=True)
@@ -202,10 +202,10 @@ def test_a_step_is_within_the_burst_or_what_is_there_and_repeats_itself(
 ) -> None:
     """R-ROLL-2, R-ROLL-3: whatever was found, and a step once written is a step not proposed again."""
     table = {"N": (True, NEW), "O": (True, OLD), "n": (False, NEW), "o": (False, OLD), ".": (False, OLD)}
-    groups = States.of({index: State(*table[letter]) for index, letter in enumerate(letters)})
+    groups = States.of({index: GroupState(*table[letter]) for index, letter in enumerate(letters)})
     current: Current | None = Current(replicas, partition, str(limits.replicas))
     for attempt in range(20):
-        step = rollout.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)
+        step = rollingupdate.next_step(limits, current, groups, is_new_revision=is_new and attempt == 0)
         assert limits.replicas <= step.replicas <= max(limits.burst, replicas)
         assert step.partition >= limits.partition
         written = Current(step.replicas, step.partition, str(limits.replicas))

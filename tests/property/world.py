@@ -18,7 +18,7 @@ from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.core.leaderworkerset import groups
+from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.settled import Settled
 from leaderworkerset.core.pod import reconcile as of_pod
@@ -60,13 +60,14 @@ class World:
 
     def plan_leaderworkerset(self, name: str = "web") -> Plan:
         leaders = self.all(PODS, name=name, worker_index="0")
-        observed = of_lws.Observed(
+        observed = of_lws.ObservedLeaderWorkerSet(
             leaderworkerset=self.get(LEADERWORKERSETS, name),
             leader_statefulset=self.get(STATEFULSETS, name),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
             has_shared_service=self.get(SERVICES, name) is not None,
             groups=[
-                kept.checked(groups.describe)(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders
+                kept.checked(groupfacts.describe)(leader, self.get(STATEFULSETS, meta.name(leader)))
+                for leader in leaders
             ],
         )
         plan = kept.checked(of_lws.reconcile)(observed, self.now)
@@ -77,7 +78,7 @@ class World:
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
-        observed = of_pod.Observed(
+        observed = of_pod.ObservedGroup(
             leader=leader,
             leaderworkerset=self.get(LEADERWORKERSETS, name),
             pods=self.all(PODS, name=name, group_index=index),
@@ -149,7 +150,7 @@ class World:
         """Let every StatefulSet count its pods."""
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
-            ready = sum(groups.is_pod_ready(pod) for pod in pods.values())
+            ready = sum(groupfacts.is_pod_ready(pod) for pod in pods.values())
             revision = _revision(statefulset["spec"]["template"])
             status = {
                 "observedGeneration": meta.generation(statefulset),
@@ -199,7 +200,7 @@ class World:
     def available(self, size: int) -> int:
         """Count the groups that are ready as a whole."""
         leaders = self.all(PODS, worker_index="0")
-        found = [groups.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
+        found = [groupfacts.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
         return sum(group.is_ready(size) for group in found)
 
     def _merged(self, resource: Resource, applied: JSONObject) -> JSONObject:
@@ -276,7 +277,7 @@ class World:
             if _revision(pod) != _revision(statefulset["spec"]["template"]):
                 self.remove(pod)
                 return
-            if not groups.is_pod_ready(pod):
+            if not groupfacts.is_pod_ready(pod):
                 return
 
 

@@ -22,7 +22,7 @@ from tests.simulation import product
 from tests.simulation.faults import FaultyTransport, Schedule
 from tests.simulation.states import OBSERVED, comparable
 from tests.simulation.trace import Trace
-from tests.simulation.virtualtime import SingleThreadLoop, VirtualClock, run
+from tests.simulation.virtualtime import SingleThreadLoop, SkewedClock, VirtualClock, run
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.client import Client
@@ -42,8 +42,8 @@ from localkube.controllers.composition import run_controllers as run_localkube
 from localkube.controllers.nodes.nodes import NodeSettings, node_names
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.node import podevents
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
-from localkube.kubelet.processes.settings import KubeletSettings
 
 NAMESPACE: Final = "default"
 
@@ -93,6 +93,8 @@ class World:
         self.managers: dict[str, FaultyTransport] = {}
         self.spent: list[FaultyTransport] = []
         """The transports of managers that died."""
+        self.clocks: dict[str, SkewedClock] = {}
+        """The clock of each manager's machine."""
         self._directory = directory
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -244,11 +246,12 @@ class World:
 
     async def _supervise(self, name: str, schedule: Schedule) -> None:
         elected = len(self.settings.managers) > 1
+        clock = self.clocks.setdefault(name, SkewedClock(self.clock))
         while True:
             transport = self.managers[name] = self._transport(name, schedule)
             async with asyncio.TaskGroup() as group:
                 running = group.create_task(
-                    product.run_manager(transport, self.clock, name, elected=elected, kinds=self.settings.kinds)
+                    product.run_manager(transport, clock, name, elected=elected, kinds=self.settings.kinds)
                 )
                 crash = group.create_task(transport.crashed.wait())
                 await asyncio.wait((running, crash), return_when=asyncio.FIRST_COMPLETED)

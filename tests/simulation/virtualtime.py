@@ -85,6 +85,20 @@ class VirtualClock:
         return asyncio.get_running_loop().time()
 
 
+class SkewedClock:
+    """The clock of one machine: its wall time is off by `skew` seconds."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self.skew = 0.0
+        self._clock = clock
+
+    def now(self) -> datetime:
+        return self._clock.now() + timedelta(seconds=self.skew)
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+
 def run(scenario: Coroutine[Any, Any, T], loop: type[VirtualTimeLoop] = VirtualTimeLoop) -> T:
     """Run a coroutine to its end in virtual time."""
     with asyncio.Runner(loop_factory=loop) as runner:

@@ -1,9 +1,35 @@
-"""Folders are small, and no two of a package import each other (ADR 0007)."""
+"""Folders are small, no two of a package import each other, and a name stands for one thing (ADR 0007)."""
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests import layout
+
+ROLES_OF_FOLDERS: Final = {
+    "kuberuntime": {},
+    "localkube": {"controller": "the driver of one controller, in the folder of that controller"},
+    "leaderworkerset": {
+        "disaggregatedset": "what a folder has for this kind: its fields, admission, controller and entry in the registry",
+        "document": "what a folder shows, as the values of `-o json`: views and diagnosis",
+        "leaderworkerset": "as disaggregatedset",
+        "permissions": "what the modules of this folder may do at the API server: controllers, webhooks",
+        "pod": "as disaggregatedset",
+        "reconcile": "the decision about one object of a kind: leaderworkerset, pod",
+        "spec": "the type by which the registry knows what a folder holds: a controller, a webhook",
+    },
+}
+"""For each package, the names of modules that stand in several of its folders, and the role they play in each."""
+
+ROLES_OF_THE_TREE: Final = {
+    "controller": "what runs one controller: its driver in localkube, the loop that every driver has in kuberuntime",
+    "disaggregatedset": "see above",
+    "errors": "the errors of a package that its callers catch: kuberuntime, localkube, and the command line",
+    "leaderworkerset": "see above",
+    "permissions": "what the modules of this folder may do at the API server: serving, controllers, webhooks",
+    "pod": "see above; in localkube, what the scheduler knows of a pod",
+}
+"""Names of modules that stand three times or more in all packages together, and the role they play in each place."""
 
 
 @pytest.mark.parametrize("package", layout.PACKAGES)
@@ -27,3 +53,18 @@ def test_two_folders_that_import_each_other_would_be_found(tmp_path: Path) -> No
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert layout.mutual("p", tmp_path) == [("p.a", "p.b")]
+
+
+@pytest.mark.parametrize("package", layout.PACKAGES)
+def test_no_two_public_types_of_a_package_have_one_name(package: str) -> None:
+    assert layout.repeated(layout.type_names(package)) == []
+
+
+@pytest.mark.parametrize("package", layout.PACKAGES)
+def test_modules_of_a_package_have_one_name_only_where_they_play_one_role(package: str) -> None:
+    assert layout.repeated(layout.module_names(package)) == sorted(ROLES_OF_FOLDERS[package])
+
+
+def test_a_module_name_stands_three_times_in_the_tree_only_for_one_role() -> None:
+    everywhere = [name for package in layout.PACKAGES for name in layout.module_names(package)]
+    assert layout.repeated(everywhere, times=3) == sorted(ROLES_OF_THE_TREE)

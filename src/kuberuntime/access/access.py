@@ -1,4 +1,4 @@
-"""How to reach one API server: the result of reading a kubeconfig, or the service account of a pod."""
+"""Access to one API server, as read from a kubeconfig or from the service account of a pod."""
 
 from dataclasses import dataclass, field
 

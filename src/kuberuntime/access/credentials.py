@@ -1,7 +1,7 @@
-"""Credentials: who we are to an API server, and where that is read again when it changes or expires.
+"""Credentials for an API server, and the sources that keep them current.
 
-In: what a kubeconfig's user entry says (`kubeconfig.py`). Out: `Credentials`, asked for before every request by the
-transport; after a 401 it calls `renew` and tries once more if that found others.
+In: the user entry of a kubeconfig (`kubeconfig.py`). Out: `Credentials`, which the transport gets before every request.
+After a 401 it calls `renew`, and sends the request once more if the credentials have changed.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ REREAD: Final = 60.0
 """Seconds after which files are read again: the kubelet renews a pod's token, tools renew certificates."""
 
 LEEWAY: Final = timedelta(seconds=10)
-"""How long before its end a credential counts as expired, for the time a request is on its way."""
+"""How long before its expiry a credential counts as expired, to allow for the duration of a request."""
 
 EXEC_TIMEOUT: Final = 300.0
-"""Seconds an exec plugin may take; a person may have to log in meanwhile."""
+"""Seconds an exec plugin may take; the user may have to log in."""
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
@@ -51,7 +51,7 @@ class Credentials:
 
 
 def read_file(path: Path) -> bytes:
-    """Return the content of a small file; raise `OSError` for one that cannot be read, or is larger."""
+    """Return the content of a small file; raise `OSError` if it cannot be read or is too large."""
     if "\0" in str(path):
         raise OSError(errno.EINVAL, "there is a null character in the name", str(path))
     with path.open("rb") as file:
@@ -62,7 +62,7 @@ def read_file(path: Path) -> bytes:
 
 
 def checked_token(token: str, entry: str) -> str:
-    """Return a bearer token; raise `ConfigError` for one that no HTTP header can carry."""
+    """Return a bearer token; raise `ConfigError` if no HTTP header can carry it."""
     unfit = next((place for place, character in enumerate(token) if not "!" <= character <= "~"), None)
     if unfit is None:
         return token
@@ -73,27 +73,27 @@ def checked_token(token: str, entry: str) -> str:
 
 
 class CredentialSource(Protocol):
-    """Gives credentials, current ones each time."""
+    """A source of current credentials."""
 
     async def get(self) -> Credentials:
         """Return the credentials for the next request; raise `ConfigError` if there are none."""
         ...
 
     async def renew(self, refused: Credentials) -> bool:
-        """Read others than those the server refused; return whether `get` returns different ones now."""
+        """Renew credentials that the server refused; return whether `get` now returns different ones."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """One secret of a kubeconfig: given there, or in a file. `entry` names it in messages."""
+    """One secret of a kubeconfig: inline or in a file. `entry` names it in messages."""
 
     entry: str
     value: bytes = field(default=b"", repr=False)
     file: Path | None = None
 
     def read(self) -> bytes:
-        """Return the secret as it is now."""
+        """Return the current value of the secret."""
         if self.file is None:
             return self.value
         try:
@@ -103,7 +103,7 @@ class Material:
 
 
 class StoredCredentials:
-    """Credentials that are written down; those in files are read again every minute and after a 401."""
+    """Credentials of a kubeconfig; those in files are read again every minute and after a 401."""
 
     def __init__(self, *, token: Material, certificate: Material, key: Material) -> None:
         self._token = token
@@ -114,7 +114,7 @@ class StoredCredentials:
         self._read_at: float | None = None
 
     async def get(self) -> Credentials:
-        """Return the credentials, from files that were read in the last minute."""
+        """Return the credentials; files were read in the last minute."""
         if self._has_files:
             now = asyncio.get_running_loop().time()
             if self._read_at is None or now - self._read_at >= REREAD:
@@ -161,7 +161,7 @@ class ExecConfig(Concealed, frozen=True, rename="camel"):
 
 
 class _ExecStatus(Concealed, frozen=True, rename="camel"):
-    """`status` of what a plugin prints."""
+    """`status` of the ExecCredential that a plugin prints."""
 
     token: str | None = None
     client_certificate_data: str | None = None
@@ -170,7 +170,7 @@ class _ExecStatus(Concealed, frozen=True, rename="camel"):
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
-    """What a plugin prints."""
+    """The ExecCredential that a plugin prints."""
 
     api_version: str
     kind: Literal["ExecCredential"]
@@ -198,7 +198,7 @@ class ExecCredentials:
         self._expires: datetime | None = None
 
     async def get(self) -> Credentials:
-        """Return what the plugin printed last, or run it if that has expired."""
+        """Return the credentials that the plugin printed last; run it again if they have expired."""
         async with self._lock:
             if self._current is None or (self._expires is not None and self._clock.now() >= self._expires - LEEWAY):
                 self._current = None
@@ -206,7 +206,7 @@ class ExecCredentials:
             return self._current
 
     async def renew(self, refused: Credentials) -> bool:
-        """Run the plugin again, unless someone else did meanwhile."""
+        """Run the plugin again, unless another task has done so meanwhile."""
         if self._current == refused:
             self._current = None
         return await self.get() != refused
@@ -249,7 +249,7 @@ class ExecCredentials:
         return output
 
     async def _read(self, process: asyncio.subprocess.Process) -> bytes:
-        """Read to the end what the plugin prints; it is ended where that is too much."""
+        """Read the whole output of the plugin; terminate the plugin if it prints too much."""
         output = bytearray()
         while process.stdout is not None and (piece := await process.stdout.read(LARGEST_OUTPUT)):
             output += piece

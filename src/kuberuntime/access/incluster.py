@@ -15,12 +15,12 @@ PORT: Final = "KUBERNETES_SERVICE_PORT"
 
 
 def is_available(environment: Mapping[str, str]) -> bool:
-    """Return whether we run in a pod."""
+    """Return whether this process runs in a pod."""
     return bool(environment.get(HOST))
 
 
 def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) -> Access:
-    """Return the access a pod has; its token is renewed by the kubelet and read again."""
+    """Return the access of a pod; the kubelet renews its token, which is read again."""
     host, port = environment.get(HOST, ""), environment.get(PORT, "443")
     token, authority = directory / "token", directory / "ca.crt"
     if not token.exists():

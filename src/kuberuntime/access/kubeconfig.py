@@ -2,8 +2,8 @@
 
 In: the environment, `--kubeconfig`, `--context`. Out: an `Access` or a `ConfigError` that names file, entry and what to
 do. The rules are kubectl's: a file given by name must exist; of the files in KUBECONFIG those that do not exist are
-skipped; the first file to name a thing wins; relative paths belong to the file that has them; without any file the
-service account of a pod is used (`incluster.py`).
+skipped; the first file that has an entry wins; relative paths start at the file that contains them; without any file
+the service account of a pod is used (`incluster.py`).
 """
 
 import base64
@@ -37,7 +37,7 @@ EXEC_CLUSTER_FIELDS: Final = (
     "certificate-authority-data",
     "proxy-url",
 )
-"""What an exec plugin that asks for cluster information gets."""
+"""The fields of a cluster entry that an exec plugin gets if it requests cluster information."""
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -109,18 +109,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Entry(Generic[T]):
-    """A value, and where it was written."""
+    """A value of a kubeconfig, and its place in the files."""
 
     value: T
     file: Path
     path: str
 
     def field(self, name: str) -> str:
-        """Name one field of it for a message."""
+        """Return the place of one of its fields, for messages."""
         return f"{self.file}: {self.path}.{name}"
 
     def resolve(self, path: str) -> Path:
-        """Return a path that the file gave, relative to the file."""
+        """Return a path of the entry, resolved against the directory of its file."""
         return self.file.parent / path
 
 
@@ -136,7 +136,7 @@ class KubeConfig:
 
 
 def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str = "") -> Access:
-    """Return the access that the files, or the pod we run in, describe."""
+    """Return the access that the kubeconfig files, or the service account of this pod, describe."""
     config = read(find(environment, kubeconfig))
     is_empty = not config.contexts and not context
     if is_empty and not kubeconfig and incluster.is_available(environment):
@@ -171,7 +171,7 @@ def _exists(path: Path) -> bool:
 
 
 def read(files: Sequence[Path]) -> KubeConfig:
-    """Read and merge files; the first to name a thing wins."""
+    """Read and merge files; the first file that has an entry wins."""
     parsed = [(path.absolute(), parse(path)) for path in files]
     return KubeConfig(
         files=tuple(path for path, _ in parsed),
@@ -209,7 +209,7 @@ def parse(path: Path) -> _File:
 
 
 def resolve(config: KubeConfig, context: str = "") -> Access:
-    """Follow the context (empty: the current one) to its cluster and user."""
+    """Return the access of a context (empty: the current one), to its cluster as its user."""
     name = context or config.current_context
     if not name:
         raise ConfigError(_nothing_chosen(config))
@@ -254,7 +254,7 @@ def _places(config: KubeConfig) -> str:
 
 
 def _check_server(cluster: Entry[Cluster], user: Entry[User] | None) -> None:
-    """Raise for a URL that cannot be used, and for one that would show a token to everybody on the way."""
+    """Raise `ConfigError` for a URL that cannot be used, or that would send a token unencrypted."""
     value, entry = cluster.value, cluster.field("server")
     parts = urls.check_server(value.server, entry)
     stays_here = urls.is_loopback(parts.hostname or "") and not value.proxy_url
@@ -311,7 +311,7 @@ REFUSED: Final[tuple[tuple[Callable[[User], bool], str, str], ...]] = (
     ),
     (lambda user: bool(user.impersonated), "as", "impersonation is not supported: use credentials of your own"),
 )
-"""What a user entry must not have, and what to do instead; ignoring it would mean to act as someone else."""
+"""Fields of a user entry that are refused, and what to do instead; ignoring them would mean to act as another user."""
 
 
 def _token(user: Entry[User]) -> Material:
@@ -321,7 +321,7 @@ def _token(user: Entry[User]) -> Material:
 
 
 def _material(entry: Entry[T], field: str, path: str, data: str) -> Material:
-    """Return PEM given as data, or else in a file."""
+    """Return a secret in PEM, given inline or in a file."""
     if not data:
         return Material(entry.field(field), file=entry.resolve(path) if path else None)
     try:
@@ -337,7 +337,7 @@ def _exec_cluster(cluster: Entry[Cluster], tls: TLS) -> JSONObject:
 
 
 def _without_nulls(value: JSON) -> JSON:
-    """Drop null members, which mean the same as absent ones."""
+    """Remove null members, which mean the same as absent ones."""
     if isinstance(value, dict):
         return {name: _without_nulls(member) for name, member in value.items() if member is not None}
     return [_without_nulls(member) for member in value] if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""Which proxy leads to a server: that of the kubeconfig, or that of the environment as Go's programs read it."""
+"""Chooses the proxy for a server: that of the kubeconfig, or that of the environment, as Go programs do."""
 
 import ipaddress
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ SCHEMES = ("http", "https")
 
 
 def choose(server: str, configured: str, environment: Mapping[str, str]) -> str:
-    """Return the URL of the proxy, empty for none; the environment's is never used for this machine itself.
+    """Return the URL of the proxy, empty for none; that of the environment is never used for this machine itself.
 
     >>> choose("https://10.0.0.1:6443", "", {"HTTPS_PROXY": "http://proxy:3128"})
     'http://proxy:3128'

@@ -11,9 +11,9 @@ from kuberuntime.errors import ConfigError
 
 
 def build_context(tls: TLS, credentials: Credentials) -> ssl.SSLContext:
-    """Build the context that verifies the server and shows the client's certificate."""
+    """Build the context that verifies the server and presents the client's certificate."""
     context = _trusting(tls)
-    # Many cluster authorities lack the key identifiers that Python 3.13 began to insist on; Go does not ask for them.
+    # Many cluster authorities lack the key identifiers that Python 3.13 requires; Go does not require them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if tls.insecure:
         context.check_hostname = False

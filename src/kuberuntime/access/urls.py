@@ -1,4 +1,4 @@
-"""URLs of servers and proxies: which can be used, and how they are shown without the password in them."""
+"""URLs of servers and proxies: which can be used, and how they are shown without their passwords."""
 
 import ipaddress
 import re
@@ -24,7 +24,7 @@ def check_server(url: str, entry: str) -> SplitResult:
 
 
 def split(url: str, entry: str, advice: str) -> SplitResult:
-    """Return the parts of a URL with a host, written in ASCII; raise `ConfigError` for another."""
+    """Return the parts of a URL with a host, written in ASCII; raise `ConfigError` for any other."""
     try:
         parts = urlsplit(url)
         is_usable = bool(parts.hostname) and parts.port != 0 and url.isascii() and url.isprintable() and " " not in url
@@ -51,7 +51,7 @@ def is_loopback(host: str) -> bool:
 
 
 def address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    """Return the address that a host is written as, None for a name."""
+    """Return the IP address that a host is written as, None for a host name."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

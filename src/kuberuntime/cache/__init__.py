@@ -1,1 +1,1 @@
-"""List, watch and keep: informers and their caches."""
+"""Informers: caches of objects, filled by a list and kept current by a watch."""

@@ -1,8 +1,8 @@
 """The cache of one kind: all objects of a selection in memory, with indexes; one writer, any number of readers.
 
-In: the outputs of the watch (`watch.py`). Out: `Change`s, each made after the store shows the new state. A new listing
-is collected apart and put in place in one move; objects that vanished while the watch was down come out as deletions,
-objects that did not change come out as nothing.
+In: the outputs of the watch (`watch.py`). Out: a `Change` per object, created after the store holds the new state. A
+new listing is collected separately and replaces the old contents at once. Objects that vanished while the watch was
+down become deletions; unchanged objects produce no change.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,14 +19,14 @@ Indexer: TypeAlias = Callable[[JSONObject], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One object changed: `old` is None for an added one; `new` is None for a deleted one, `old` its last state."""
+    """A change of one object: `old` is None for an addition; `new` is None for a deletion, `old` its last state."""
 
     old: JSONObject | None
     new: JSONObject | None
 
     @property
     def object(self) -> JSONObject:
-        """Return the newest state there is."""
+        """Return the newest state: `new`, or `old` after a deletion."""
         found = self.new if self.new is not None else self.old
         if found is None:
             raise ValueError("a change has an old or a new object")
@@ -35,7 +35,7 @@ class Change:
 
 @dataclass(slots=True)
 class _Contents:
-    """Objects by key, and for each index the objects by value and key."""
+    """The contents of a store: objects by key, and for each index the objects by value and key."""
 
     indexers: Mapping[str, Indexer]
     objects: dict[ObjectKey, JSONObject] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class _Contents:
 
 
 class Store:
-    """The read side. What it returns is shared: never change it."""
+    """The read side of the cache. The objects it returns are shared: never modify them."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         self._contents = _Contents(indexers)
@@ -76,7 +76,7 @@ class Store:
         return tuple(self._contents.objects.values())
 
     def by_index(self, name: str, value: str) -> Sequence[JSONObject]:
-        """Return the objects that the index `name` files under `value`."""
+        """Return the objects that the index `name` lists under `value`."""
         if name not in self._contents.indexers:
             raise KeyError(f"no index {name!r}; there are: {', '.join(self._contents.indexers) or 'none'}")
         return tuple(self._contents.indexes.get(name, {}).get(value, {}).values())
@@ -86,14 +86,14 @@ class Store:
 
 
 class Writer(Store):
-    """The write side, owned by one informer: takes the events of the watch and returns what changed."""
+    """The write side of the cache, owned by one informer: applies the outputs of the watch and returns the changes."""
 
     def __init__(self, indexers: Mapping[str, Indexer]) -> None:
         super().__init__(indexers)
         self._listing: dict[ObjectKey, JSONObject] | None = None
 
     def take(self, output: watch.Output) -> list[Change]:
-        """Take one output of the watch."""
+        """Apply one output of the watch and return the changes."""
         match output:
             case watch.Started():
                 self._listing = {}
@@ -127,7 +127,7 @@ class Writer(Store):
 
 
 def differences(old: JSONObject | None, new: JSONObject) -> list[Change]:
-    """Return what happened between two states under one name: nothing, a change, or a deletion and an addition."""
+    """Return the changes between two states under one name: none, one, or a deletion and an addition."""
     if old is None:
         return [Change(None, new)]
     if meta.uid(old) != meta.uid(new):

@@ -1,8 +1,8 @@
-"""Decoding of watch lines and list pages, object by object, so that only what is kept of each stays in memory.
+"""Decodes watch lines and list pages object by object, so that memory holds only the kept fields of each.
 
-In: bytes of an answer, and a function that reduces a decoded object. Out: inputs of the watch (`watch.py`). A page is
-decoded item by item: 500 whole pods would take twenty times the memory of what is kept of them, and a process hardly
-gives such memory back.
+In: bytes of a response, and a function that reduces a decoded object. Out: inputs of the watch (`watch.py`). A page is
+decoded item by item: 500 whole pods take twenty times the memory of their kept fields, and a process hardly returns
+such memory to the system.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
-"""Returns what is kept of an object."""
+"""Returns the kept fields of an object."""
 
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
 """The types of events that carry an object of the kind that is watched."""
@@ -51,7 +51,7 @@ _decode_object = msgspec.json.Decoder(JSONObject).decode
 
 
 class Decoder:
-    """Decodes what an API server sends about one resource."""
+    """Decodes the list pages and watch lines of one resource."""
 
     def __init__(self, resource: Resource, reduce: Reduce) -> None:
         self._identity = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -69,7 +69,7 @@ class Decoder:
         return watch.StreamEvent(decoded.type, self._reduce(decoded.object) if is_object else decoded.object)
 
     def page(self, response: Response) -> Page:
-        """Decode one page of a list. Its items come without kind and apiVersion; they get them back here."""
+        """Decode one page of a list. Items of a list lack kind and apiVersion; this adds them."""
         try:
             decoded = _decode_list(response.body)
             items = [self._reduce(self._identity | _decode_object(item)) for item in decoded.items or ()]

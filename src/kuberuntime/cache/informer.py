@@ -1,7 +1,7 @@
-"""The informer: one shared, always current copy of the objects of a selection, and a notification of every change.
+"""The informer: a shared, current copy of the objects of a selection, and a notification of every change.
 
-It joins the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch go into the store first, then to the
-subscribers, then to those who wait for a version (`barrier.py`).
+It connects the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch go into the store first, then to
+the subscribers, then to the observers of its version (`barrier.py`).
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
 from kuberuntime.cache.projection import Keep
-from kuberuntime.cache.strings import Strings
+from kuberuntime.cache.strings import SHARED
 from kuberuntime.cache.watching import Watcher
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
@@ -31,9 +31,9 @@ NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 class Informer:
     """Keeps the objects of one kind, all of them or a selection, in `store`.
 
-    With `keep`, which returns the projection for an object, only the declared fields are kept. Without it objects stay
-    whole but for `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind may not be
-    served: the store is empty then, and is filled once the kind is served.
+    `keep` returns the projection of an object: only the fields it declares are kept. Without `keep`, objects are kept
+    whole except `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind need not
+    be served: the store stays empty until it is.
     """
 
     def __init__(
@@ -49,7 +49,6 @@ class Informer:
         self.resource = selection.resource
         self.version = ResourceVersion("")
         self._keep = keep
-        self._strings = Strings()
         self._writer = Writer(indexes)
         self._watcher = Watcher(client, selection, self._take, self._reduce, optional=optional)
         self._synced = asyncio.Event()
@@ -69,17 +68,17 @@ class Informer:
 
     @property
     def is_relisting(self) -> bool:
-        """Return whether a listing asked for by `relist` is still under way."""
+        """Return whether a listing requested by `relist` has not completed yet."""
         return bool(self._on_listed)
 
     def subscribe(self, callback: Subscriber) -> None:
-        """Call back on every change from now on; objects that are known already come as added at once."""
+        """Call back on every change from now on, and at once for each known object, as an addition."""
         for obj in self.store.list():
             callback(Change(None, obj))
         self._subscribers.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
-        """Call back whenever `version` moved, after subscribers were notified of the changes up to it."""
+        """Call back after each batch of outputs, once subscribers were notified of the changes up to `version`."""
         self._observers.append(callback)
 
     def relist(self, then: Callable[[], None]) -> None:
@@ -88,7 +87,7 @@ class Informer:
         self._watcher.relist()
 
     async def run(self, *, gives_up: bool = False) -> None:
-        """Follow the objects until cancelled; with `gives_up`, raise the error of a user who may not watch them."""
+        """Follow the objects until cancelled; with `gives_up`, raise the error if the user may not watch them."""
         await self._watcher.run(gives_up=gives_up)
 
     async def wait_synced(self) -> None:
@@ -96,9 +95,9 @@ class Informer:
         await self._synced.wait()
 
     def _reduce(self, obj: JSONObject) -> JSONObject:
-        """Return what is kept of an object that nobody else has seen yet."""
+        """Return the kept fields of a newly decoded object, which may be modified."""
         if self._keep is not None:
-            return self._keep(obj)(obj, self._strings.share)
+            return self._keep(obj)(obj, SHARED.share)
         obj["metadata"].pop("managedFields", None)
         return obj
 

@@ -1,11 +1,11 @@
 """Projections: the fields of an object that a cache keeps, declared as paths.
 
 In: an object as it came from the wire. Out: a new object with the declared fields and those that caches, barriers and
-events need of every object (`IDENTITY`); all else is dropped. A value that does not have the shape of its path (null,
-a text in place of a list) is kept as it is, so that a reader meets what the server sent.
+events need of every object (`IDENTITY`); all other fields are dropped. A value whose type does not fit its path (null,
+a string instead of a list) is kept unchanged, so that readers get what the server sent.
 
 Paths are written as in `fieldPath`: `spec.nodeName`, `metadata.annotations['example.com/a']`, and `[]` for the items of
-a list: `status.conditions[].type`. A path stands for all that is below it.
+a list: `status.conditions[].type`. A path includes everything below it.
 """
 
 import re
@@ -33,19 +33,19 @@ IDENTITY: Final = (
     "metadata.deletionTimestamp",
     "metadata.ownerReferences",
 )
-"""What the runtime reads of every object: keys, preconditions, references, owners, whether it is being deleted."""
+"""The fields that the runtime reads of every object: keys, preconditions, references, owners, whether it is being deleted."""
 
 DEPTH: Final = 32
-"""Levels of objects and lists in which texts are shared; pod templates have about 12, what users invent may have more."""
+"""Levels of nesting down to which strings are shared; pod templates have about 12."""
 
 _STEP: Final = re.compile(r"\.?([A-Za-z0-9_]+)|(\[\])|\['([^']+)'\]")
 
 _Tree: TypeAlias = dict[Step, "_Tree | None"]
-"""What is kept below each step; None keeps everything."""
+"""The kept fields below each step; None keeps everything."""
 
 
 class Projection:
-    """Keeps the declared paths of objects.
+    """Reduces objects to the declared paths.
 
     >>> projection = Projection("status.conditions[].type")
     >>> projection({"kind": "Pod", "spec": {}, "status": {"conditions": [{"type": "Ready", "message": "is ready"}]}})
@@ -58,12 +58,12 @@ class Projection:
         self._tree: Final = _tree(self.paths)
 
     def __call__(self, obj: JSONObject, share: Share = str) -> JSONObject:
-        """Return what is kept of the object; `share` replaces each text by an equal one."""
+        """Return the kept fields of the object; `share` replaces each string by an equal, shared one."""
         kept: JSONObject = _keep(obj, self._tree, share)
         return kept
 
     def __or__(self, other: "Projection") -> "Projection":
-        """Return the projection that keeps what this one or the other one keeps."""
+        """Return the projection that keeps the fields of both."""
         return Projection(*self.paths, *other.paths)
 
     def covers(self, path: Path) -> bool:
@@ -76,7 +76,7 @@ Keep: TypeAlias = Callable[[JSONObject], Projection]
 
 
 def either(one: Keep | None, other: Keep | None) -> Keep | None:
-    """Return what keeps the fields that either of two readers needs; None keeps whole objects."""
+    """Return a `Keep` of the fields that at least one of two readers needs; None keeps whole objects."""
     if one is other or one is None or other is None:
         return one if one is other else None
     united = cache(Projection.__or__)
@@ -101,7 +101,7 @@ def parse(text: str) -> Path:
 
 
 def shared(value: JSON, share: Share, levels: int = DEPTH) -> JSON:
-    """Return an equal value whose texts, those of keys too, come from `share`; below `levels` it stays as it is."""
+    """Return an equal value whose strings and keys come from `share`; below `levels` it stays unchanged."""
     if isinstance(value, str):
         return share(value)
     if isinstance(value, dict) and levels:

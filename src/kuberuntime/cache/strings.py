@@ -1,20 +1,24 @@
-"""Strings that repeat, kept once: label keys and values, names, reasons of many objects.
+"""Shares equal strings of many objects (label keys and values, names, reasons), so that each is stored once.
 
-`sys.intern` does not fit: in some Pythons (3.12) what it takes lives for ever, and UIDs and names never end. Here at most
-two generations of texts are remembered; one that is met again within a generation moves on, the others are forgotten.
+`sys.intern` is not suitable: in some versions of Python (3.12) interned strings are never freed, while new UIDs and
+names keep coming. `Strings` remembers at most two generations: a string that is seen again moves to the new generation,
+the others are dropped.
+
+All caches of a process share one (`SHARED`). Most strings are seen once, so the memory fills up in any case: with one
+for each cache it would sooner or later be half a MiB for each.
 """
 
 from typing import Final
 
 MOST: Final = 2048
-"""Texts in a generation."""
+"""Strings per generation."""
 
 LONGEST: Final = 256
-"""Characters of a text that is worth sharing: label keys and values, names, reasons. Longer ones hardly repeat."""
+"""Characters of the longest string that is shared. Longer strings hardly repeat."""
 
 
 class Strings:
-    """Returns for each text an equal one that was met before, if it was met lately.
+    """Returns for each string an equal one that was seen recently, if there is one.
 
     >>> strings = Strings()
     >>> one, other = "".join(["a", "b"]), "".join(["a", "b"])
@@ -28,7 +32,7 @@ class Strings:
         self._old: dict[str, str] = {}
 
     def share(self, text: str) -> str:
-        """Return the text, or the equal one that is shared already."""
+        """Return the string, or the equal one that is already shared."""
         if len(text) > LONGEST:
             return text
         found = self._young.get(text)
@@ -41,3 +45,7 @@ class Strings:
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
+
+
+SHARED: Final = Strings()
+"""Those of all caches of this process; labels, names and UIDs of one kind are met again in others."""

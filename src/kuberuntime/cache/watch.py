@@ -1,21 +1,21 @@
-"""List and watch as a state machine: what to ask next, and what an answer means.
+"""List and watch as a state machine: which request comes next, and what a response means.
 
-Everything that decides how objects of one kind are followed lives in `step`; nothing here does I/O. The driver
-(`watching.py`) reads the state, sends the request the phase calls for, and feeds what came back:
+`step` makes every decision about following the objects of one kind; this module does no I/O. The driver (`watching.py`)
+reads the state, sends the request of its phase, and passes the response to `step`:
 
 ```
             Page(token)                 Page                  Opened
    EMPTY ───────────────► PAGING ──────────────► LISTED ─────────────► WATCHING
      │ ▲                    │ ▲ Page(token)        ▲                      │
      │ │ Refused 410        └─┘                    └──────────────────────┘ Ended, ERROR event
-     │ └── from anywhere: 410 (as an answer or as an ERROR event), Relist
+     │ └── from every phase: 410 (as a response or as an ERROR event), Relist
      └──────────────────► INITIAL ── bookmark "initial events end" ──► WATCHING
         streaming lists, where the server serves them
 ```
 
-Outputs report to a collector (`cache.py`) what happened, in kube-rs's shape: a complete listing arrives as `Started`,
-any number of `Found` and `Dropped`, `Completed`; only then may it replace what was known before. Single changes are
-`Applied` and `Deleted`; `Completed` and `Progressed` carry the version up to which everything has been seen.
+Outputs report changes to a collector (`cache.py`), as in kube-rs. A listing is `Started`, any number of `Found` and
+`Dropped`, then `Completed`; only then may it replace the previous contents. Single changes are `Applied` and `Deleted`.
+`Completed` and `Progressed` carry the resourceVersion up to which everything has been seen.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ BACKOFF: Final = Backoff(base=0.2, limit=30.0)
 """0.2 s after the first failure: an API server on the same machine restarts in less than a second."""
 
 LASTED: Final = 5.0
-"""Seconds: a watch that lived this long was healthy, and its end is not a failure."""
+"""Seconds: the end of a watch that lasted this long is not a failure."""
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 """The annotation of the bookmark after which a streaming list is complete."""
@@ -43,12 +43,12 @@ NO_VERSION: Final = ResourceVersion("")
 
 
 class Phase(StrEnum):
-    """What the driver does next."""
+    """What the driver has to do next."""
 
     EMPTY = "empty"
-    """Ask for the first page, or open a streaming list."""
+    """Request the first page, or open a streaming list."""
     PAGING = "paging"
-    """Ask for the page after `token`."""
+    """Request the page after `token`."""
     INITIAL = "initial"
     """Read the objects of a streaming list."""
     LISTED = "listed"
@@ -58,16 +58,16 @@ class Phase(StrEnum):
 
 
 ABSENT_FAILURES: Final = 5
-"""A kind that is not served is asked for again at least every few seconds: its definition may come at any time."""
+"""Failures counted at most while a kind is not served: its definition may be created at any time."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that is remembered between two inputs.
+    """The state between two inputs.
 
-    `failures` in a row determine the wait before the next request; `streaming` says whether streaming lists are
-    worth asking for; `limit` is the page size, 0 once pages expired faster than they could be read. An `optional` kind
-    may not be served: then there are no objects of it, until it is.
+    `failures` counts failures in a row, which determine the wait before the next request. `streaming` is False once the
+    server refused a streaming list. `limit` is the page size, 0 (no pages) after a page token expired. An `optional`
+    kind need not be served: until it is, there are no objects of it.
     """
 
     phase: Phase = Phase.EMPTY
@@ -85,14 +85,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Input: the request of this phase got no answer, or an error for an answer."""
+    """Input: the request of this phase failed: there was no response, or an error."""
 
     error: KubeError
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """Input: the stream that this phase asked for is open."""
+    """Input: the stream that this phase requested is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,14 @@ class StreamEvent:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Input: the stream ended after `lasted` seconds, by the server, a time-out or an error of the line."""
+    """Input: the stream ended after `lasted` seconds."""
 
     lasted: float
 
 
 @dataclass(frozen=True, slots=True)
 class Relist:
-    """Input: someone wants all objects read again."""
+    """Input: all objects are to be read again."""
 
 
 Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Relist
@@ -120,7 +120,7 @@ Input: TypeAlias = Page | Refused | Opened | StreamEvent | Ended | Relist
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """Output: a complete listing begins; forget an unfinished one."""
+    """Output: a complete listing begins; discard an unfinished one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 
 def step(state: State, happened: Input) -> Transition:
-    """Return the next state and what a collector must know."""
+    """Return the next state, and the outputs for the collector."""
     match happened:
         case Relist():
             return _restart(state, failures=state.failures), ()
@@ -192,7 +192,7 @@ def _restart(state: State, *, failures: int) -> State:
 
 def _page(state: State, page: Page) -> Transition:
     first: tuple[Output, ...] = (Started(),) if state.phase is Phase.EMPTY else ()
-    # One failure is kept until events flow, so that a server whose versions expire at once is not asked in a hot loop.
+    # One failure is kept until events flow, so that versions which expire at once cause no hot loop.
     listing = replace(state, token=page.token, failures=min(state.failures, 1))
     if page.token:
         return replace(listing, phase=Phase.PAGING), (*first, Found(page.items))
@@ -238,7 +238,7 @@ def _change(state: State, event: StreamEvent) -> Transition:
         case "BOOKMARK":
             return seen, (Progressed(version),)
         case _:
-            return state, ()  # a type of a later Kubernetes
+            return state, ()  # an event type of a later Kubernetes
 
 
 def _ended(state: State, end: Ended) -> State:
@@ -262,7 +262,7 @@ def _after_refusal(state: State, error: KubeError) -> State:
             return replace(state, streaming=False)
         case ExpiredError(), (Phase.PAGING | Phase.INITIAL | Phase.LISTED | Phase.WATCHING) as phase:
             limit = 0 if phase is Phase.PAGING else state.limit
-            return replace(_restart(state, failures=1), limit=limit)  # the server is there: no need to wait long
+            return replace(_restart(state, failures=1), limit=limit)  # the server responds, so the wait is short
         case _, Phase.INITIAL:
             return _restart(state, failures=failures)
         case _, Phase.WATCHING:

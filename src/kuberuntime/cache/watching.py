@@ -1,8 +1,8 @@
-"""The driver of the watch: performs what the state machine in `watch.py` asks for.
+"""The driver of the watch: performs the requests of the state machine in `watch.py`.
 
-In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, for ever; connection
-errors and refusals are logged, waited out and tried again. A stream that says nothing is left when the server should
-have ended it (`TIMEOUT` + `GRACE`), so a dead connection is never trusted for longer than that.
+In: a client, a selection, a sink. Out: calls of the sink with batches of outputs, in order, without end. Connection
+errors and refusals are logged and retried after a back-off. A silent stream is closed when the server should have ended
+it (`TIMEOUT` + `GRACE`), so a dead connection is given up by then.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ TIMEOUT: Final = 290
 """Seconds after which the server is asked to end a stream."""
 
 GRACE: Final = 15
-"""Seconds: how much later the stream, or an answer to a list, is given up."""
+"""Seconds after `TIMEOUT` at which the client itself gives up a stream or a list."""
 
 STREAMING: Final = (Phase.INITIAL, Phase.WATCHING)
 """The phases in which a stream is read."""
@@ -44,7 +44,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Watcher:
-    """Follows the objects of one selection; `reduce` is applied to each before anything else gets it."""
+    """Follows the objects of one selection; `reduce` is applied to each object when it is decoded."""
 
     def __init__(
         self,
@@ -67,8 +67,9 @@ class Watcher:
     async def run(self, *, gives_up: bool = False) -> None:
         """Follow until cancelled.
 
-        With `gives_up`, raise the ForbiddenError or UnauthorizedError of a user who may not watch. Once a stream was open,
-        a refusal is waited out like any other: an API server that starts may refuse before it knows its roles.
+        With `gives_up`, raise the ForbiddenError or UnauthorizedError of a user who may not watch. Once a stream was
+        open, such a refusal is retried like other errors: a starting API server may refuse requests before it knows its
+        roles.
         """
         while True:
             try:
@@ -85,7 +86,7 @@ class Watcher:
             self._interrupted = False
 
     def relist(self) -> None:
-        """Read all objects again; nothing that was asked before this call counts any more."""
+        """Read all objects again; responses to requests made before this call are discarded."""
         if self._scope is None or self._interrupted:
             return
         self._feed(watch.Relist())
@@ -93,7 +94,7 @@ class Watcher:
         self._scope.reschedule(asyncio.get_running_loop().time())
 
     async def _round(self) -> None:
-        """Perform what the phase asks for: one page, or one stream to its end."""
+        """Perform the request of the phase: one page, or one stream to its end."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
         if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.streaming):

@@ -1,6 +1,6 @@
-"""Several byte streams over one WebSocket, as `/exec` and `/portforward` speak them: the first byte names the stream.
+"""Several byte streams over one WebSocket, for `/exec` and `/portforward`: the first byte of a message is its stream.
 
-Protocols: `v5.channel.k8s.io` (commands; a stream can be closed by itself), `v4.channel.k8s.io` (ports).
+Protocols: `v5.channel.k8s.io` (commands; streams can be closed one by one), `v4.channel.k8s.io` (ports).
 """
 
 from typing import Final
@@ -29,16 +29,16 @@ class Channels:
         self._socket = socket
 
     async def send(self, channel: int, data: bytes) -> None:
-        """Send a piece on a stream; to a peer that is gone it is dropped, and the reader gets the end."""
+        """Send data on a stream; if the connection is closed, the data is dropped and `receive` returns the end."""
         if not self._socket.closed:
             await self._socket.send_bytes(bytes([channel]) + data)
 
     async def close_stream(self, channel: int) -> None:
-        """Return the peer that nothing more comes on this stream (protocol v5)."""
+        """Notify the peer that no more data follows on this stream (protocol v5)."""
         await self.send(CLOSE, bytes([channel]))
 
     async def receive(self) -> tuple[int, bytes] | None:
-        """Return the next piece and its stream, None at the end of the connection."""
+        """Return the stream and the data of the next message, None at the end of the connection."""
         while True:
             message = await self._socket.receive()
             if message.type is aiohttp.WSMsgType.BINARY and message.data:
@@ -50,7 +50,7 @@ class Channels:
 
 
 def exit_code(status: bytes) -> int:
-    """Read the exit code out of the Status that ends a command.
+    """Return the exit code from the Status that ends a command.
 
     >>> exit_code(b'{"status":"Success"}')
     0

@@ -1,8 +1,8 @@
 """The client: the verbs of the Kubernetes API over any `Transport`, with typed errors.
 
-In: resources and plain objects. Out: plain objects as the server answered, or an `errors.APIError`. What is sent is
-built by `requests.py`; when the server asks to wait (429 or 5xx with Retry-After) the client waits, within bounds, and
-sends again.
+In: resources and plain objects. Out: plain objects as the server answered, or an `errors.APIError`. Requests are built
+by `requests.py`. When the server asks to wait (429 or 5xx with Retry-After), the client waits, within bounds, and sends
+the request again.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersio
 from kuberuntime.objects.resources import Resource
 
 if TYPE_CHECKING:
-    from kuberuntime.plan import Propagation  # it brings the actions of controllers, which readers do not need
+    from kuberuntime.plan import Propagation  # for types only: readers do not need the actions of controllers
 
 FieldValidation: TypeAlias = Literal["", "Ignore", "Warn", "Strict"]
 
 PAGE: Final = 500
-"""Objects per page of a list, as kubectl and client-go ask for."""
+"""Objects per page of a list, as kubectl and client-go request."""
 
 RETRIES: Final = 8
 """How often one request is sent again because the server asked to wait."""
@@ -53,7 +53,7 @@ class Page:
 
 
 class Client:
-    """Speaks to one API server. `field_validation` is asked for with every write that takes objects."""
+    """A client of one API server. `field_validation` is requested with every write that takes objects."""
 
     def __init__(self, transport: Transport, *, field_validation: FieldValidation = "") -> None:
         self._transport = transport
@@ -79,7 +79,7 @@ class Client:
         while token := _token(response):
             following = asyncio.create_task(self.send(requests.list_page(selection, limit=limit, token=token)))
             try:
-                await asyncio.sleep(0)  # lets it be sent
+                await asyncio.sleep(0)  # lets the request be sent
                 items += _page(selection, response).items
                 response = await following
             finally:
@@ -88,7 +88,7 @@ class Client:
         return Listing([*items, *page.items], page.resource_version)
 
     async def list_page(self, selection: Selection, *, limit: int = PAGE, token: str = "") -> Page:
-        """Read one page. The items of a list come without kind and apiVersion; they get them back here."""
+        """Read one page. Items of a list lack kind and apiVersion; this adds them."""
         return _page(selection, await self.send(requests.list_page(selection, limit=limit, token=token)))
 
     async def create(
@@ -134,7 +134,7 @@ class Client:
         subresource: str = "",
         manager: str = "",
     ) -> JSONObject:
-        """Patch one object, or one of its subresources; `manager` owns what it changes (else the user agent's name)."""
+        """Patch one object, or one of its subresources, as `manager` (default: the user agent's name)."""
         return await self._write(
             requests.patch(resource, key, patch, kind=kind, subresource=subresource, manager=manager)
         )
@@ -142,7 +142,7 @@ class Client:
     async def try_patch(
         self, resource: Resource, key: ObjectKey, patch: JSON, *, kind: PatchKind, manager: str = ""
     ) -> JSONObject:
-        """Return what a patch would make of an object, with defaults and all checks; nothing is written."""
+        """Return the object that a patch would result in, with defaults and all checks; nothing is written."""
         return await self._write(requests.patch(resource, key, patch, kind=kind, manager=manager), dry_run=True)
 
     async def delete(
@@ -154,7 +154,7 @@ class Client:
         uid: str | None = None,
         grace_period: int | None = None,
     ) -> JSONObject:
-        """Delete one object; return it as it is now, or a Status where it is gone already."""
+        """Delete one object; return its new state, or a Status if it is gone already."""
         options = requests.delete(resource, key, propagation=propagation, uid=uid, grace_period=grace_period)
         return await self._object(options)
 
@@ -163,7 +163,7 @@ class Client:
         await self.send(requests.delete_collection(resource, namespace))
 
     async def send(self, request: Request) -> Response:
-        """Send any request (discovery, logs, ...) and return the answer, or raise the error it carries."""
+        """Send any request (discovery, logs, ...) and return the response, or raise its error."""
         response = await self._transport.request(request)
         for _ in range(RETRIES):
             wait = retry_after(response)
@@ -183,7 +183,7 @@ class Client:
 
     @asynccontextmanager
     async def open(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send any request whose answer is a stream."""
+        """Send any request whose response is a stream."""
         async with self._transport.stream(request) as response:
             if response.status >= 400:
                 body = b"".join([chunk async for chunk in response.chunks])
@@ -203,7 +203,7 @@ class Client:
 
 
 def _decoded(response: Response) -> JSONObject:
-    """Return the object of an answer; an answer that is none, as of a proxy, is an error."""
+    """Return the object of a response; raise if it is not an object (from a proxy)."""
     try:
         return msgspec.json.decode(response.body, type=JSONObject)
     except msgspec.DecodeError as error:
@@ -219,7 +219,7 @@ def _page(selection: Selection, response: Response) -> Page:
 
 
 class _Head(msgspec.Struct):
-    """What of a page says where the next one begins."""
+    """The part of a page that has the token of the next one."""
 
     metadata: JSONObject | None = None
 

@@ -1,14 +1,14 @@
-"""The fence before a leader's writes: none leaves after the time for which the lease allows it, and none takes longer.
+"""Fences the writes of a leader: no write is sent, or lasts, beyond the time for which the lease allows it.
 
-In: who may act and for how long (`LeaderElection`). Out: a transport, and sockets. A process can stand still anywhere:
-while it waits for the rate limiter, for a connection, for the handshake of one. So the time is checked
+In: how long this process may act (`LeaderElection`). Out: a transport, and sockets. A process can be suspended
+anywhere: while it waits for the rate limiter, for a connection, for a handshake. So the time is checked
 
 ```
-FencedTransport      behind the rate limiter; asks the server to give up (`timeout=`) when the time is over, and does so too
+FencedTransport      behind the rate limiter; the server (`timeout=`) and the client give up when the time is over
 FencedSocket         directly before each system call that sends bytes, after all waits
 ```
 
-What remains is a process that stands still between that check and the system call, some hundred nanoseconds.
+The remaining gap is a process that is suspended between that check and the system call, some hundred nanoseconds.
 """
 
 import socket
@@ -25,11 +25,11 @@ READS: Final = frozenset({"GET", "HEAD"})
 
 
 class NotLeadingError(KubeError):
-    """A write was refused, or given up, because this process may not act any more."""
+    """A write was not sent, or was given up, because this process does not lead any more."""
 
 
 class Fence(Protocol):
-    """Says for how long this process may act."""
+    """A limit on the time for which this process may act."""
 
     def remaining(self) -> float:
         """Return the seconds for which this process may still act; 0 or less where it may not."""
@@ -59,14 +59,14 @@ class FencedSocket(socket.socket):
 
 
 class FencedTransport:
-    """A transport that writes only while the fence is open, and gives up when it closes."""
+    """A transport that writes only while the fence is open, and gives up writes when it closes."""
 
     def __init__(self, inner: Transport, fence: Fence) -> None:
         self._inner = inner
         self._fence = fence
 
     async def request(self, request: Request) -> Response:
-        """Send the request; where it writes, only if we may, and for as long as we may."""
+        """Send the request; a write only while the fence is open, and at most for the remaining time."""
         if request.method in READS:
             return await self._inner.request(request)
         seconds = self._fence.remaining()

@@ -2,11 +2,11 @@
 
 Of the client, only this module and `channels.py` import aiohttp (the servers below `serving/` do, too).
 
-In: an `Access`. Out: answers; a `ConnectionFailedError` with the server's address when none came. Connections are kept
-and shared. When one that was kept turns out to be closed, aiohttp sends an idempotent request (GET, PUT, DELETE) once more;
-others are left to the caller, who alone knows whether they may happen twice. After a 401 the credentials are renewed,
-once. Redirects are not followed, so a token never reaches another host. Streams have a pool of their own, so that
-watches do not take the places of requests; so have writes behind a fence, whose sockets send only while it is open.
+In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
+are kept alive and shared. If such a connection turns out to be closed, aiohttp sends an idempotent request (GET, PUT,
+DELETE) once more. Others fail: only the caller knows whether they may be sent twice. After a 401 the credentials are
+renewed once. Redirects are not followed, so a token never reaches another host. Streams have their own pool, so that
+watches do not take connections from requests. So have fenced writes, whose sockets send only while the fence is open.
 """
 
 import asyncio
@@ -44,16 +44,16 @@ REQUEST_SECONDS: Final = 65.0
 """The API server itself gives up after 60 s."""
 
 KEEPALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""A peer that vanished without a word is noticed after a minute, also by a stream that has nothing to say."""
+"""A peer that vanished silently is detected after a minute, also by an idle stream."""
 
 LARGE: Final = 2**18
 """Bytes of a body that are sent at once; aiohttp warns of those above a MiB."""
 
 CLOSED: Final = -1
-"""What a closed socket has for a file number."""
+"""The file number of a closed socket."""
 
 CLOSING_STEPS: Final = 20
-"""Turns of the event loop in which a connection that was cut is closed; it takes two or three."""
+"""Turns of the event loop to wait until a shut down connection is closed; it takes two or three."""
 
 UPGRADE: Final[Mapping[str, str]] = {
     "connection": "Upgrade",
@@ -61,7 +61,7 @@ UPGRADE: Final[Mapping[str, str]] = {
     "sec-websocket-version": "13",
     "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
 }
-"""Asks for a WebSocket, for the sake of the refusal."""
+"""The headers of a request for a WebSocket, sent again to read why it was refused."""
 
 NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
@@ -76,7 +76,7 @@ class _Options(TypedDict):
 
 
 class HTTPTransport:
-    """Speaks to one API server over HTTP, with so many connections for requests and one per stream."""
+    """A transport to one API server over HTTP: a pool of connections for requests, and one connection per stream."""
 
     def __init__(
         self,
@@ -103,14 +103,14 @@ class HTTPTransport:
         self._sockets = WeakSet[socket.socket]()
 
     async def request(self, request: Request) -> Response:
-        """Send one request and return its whole answer."""
+        """Send one request and return its complete response."""
         async with self._answer(self._request_session(request), request) as answer:
             with self._named_errors():
                 return Response(answer.status, _lower(answer), await answer.read())
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send one request and yield its answer as a stream; leaving the context closes the connection."""
+        """Send one request and yield its response as a stream; leaving the context closes the connection."""
         async with self._answer(self._stream_session(), request) as answer, aclosing(self._chunks(answer)) as chunks:
             try:
                 yield StreamResponse(answer.status, _lower(answer), chunks)
@@ -119,7 +119,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def channels(self, path: str, query: Query, protocol: str) -> AsyncIterator[Channels]:
-        """Open a WebSocket of several byte streams, as `/exec` and `/portforward` speak it."""
+        """Open a WebSocket with several byte streams, for `/exec` and `/portforward`."""
         credentials = await self._access.credentials.get()
         try:
             with self._named_errors():
@@ -136,15 +136,15 @@ class HTTPTransport:
     async def close(self) -> None:
         """Close all connections, so that the event loop may end.
 
-        Of a TLS connection that was left earlier (a watch, say), aiohttp waits for the server's `close_notify` in the
-        background, and forgets it. What is still open is cut here: then its transport ends by itself, very soon.
+        When a TLS connection is closed (that of a watch, for example), aiohttp waits for the server's `close_notify` in
+        the background. Sockets that are still open are shut down here, so that their transports end soon.
         """
         for session in (self._requests, self._writes, self._streams):
             if session is not None:
                 await session.close()
         self._requests = self._writes = self._streams = None
         for left in [one for one in self._sockets if one.fileno() != CLOSED]:
-            with suppress(OSError):  # not connected, or cut by the server
+            with suppress(OSError):  # not connected, or closed by the server
                 left.shutdown(socket.SHUT_RDWR)
         for _ in range(CLOSING_STEPS):
             if all(one.fileno() == CLOSED for one in self._sockets):
@@ -153,7 +153,7 @@ class HTTPTransport:
 
     @asynccontextmanager
     async def _answer(self, session: aiohttp.ClientSession, request: Request) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Yield the answer as its headers come in; if the credentials are refused, once more with others."""
+        """Yield the response once its headers are read; if the credentials are refused, renew them and send again."""
         credentials = await self._access.credentials.get()
         answer = await self._send(session, request, credentials)
         try:
@@ -178,7 +178,7 @@ class HTTPTransport:
                 )
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
-        """Return what every request to this server has in common."""
+        """Return the options that all requests to this server have in common."""
         authorization = {"authorization": f"Bearer {credentials.token}"} if credentials.token else {}
         return {
             "headers": {**self._headers, **headers, **authorization},
@@ -188,7 +188,7 @@ class HTTPTransport:
         }
 
     async def _explain_refusal(self, path: str, query: Query, protocol: str) -> None:
-        """Raise what the server says of a request that it would not upgrade: the handshake does not keep the text."""
+        """Raise the server's error for a request that it did not upgrade: the handshake does not keep its text."""
         headers = {**UPGRADE, "sec-websocket-protocol": protocol}
         async with self.stream(Request("GET", path, query, headers)) as answer:
             if answer.status >= HTTPStatus.BAD_REQUEST:
@@ -209,7 +209,7 @@ class HTTPTransport:
         return made
 
     def _request_session(self, request: Request) -> aiohttp.ClientSession:
-        """Return the pool of a request; writes have their own where they are fenced."""
+        """Return the session (pool) of a request; fenced writes have their own."""
         if self._fence is not None and request.method not in READS:
             if self._writes is None:
                 self._writes = self._session(connections=self._connections, seconds=self._seconds, fence=self._fence)
@@ -243,7 +243,7 @@ class HTTPTransport:
 
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
-        """Turn whatever keeps an answer from coming into an error that names the server."""
+        """Convert connection errors into a `ConnectionFailedError` that names the server."""
         try:
             yield
         except TimeoutError as error:
@@ -253,7 +253,7 @@ class HTTPTransport:
 
 
 def explain(error: Exception) -> str:
-    """Return in plain words why a connection failed."""
+    """Return the reason why a connection failed, for users."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return f"its certificate is not trusted: {error.certificate_error}"
@@ -261,7 +261,7 @@ def explain(error: Exception) -> str:
             return f"unknown host {error.host!r}"
         case aiohttp.ClientConnectorError(os_error=os_error):
             return os.strerror(os_error.errno) if os_error.errno else str(os_error)
-        case aiohttp.ClientResponseError():  # its text has the URL: of a proxy, with the password
+        case aiohttp.ClientResponseError():  # its text contains the URL, which has the password of a proxy
             who = "its proxy" if isinstance(error, aiohttp.ClientHttpProxyError) else "it"
             return f"{who} answered {error.status} {error.message}"
         case aiohttp.ServerDisconnectedError():
@@ -271,12 +271,12 @@ def explain(error: Exception) -> str:
 
 
 def _body(request: Request) -> bytes | io.BytesIO | None:
-    """Return the body as aiohttp wants it: a large one as a file, of which it sends a part per turn of the loop."""
+    """Return the body for aiohttp: a large one as a file, of which it sends a part per turn of the event loop."""
     return io.BytesIO(request.body) if len(request.body) > LARGE else request.body or None
 
 
 def _make_socket(address: aiohttp.AddrInfoType, fence: Fence | None) -> socket.socket:
-    """Make a socket that notices when its peer is gone, and where there is a fence, sends only while that is open."""
+    """Return a socket that detects a vanished peer and, with a fence, sends only while the fence is open."""
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol) if fence is None else FencedSocket(fence, family, kind, protocol)
     made.setblocking(False)

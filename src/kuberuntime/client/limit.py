@@ -1,7 +1,7 @@
-"""Client-side rate limit: a token bucket before a transport, as `clientConnection.qps` and `burst` ask for it.
+"""Client-side rate limit: a token bucket in front of a transport (`clientConnection.qps` and `burst`).
 
-The bucket is arithmetic on a given time; the transport waits as long as it says. Requests and streams leave in the
-order they came, since a later one always gets a later token.
+The bucket computes the wait from a given time; the transport waits. Requests and streams are sent in the order of their
+arrival, since a later one always gets a later token.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from kuberuntime.clock import Clock
 
 
 class TokenBucket:
-    """Gives `rate` tokens a second; up to `burst` are kept while none is taken."""
+    """Provides `rate` tokens a second, and stores up to `burst` of them."""
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate = rate
@@ -22,7 +22,7 @@ class TokenBucket:
         self._at: float | None = None
 
     def take(self, now: float) -> float:
-        """Take a token, which may be one of the future; return the seconds until it is there.
+        """Reserve a token, which may be a future one; return the seconds until it is available.
 
         >>> bucket = TokenBucket(rate=10, burst=2)
         >>> [round(bucket.take(0.0), 3) for _ in range(4)]
@@ -33,7 +33,7 @@ class TokenBucket:
         return max(0.0, -self._tokens / self._rate)
 
     def take_now(self, now: float) -> bool:
-        """Take a token if one is there; return whether it was.
+        """Take a token if one is available; return whether it was.
 
         >>> bucket = TokenBucket(rate=10, burst=1)
         >>> bucket.take_now(0.0), bucket.take_now(0.0), bucket.take_now(0.1)
@@ -52,7 +52,7 @@ class TokenBucket:
 
 
 class LimitedTransport:
-    """A transport whose requests wait for a token each."""
+    """A transport that waits for a token before each request."""
 
     def __init__(self, inner: Transport, bucket: TokenBucket, clock: Clock) -> None:
         self._inner = inner

@@ -1,6 +1,6 @@
-"""Cut a stream of chunks into lines, however long they are and wherever the chunks end.
+"""Splits a stream of chunks into lines of any length, wherever the chunks end.
 
-aiohttp's own `readline` refuses lines over its buffer size; one pod with many annotations is longer than that.
+aiohttp's own `readline` refuses lines over its buffer size; a pod with many annotations is longer than that.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -30,7 +30,7 @@ class LineSplitter:
 
 
 async def split(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:
-    """Yield the lines of a stream, those that came together in one list; an unfinished last line is dropped."""
+    """Yield the lines of a stream, those that arrived together in one list; an incomplete last line is dropped."""
     splitter = LineSplitter()
     async for chunk in chunks:
         lines = splitter.feed(chunk)

@@ -1,7 +1,7 @@
 """Requests as values: every verb of the Kubernetes API as a `Request`, built without a connection.
 
 In: a resource, a key, an object, options. Out: a `transport.Request`. The client (`client.py`) sends them and the watch
-(`watch.py`) streams them; nothing else spells a verb, a query or a content type.
+(`watch.py`) streams them; no other code contains a verb, a query or a content type.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 
 if TYPE_CHECKING:
-    from kuberuntime.plan import Propagation  # it brings the actions of controllers, which readers do not need
+    from kuberuntime.plan import Propagation  # for types only: readers do not need the actions of controllers
 
 PatchKind: TypeAlias = Literal["merge", "json", "strategic"]
 Query: TypeAlias = tuple[tuple[str, str], ...]
@@ -104,7 +104,7 @@ def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> 
 def patch(
     resource: Resource, key: ObjectKey, content: JSON, *, kind: PatchKind, subresource: str = "", manager: str = ""
 ) -> Request:
-    """Build a merge, JSON or strategic merge patch of one object; `manager` owns what it changes (else the agent's)."""
+    """Build a merge, JSON or strategic merge patch of one object; `manager` owns the changed fields."""
     path = object_path(resource, key, subresource)
     return Request(
         "PATCH", path, _present(fieldManager=manager), {"content-type": PATCH_TYPES[kind]}, msgspec.json.encode(content)
@@ -137,7 +137,7 @@ def delete_collection(resource: Resource, namespace: str) -> Request:
 
 
 def object_path(resource: Resource, key: ObjectKey, subresource: str = "") -> str:
-    """Return the path of one object, refusing names that would address something else.
+    """Return the path of one object; raise for names that would address something else.
 
     >>> from kuberuntime.objects.resources import PODS
     >>> object_path(PODS, ObjectKey("default", "web-0"), "status")

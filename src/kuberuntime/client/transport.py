@@ -23,7 +23,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole answer. Header names are lower-case."""
+    """A complete response. Header names are lower-case."""
 
     status: int
     headers: Mapping[str, str]
@@ -32,7 +32,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class StreamResponse:
-    """An answer whose body comes in chunks, cut anywhere, until the server or the reader ends it."""
+    """A response whose body arrives in chunks of any size, until the server or the reader ends it."""
 
     status: int
     headers: Mapping[str, str]
@@ -43,11 +43,11 @@ class Transport(Protocol):
     """Carries requests to one API server. Connection errors raise `kuberuntime.errors.ConnectionFailedError`."""
 
     async def request(self, request: Request) -> Response:
-        """Send one request and return its whole answer."""
+        """Send one request and return its complete response."""
         ...
 
     def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
-        """Send one request and yield its answer as a stream; leaving the context closes the connection."""
+        """Send one request and yield its response as a stream; leaving the context closes the connection."""
         ...
 
     async def close(self) -> None:

@@ -1,18 +1,19 @@
 """Read your own writes: hold a key back until the caches show what its last plan wrote.
 
 In: the writes of a plan (`executor.py`), the informers its next plan will read from. Out: `holds(key)`, and a call of
-`release` when the hold ends. Without this a plan made from a cache that lags creates, restarts or numbers twice.
+`release` when the hold ends. Without this, a plan made from a stale cache would create, restart or number objects
+twice.
 
 When is a write seen?
 
-- an object was written at version N: the informer has seen version N of that kind or a later one. A no-op apply answers
-  with a version that was seen long ago, so nothing is waited for.
+- an object was written at version N: the informer has seen version N of that kind or a later one. A no-op apply returns
+  a version that was seen long ago, so there is no wait.
 - an object was deleted: the store does not have its UID any more, or shows it as terminating.
-- a kind without informer: at once, as no cache can be behind.
+- a kind without informer: at once, as no cache can be stale.
 
 Versions of one kind compare as integers (guaranteed since Kubernetes 1.35, true of etcd's before). Where they are not
-integers, or the object is outside of the informer's selection, `PATIENCE` ends the wait: the informer lists again, and
-a listing that began after the write shows it by definition. So a hold always ends once the API server answers.
+integers, or the object is outside of the informer's selection, `PATIENCE` limits the wait: then the informer lists
+again, and a listing that began after the write contains it. So a hold always ends once the API server answers.
 """
 
 import asyncio
@@ -73,7 +74,7 @@ class Barrier:
         return key in self._holds
 
     def expect(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Hold `key` until all these writes are seen; not at all if they are already."""
+        """Hold `key` until all these writes are seen; there is no hold if they are seen already."""
         hold = self._holds.get(key) or _Hold(key, Counter())
         for write in writes:
             for informer, gate in self._gates.items():
@@ -112,13 +113,13 @@ class Barrier:
                     gate.others.append((write, hold))
 
     def _seen(self, hold: _Hold, informer: Informer) -> None:
-        if informer in hold.open:  # else a listing has settled it before
+        if informer in hold.open:  # otherwise a listing has settled it before
             hold.open[informer] -= 1
             if not hold.open[informer]:
                 self._settle(hold, informer)
 
     def _settle(self, hold: _Hold, informer: Informer) -> None:
-        """End the wait of a hold for one informer, and the hold with the last."""
+        """End the wait of a hold for one informer; end the hold after its last informer."""
         hold.open.pop(informer, None)
         if not hold.open and self._holds.get(hold.key) is hold:
             del self._holds[hold.key]
@@ -132,7 +133,7 @@ class Barrier:
         hold.timer = asyncio.get_running_loop().call_later(self._patience, self._overdue, hold)
 
     def _overdue(self, hold: _Hold) -> None:
-        """Ask the informers that lag to list again; one that is listing gets another while."""
+        """Make the informers that lag list again; one that is listing already gets more time."""
         behind = [informer for informer in hold.open if not informer.is_relisting]
         log.warning("cache lags behind a write", key=str(hold.key), kinds=[one.resource.kind for one in hold.open])
         self._arm(hold)

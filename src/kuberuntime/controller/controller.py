@@ -1,4 +1,4 @@
-"""The controller: from changes to keys, from keys to plans, from plans to writes, never from a cache that lags.
+"""The controller: turns changes into keys, keys into plans and plans into writes, never from a stale cache.
 
 Changes of the watched informers become keys (`Watch.keys`). Several workers take keys from one queue, never two of them
 the same key (`workqueue.py`); for each key `plan` observes and decides, and the executor performs the plan
@@ -23,14 +23,14 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 
 Planner: TypeAlias = Callable[[ObjectKey], Awaitable[Plan]]
-"""Observes what concerns one key, and returns what is to be done."""
+"""Observes the objects of one key, and returns the plan for it."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """An informer, and which keys a change of it concerns."""
+    """An informer, and the keys to reconcile after a change of its objects."""
 
     informer: Informer
     keys: Callable[[Change], Iterable[ObjectKey]]
@@ -53,7 +53,7 @@ DEFAULTS: Final = ControllerOptions()
 
 
 class Controller:
-    """Keeps what `plan` wants true for every key the watches name."""
+    """Reconciles every key that its watches yield, by executing the key's `plan`."""
 
     def __init__(
         self,
@@ -75,11 +75,11 @@ class Controller:
         self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 
     def enqueue(self, key: ObjectKey, *, after: float = 0.0) -> None:
-        """Enqueue `key` for reasons no watch can see; `after` so many seconds."""
+        """Enqueue `key` for a reason that no watch reports, `after` so many seconds."""
         self._queue.add_after(key, after)
 
     async def run(self) -> None:
-        """Work until cancelled or stopped; begin when all watched informers have synced."""
+        """Reconcile until cancelled or stopped; begin when all watched informers have synced."""
         for watch in self._watches:
             watch.informer.subscribe(partial(self._changed, watch))
         for watch in self._watches:
@@ -92,7 +92,7 @@ class Controller:
             self._barrier.close()
 
     async def stop(self) -> None:
-        """Begin with no more keys; return when the plans under way are performed. `run` returns then, too."""
+        """Start no more keys; return when the current plans have been executed. `run` returns then, too."""
         self._queue.discard()
         await self._queue.wait_idle()
 
@@ -101,7 +101,9 @@ class Controller:
             for key in watch.keys(change):
                 self._queue.add(key)
         except Exception:  # noqa: BLE001 - loop edge: an unforeseen object must not stop the informer
-            self._log.exception("keys of a change not found", resource=watch.informer.resource.group_resource)
+            self._log.exception(
+                "the keys of a change could not be determined", resource=watch.informer.resource.group_resource
+            )
 
     def _released(self, key: ObjectKey) -> None:
         if key in self._waiting:
@@ -109,7 +111,7 @@ class Controller:
             self._queue.add(key)
 
     def _is_held(self, key: ObjectKey) -> bool:
-        """Return whether the caches lag behind the key's last writes; then it comes again when they do not."""
+        """Return whether the caches lag behind the key's last writes; if so, it is enqueued again once they do not."""
         if not self._barrier.holds(key):
             return False
         self._waiting.add(key)

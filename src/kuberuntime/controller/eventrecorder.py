@@ -1,11 +1,11 @@
-"""The event recorder: writes events for people, without ever delaying or failing what they report (contract 8.3).
+"""The event recorder: writes events without delaying or failing the code that records them (contract 8.3).
 
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`.
-Repetitions of the same event about the same object fold into one object with a `series`, which is patched at most
-every `FOLD` seconds. Unlike upstream's recorder the note is part of what makes two events the same, so that no text is
-lost, and the resourceVersion of the regarding object is not, so that a status write between them does not split a
-series. Names hold the moment, as upstream's do; where another recorder has taken one, the next is tried. What cannot be
-written is logged and dropped; what is remembered is bounded.
+Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
+`FOLD` seconds. Unlike upstream, events with different notes are different events, so that no text is lost. The
+resourceVersion of the regarding object may differ, so that a status write does not split a series. Names contain the
+time, as upstream's do; if another recorder has used a name, the next one is tried. Events that cannot be written are
+logged and dropped; the memory used is bounded.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ FOLD: Final = 5.0
 """Seconds: how long repetitions are collected before their series is patched."""
 
 NAMES: Final = 10
-"""Names that are tried for one event; as many recorders would have to record about one object in one microsecond."""
+"""Names that are tried for one event; one is taken only by a recorder of the same object in the same microsecond."""
 
 ATTEMPTS: Final = 6
 RETRY: Final = Backoff(base=0.5, limit=10.0)
@@ -61,7 +61,7 @@ PASSING: Final = (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-"""Errors that an API server has while it restarts or is overloaded: worth six attempts, with 15.5 seconds between them."""
+"""Errors of an API server that restarts or is overloaded: a write is tried `ATTEMPTS` times, within 15.5 seconds."""
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -72,10 +72,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class _Series(msgspec.Struct, gc=False):
-    """One event object: whether the server was sent it and has it, and what it should have.
+    """One event object: its series, and whether it was sent to the server and created there.
 
-    The `event` is kept only while it waits to be written: the next one of the series says the same. `stamp` is what the
-    object's name ends with. Nothing that it holds refers to it, so the collector of cycles need not know it.
+    The `event` is kept only while it waits to be written: the next one of the series is the same. `stamp` is the end of
+    the object's name. It is never part of a reference cycle, so the garbage collector does not track it.
     """
 
     event: Event | None
@@ -90,7 +90,7 @@ class _Series(msgspec.Struct, gc=False):
 
 
 class EventRecorder:
-    """Writes events as `reporter`, where they name no other, from this process (`instance`)."""
+    """Writes the events of this process (`instance`); `reporter` is the default reporter."""
 
     def __init__(self, client: Client, reporter: str, instance: str, clock: Clock) -> None:
         self._client = client
@@ -102,7 +102,7 @@ class EventRecorder:
         self._last_nanos = 0
 
     def record(self, event: Event) -> None:
-        """Take one event; returns at once."""
+        """Queue one event; returns at once."""
         key = series_key(event)
         now, at = self._clock.now(), self._clock.monotonic()
         self._forget_ended(at)
@@ -134,11 +134,11 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def flush(self) -> None:
-        """Wait until what is queued has been written or dropped."""
+        """Wait until all queued events have been written or dropped."""
         await self._queue.join()
 
     def _forget_ended(self, at: float) -> None:
-        """Forget the series that were not seen for too long to be continued."""
+        """Forget the series whose last event is too old for them to be continued."""
         while self._series and at - next(iter(self._series.values())).seen_at > SERIES_SECONDS:
             del self._series[next(iter(self._series))]
 
@@ -180,9 +180,9 @@ class EventRecorder:
             series.created = True
 
     async def _create(self, series: _Series, event: Event) -> None:
-        """Create the object, by another name where another recorder took this one in the same microsecond.
+        """Create the object, under another name if another recorder took this one in the same microsecond.
 
-        Once it was sent, an object of this name is ours: the answer was lost.
+        After a first request, an existing object of this name is this recorder's: only the response was lost.
         """
         for left in reversed(range(NAMES)):
             is_first, series.sent = not series.sent, True
@@ -204,7 +204,7 @@ class EventRecorder:
 
 
 def series_key(event: Event) -> SeriesKey:
-    """Return what makes two events the same."""
+    """Return the key that is equal for events of the same series."""
     parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
     return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).digest()
 
@@ -232,7 +232,7 @@ def build_event(event: Event, series: _Series, reporter: str, instance: str) -> 
 
 
 def microtime(moment: datetime) -> str:
-    """Format a moment as Kubernetes' MicroTime.
+    """Format a time as Kubernetes' MicroTime.
 
     >>> microtime(datetime(2026, 1, 2, 3, 4, 5, 6, UTC))
     '2026-01-02T03:04:05.000006Z'

@@ -4,10 +4,10 @@ In: a plan. Out: what was written, so that the next plan can wait until the cach
 the first failure and raises:
 
 ```
-ExecutionError                 carries what was written before
-├── ActionError                an action got an error; the cause is chained
-├── RequeueError               a replacement met a newer object: plan again, no warning
-└── PlanError                  the plan itself said so, after all its actions were performed
+ExecutionError                 carries the writes performed before the failure
+├── ActionError                an action failed; the cause is chained
+├── RequeueError               a replacement conflicted with a newer object: plan again, no warning
+└── PlanError                  the plan carries an error; raised after all its actions were performed
 ```
 
 An object that exists already (`if_absent`) or is gone already (`Delete`, `if_present`) is success, without events.
@@ -59,7 +59,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The object with this UID is gone or going; without a UID, whichever had the name."""
+    """The object with this UID is deleted or terminating; without a UID, the object of that name."""
 
     resource: Resource
     key: ObjectKey
@@ -82,7 +82,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class ExecutionError(KubeError):
-    """A plan was not performed to its end; `writes` is what was done before."""
+    """A plan was not performed completely; `writes` are the writes before the failure."""
 
     def __init__(self, message: str, writes: Sequence[Write] = ()) -> None:
         super().__init__(message)
@@ -90,7 +90,7 @@ class ExecutionError(KubeError):
 
 
 class ActionError(ExecutionError):
-    """An action got an error."""
+    """An action failed."""
 
 
 class RequeueError(ExecutionError):
@@ -98,12 +98,12 @@ class RequeueError(ExecutionError):
 
 
 class PlanError(ExecutionError):
-    """The plan carries a finding that no write can correct."""
+    """The plan carries an error that no write can correct."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What one action came to: what to wait for, and whether its events are due."""
+    """The result of one action: the writes to wait for, and whether its events are due."""
 
     write: Write | None
     did_something: bool
@@ -113,18 +113,18 @@ _NOTHING: Final = _Outcome(None, did_something=False)
 
 
 class Recorder(Protocol):
-    """Takes events without waiting."""
+    """Records events without waiting."""
 
     def record(self, event: Event) -> None:
-        """Take one event."""
+        """Record one event."""
         ...
 
 
 class NoEvents:
-    """A recorder for those whose plans carry no events; it drops what comes all the same."""
+    """A recorder that drops all events, for plans without events."""
 
     def record(self, event: Event) -> None:
-        """Drop it."""
+        """Drop the event."""
 
 
 class Executor:
@@ -229,7 +229,7 @@ class Executor:
             if action.if_absent:
                 return _NOTHING
             raise
-        if action.subresource:  # the answer is a Status: which version the parent has now is not known
+        if action.subresource:  # the response is a Status, without the new version of the parent
             return _Outcome(None, did_something=True)
         return _written(action.resource, answer)
 
@@ -288,7 +288,7 @@ def _written(resource: Resource, answer: JSONObject) -> _Outcome:
 
 
 def _uid_of(answer: JSONObject) -> UID | None:
-    """Return the UID in the answer to a deletion: an object, or a Status that names one."""
+    """Return the UID in the response to a deletion: an object, or a Status that names one."""
     details = answer.get("details") or {}
     return meta.uid(answer) or UID(str(details.get("uid") or "")) or None
 
@@ -298,7 +298,7 @@ def _with_error(event: Event, error: APIError) -> Event:
 
 
 def _naming(value: JSON, error: ExecutionError) -> JSON:
-    """Return the value with the error in its texts."""
+    """Return the value with `{error}` replaced in its strings."""
     if isinstance(value, dict):
         return {name: _naming(inner, error) for name, inner in value.items()}
     if isinstance(value, list):
@@ -307,7 +307,7 @@ def _naming(value: JSON, error: ExecutionError) -> JSON:
 
 
 def _describe(action: WriteAction, error: KubeError) -> str:
-    """Return what was to be written where, and why it failed."""
+    """Return a message with the verb, the object and the error."""
     kind = action.resource.kind
     match action:
         case DeleteCollection(namespace=namespace):

@@ -1,6 +1,6 @@
-"""The manager: runs informers, controllers and whatever else belongs to one process, together.
+"""The manager: runs the informers, controllers and other parts of one process together.
 
-If one of them ends with an error, all end: a half-working process is worse than one that is started again.
+If one of them ends with an error, all end: a half-working process is worse than one that is restarted.
 Controllers wait for their informers by themselves, so the order does not matter.
 """
 
@@ -12,7 +12,7 @@ from kuberuntime.cache.informer import Informer
 
 
 class Runnable(Protocol):
-    """Something that runs until it is cancelled: an informer, a controller, an event recorder, a server."""
+    """A part of a process that runs until it is cancelled: an informer, a controller, an event recorder, a server."""
 
     async def run(self) -> None:
         """Run until cancelled."""

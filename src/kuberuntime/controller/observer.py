@@ -1,4 +1,4 @@
-"""The steps of a key through one controller's queue and workers, for whoever counts them (`metrics.py`)."""
+"""The observer of a controller's queue and workers; `metrics.py` counts their steps."""
 
 from collections.abc import Hashable
 from enum import StrEnum
@@ -6,7 +6,7 @@ from typing import Final, Protocol
 
 
 class Result(StrEnum):
-    """How the processing of a key ended, in controller-runtime's words."""
+    """How the processing of a key ended, as controller-runtime names it."""
 
     SUCCESS = "success"
     REQUEUE = "requeue"
@@ -18,19 +18,19 @@ class Observer(Protocol):
     """Is notified of every step of a key through a queue. It must return at once and never fail."""
 
     def queued(self, key: Hashable) -> None:
-        """Note that `key` is due and was not before."""
+        """Note that `key` is due, and was not due before."""
         ...
 
     def retried(self, key: Hashable) -> None:
-        """Note that `key` comes again after a failure."""
+        """Note that `key` is retried after a failure."""
         ...
 
     def taken(self, key: Hashable) -> None:
-        """Note that a worker begins with `key`."""
+        """Note that a worker starts processing `key`."""
         ...
 
     def finished(self, key: Hashable, result: Result) -> None:
-        """Note how the work on `key` ended."""
+        """Note the result of processing `key`."""
         ...
 
 

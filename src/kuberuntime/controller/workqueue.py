@@ -1,8 +1,8 @@
 """The work queue: which key is processed next, never by two workers at once, and the workers that process them.
 
-A key that is added while it waits is there once; a key that is added while it is processed comes again when that is
-done. Keys leave in the order they came, so none starves. Delays and the exponential back-off of failing keys run on
-the event loop's clock. Mirrors client-go's `util/workqueue`.
+A key that is added while it waits is queued once; a key that is added while it is processed is queued again afterwards.
+Keys are processed in the order of their arrival, so none starves. Delays and the exponential back-off of failing keys
+run on the event loop's clock. Mirrors client-go's `util/workqueue`.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ Process: TypeAlias = Callable[[K], Awaitable[float | None]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 BACKOFF: Final = Backoff(base=0.005, limit=1000.0)
+"""client-go's default for controllers."""
 
 LASTING: Final = 1.0
-"""A conflict whose next try is so many seconds away has lasted: it is reported as any other error."""
-"""client-go's default for controllers."""
+"""Seconds of back-off from which a conflict is reported like any other error: it did not resolve itself."""
 
 
 class WorkQueue(Generic[K]):
@@ -62,7 +62,7 @@ class WorkQueue(Generic[K]):
             self._ready.put_nowait(key)
 
     def add_after(self, key: K, delay: float) -> None:
-        """Enqueue `key` in `delay` seconds; of several times given, the earliest counts."""
+        """Enqueue `key` in `delay` seconds; the earliest of several times counts."""
         if delay <= 0:
             self.add(key)
             return
@@ -83,11 +83,11 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Begin the back-off of `key` anew."""
+        """Reset the back-off of `key`."""
         self._failures.pop(key, None)
 
     async def get(self) -> K | None:
-        """Return the next key, to be handed back by `done`; None once the queue is shut down and empty."""
+        """Return the next key, to be ended by `done`; None once the queue is shut down and empty."""
         key = await self._ready.get()
         if key is None:
             self._ready.put_nowait(None)  # for the next worker
@@ -99,7 +99,7 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K) -> None:
-        """Hand back `key`; it comes again if it was added meanwhile."""
+        """End the processing of `key`; it is queued again if it was added meanwhile."""
         self._processing.discard(key)
         if key in self._dirty:
             self._ready.put_nowait(key)
@@ -107,7 +107,7 @@ class WorkQueue(Generic[K]):
             self._idle.set()
 
     def shut_down(self) -> None:
-        """Take no more keys and drop delayed ones; workers get what is ready, then None."""
+        """Accept no more keys and drop delayed ones; workers get the ready ones, then None."""
         if self._closed:
             return
         self._closed = True
@@ -117,7 +117,7 @@ class WorkQueue(Generic[K]):
         self._ready.put_nowait(None)
 
     def discard(self) -> None:
-        """Take no more keys and drop all that wait: workers end once their present keys are done."""
+        """Accept no more keys and drop all that wait: workers end once their current keys are done."""
         while not self._ready.empty():
             self._ready.get_nowait()
         self._dirty.clear()
@@ -144,8 +144,8 @@ async def run_workers(
 ) -> None:
     """Process the keys of a queue until cancelled, or until the queue is shut down and empty.
 
-    Whatever error a key has ends here, in the log, and never stops another: it comes again after its back-off. A key
-    that `is_held` is skipped, neither a success nor a failure; whoever holds it adds it again.
+    An error of a key is logged here and never stops other keys: the key is retried after its back-off. A key that
+    `is_held` is skipped, which is neither a success nor a failure; its holder enqueues it again.
     """
     bound = log.bind(controller=name)
 
@@ -166,12 +166,12 @@ async def run_workers(
 
 
 def is_conflict(error: KubeError) -> bool:
-    """Return whether another write came first, which the next try resolves."""
+    """Return whether the error is a conflict with another write, which a retry resolves."""
     return isinstance(error, ConflictError) or isinstance(error.__cause__, ConflictError)
 
 
 async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
-    """Process one key and enqueue it again where that is due."""
+    """Process one key, and enqueue it again where needed."""
     try:
         again = await process(key)
     except RequeueError as stale:

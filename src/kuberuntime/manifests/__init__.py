@@ -1,1 +1,1 @@
-"""Manifests: YAML and JSON read safely, whatever a user wrote."""
+"""Manifests: reads YAML and JSON of any origin safely."""

@@ -1,7 +1,8 @@
-"""Depth of JSON values: how many objects and lists may stand in one another, so that recursion over them is safe.
+"""Bounds the nesting depth of JSON values, so that recursion over them is safe.
 
-In: JSON text, or a decoded value. Out: the value, or a refusal of one that is too deep. Every function that descends into what a user sent relies on this
-bound: with `MAX_DEPTH` levels, and several frames for each, it stays far below Python's recursion limit (1000 frames).
+In: JSON text, or a decoded value. Out: the value, or a refusal of one that is too deep. Every recursive function over
+user input relies on this bound: `MAX_DEPTH` levels, with several frames each, are far below Python's recursion limit
+(1000 frames).
 """
 
 from typing import Final
@@ -17,7 +18,7 @@ TOO_DEEP: Final = f"exceeded max depth: more than {MAX_DEPTH} objects and lists 
 
 
 class DepthError(msgspec.DecodeError):
-    """JSON text with more than `MAX_DEPTH` objects and lists in one another."""
+    """JSON text with objects and lists nested more than `MAX_DEPTH` levels deep."""
 
 
 def decode(content: bytes | str) -> JSON:
@@ -32,7 +33,7 @@ def decode(content: bytes | str) -> JSON:
 
 
 def is_too_deep(value: JSON, limit: int = MAX_DEPTH) -> bool:
-    """Return whether more than `limit` objects and lists stand in one another; no recursion.
+    """Return whether objects and lists are nested more than `limit` levels deep; works without recursion.
 
     >>> is_too_deep({"a": [1]}, 2), is_too_deep({"a": [[]]}, 2)
     (False, True)

@@ -1,8 +1,8 @@
-"""YAML as Kubernetes reads it: text becomes JSON values, within bounds. The only place that reads YAML.
+"""Reads YAML as Kubernetes does: text becomes JSON values, within bounds. The only module that reads YAML.
 
 In: text, or bytes in UTF-8. Out: documents with the line they begin in, or a `YamlError` with the line and the problem.
 
-Values are built from libyaml's events, one at a time and without recursion, so that a bound is met before anything
+Values are built from libyaml's events, one at a time and without recursion, so that bounds apply before memory
 grows: `MAX_DEPTH` levels, and `MAX_ALIASED` characters and nodes that aliases repeat. Scalars are those of YAML 1.1 as
 Go programs read them: dates, `12:30` and `=` are strings, `1e3` is a number; what JSON cannot hold is an error, and a
 key that is a number or a boolean becomes the string that JSON has for it (sigs.k8s.io/yaml, `convertToJSONableObject`).
@@ -20,10 +20,10 @@ from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
 
 MAX_ALIASED: Final = 3 * 2**20
-"""What the aliases of one document may add, in characters and nodes: the size of the largest request (3 MiB)."""
+"""Characters and nodes that the aliases of one document may add: the size of the largest request (3 MiB)."""
 
 MAX_TAG_DIRECTIVES: Final = 64
-"""libyaml compares each `%TAG` with all before it."""
+"""Largest number of `%TAG` directives: libyaml compares each with all before it."""
 
 TAG_DIRECTIVE: Final = re.compile(r"(?:^|[\ufeff\n\r\x85\u2028\u2029])%TAG")
 
@@ -48,7 +48,7 @@ Scalar: TypeAlias = str | int | float | bool | None
 
 
 class YamlError(ValueError):
-    """Text that is not YAML, or more than may be read; `line` counts from 1."""
+    """Text that is not YAML or exceeds a bound; `line` counts from 1."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -149,7 +149,7 @@ def _check_directives(text: str) -> None:
 
 @dataclass(slots=True)
 class _Open:
-    """A list or mapping whose end has not come: what it has so far."""
+    """An incomplete list or mapping, with its contents so far."""
 
     value: JSON
     anchor: str | None
@@ -190,10 +190,7 @@ class _Builder:
         line = event.start_mark.line + 1 if event.start_mark else 1
         match event:
             case yaml.ScalarEvent():
-                self._size += 1 + len(event.value)
-                self._put(_meaning(event, line), line, is_merge=_is_merge(event))
-                if event.anchor:
-                    self._anchors[event.anchor] = _Anchored(_meaning(event, line), 1 + len(event.value))
+                self._scalar(event, line)
             case yaml.MappingStartEvent() | yaml.SequenceStartEvent():
                 self._begin(event, line)
             case yaml.MappingEndEvent() | yaml.SequenceEndEvent():
@@ -203,6 +200,13 @@ class _Builder:
             case _:
                 return isinstance(event, yaml.DocumentEndEvent)
         return False
+
+    def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        value, size = _meaning(event, line), 1 + len(event.value)
+        self._size += size
+        self._put(value, line, is_merge=_is_merge(event))
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, size)
 
     def _begin(self, event: yaml.CollectionStartEvent, line: int) -> None:
         kind = "map" if isinstance(event, yaml.MappingStartEvent) else "seq"
@@ -238,7 +242,7 @@ class _Builder:
         self._put(anchored.value, line)
 
     def _put(self, value: JSON, line: int, *, is_merge: bool = False) -> None:
-        """Put a complete value where it belongs: into what is open, or as the value of the document."""
+        """Add a complete value to the innermost open list or mapping, or make it the value of the document."""
         self._note_start(line)
         if not self._open:
             self.value = value
@@ -300,7 +304,7 @@ def _is_plain(event: yaml.ScalarEvent) -> bool:
 
 
 def _key(value: JSON, line: int) -> str:
-    """Return a key as JSON has it."""
+    """Return a key as a JSON string."""
     match value:
         case str():
             return value
@@ -316,7 +320,7 @@ def _key(value: JSON, line: int) -> str:
 
 
 def _sources(value: JSON, line: int) -> list[JSON]:
-    """Return the mappings that a merge key names, the weakest first."""
+    """Return the mappings that a merge key names, the one of lowest precedence first."""
     sources = value[::-1] if isinstance(value, list) else [value]
     if not all(isinstance(source, dict) for source in sources):
         raise YamlError(line, f"{MERGE} merges mappings: give one, or a list of them")

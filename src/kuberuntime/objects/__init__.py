@@ -1,1 +1,1 @@
-"""The words of Kubernetes objects: metadata, names, selectors, quantities, times, resources. Pure: no I/O, no clock."""
+"""Values of Kubernetes objects: metadata, names, selectors, quantities, times, resources. Pure: no I/O, no clock."""

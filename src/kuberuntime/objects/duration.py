@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 LONGEST: Final = timedelta(days=36_525)
-"""A century: nothing waits longer, and every moment that far from now is one that dates can hold."""
+"""A century: no wait is longer, and `datetime` can hold every moment that far from now."""
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -13,20 +13,20 @@ _NUMBER: Final = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _UNIT: Final = "|".join(UNITS)
 _PART: Final = re.compile(f"({_NUMBER})({_UNIT})")
 _WHOLE: Final = re.compile(f"(?:(?:{_NUMBER})(?:{_UNIT}))+")
-"""Each text has one reading, so a long one that is no duration is refused in one pass."""
+"""The pattern is unambiguous, so a long text that is not a duration is refused in one pass."""
 
 MOST: Final = 2**63 / 1e9
-"""Seconds that Go's nanoseconds hold."""
+"""The largest number of seconds that Go's `time.Duration` can hold (64 bits of nanoseconds)."""
 
 
 class Duration(float):
-    """Seconds; a type of its own, so that a decoder knows to read them as text."""
+    """A duration in seconds; a separate type, so that decoders read it from text."""
 
     __slots__ = ()
 
 
 def parse(text: str) -> Duration:
-    """Read a duration; raise `ValueError` in Go's words.
+    """Read a duration; raise `ValueError` with Go's message.
 
     >>> parse("1m30s"), parse("500ms"), parse("0")
     (90.0, 0.5, 0.0)

@@ -1,4 +1,4 @@
-"""Field errors: which field of an object is invalid, and why, in the words of the Kubernetes API server.
+"""Field errors: which field of an object is invalid, and why, as the Kubernetes API server reports it.
 
 Rendering follows contract 10.2: `<path>: Invalid value: <value>: <detail>`; numbers bare, strings quoted, everything
 else as JSON.
@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 
 
 class Kind(StrEnum):
-    """What sort of error it is: the `reason` of a status cause, and through `TEXTS` the words of the message."""
+    """The kind of an error: the `reason` of a status cause; `TEXTS` has its message."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -67,7 +67,7 @@ class FieldError:
 
 
 def invalid(path: str, value: JSON, detail: str) -> FieldError:
-    """Build the most common error: a value that is there and wrong."""
+    """Build the error of a value that is present but invalid."""
     return FieldError(Kind.INVALID, path, value, detail)
 
 
@@ -91,6 +91,6 @@ def render(value: JSON) -> str:
 
 
 def aggregate(errors: Iterable[FieldError]) -> str:
-    """Join errors as the API server does: one bare, several as `[a, b]`, duplicates once."""
+    """Join errors as the API server does: a single one as it is, several as `[a, b]`, duplicates once."""
     texts = list(dict.fromkeys(map(str, errors)))
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

@@ -1,16 +1,17 @@
 """FNV-1 in 32 bits, as Go's `hash/fnv` computes it: for each byte, multiply by a prime, then combine by exclusive or.
 
-That is a loop over bytes, which takes Python 70 ns each. Long data is cut into `LANES` blocks of equal length, which are
-hashed side by side as lanes of large integers; then a step costs the whole row of lanes a few microseconds.
+A loop over bytes takes Python 70 ns per byte. Long data is therefore cut into `LANES` blocks of equal length, which are
+hashed in parallel as lanes of large integers: one step of all lanes takes a few microseconds.
 
-A block can be hashed before the hash of what stands before it is known, but for the lowest 8 bits, since the exclusive or
-changes only these. With them (`low`) known, a hash `h` at the beginning of a block of `n` bytes becomes, modulo 2**32,
+A block can be hashed before the hash of the preceding data is known, except for its lowest 8 bits, since the exclusive
+or changes only these. With them (`low`) known, a hash `h` at the beginning of a block of `n` bytes becomes, modulo
+2**32,
 
     end(h) = (h - low) * PRIME**n + end(low)
 
-The lowest bits are found one after the other: bit k at the end of a block follows from bits 0 to k at its beginning, and as
-the prime is odd, turning bit k at the beginning turns it at the end. So all blocks are run with a zero there, and the bit
-itself is the exclusive or of what the blocks before made of it.
+The lowest bits are found one after the other. Bit k at the end of a block follows from bits 0 to k at its beginning; as
+the prime is odd, flipping bit k at the beginning flips it at the end. So all blocks are hashed with a zero there; the
+bit itself is the exclusive or of the results of the preceding blocks.
 """
 
 from collections.abc import Sequence
@@ -22,13 +23,13 @@ from typing import Final
 OFFSET: Final = 2166136261
 PRIME: Final = 16777619
 MOST: Final = 0xFFFFFFFF
-"""The largest hash."""
+"""The largest 32-bit hash."""
 
 LANES: Final = 2048
-"""Blocks hashed side by side. Their integers of 4 KiB stay in the fastest cache."""
+"""Blocks hashed in parallel. Their integers of 4 KiB stay in the fastest cache of the processor."""
 
 LONG: Final = 16 * LANES
-"""Bytes from which lanes are faster."""
+"""Bytes of data from which lanes are faster than the loop."""
 
 LOW_LANES: Final = int.from_bytes(b"\1\0" * LANES, "little")
 """A one in each lane of 16 bits: enough for 8 bits times the lowest 8 of the prime."""
@@ -55,7 +56,7 @@ def fnv1(data: bytes) -> int:
 
 
 def _continue(value: int, data: bytes) -> int:
-    prime, most = PRIME, MOST  # local names: a fifth less
+    prime, most = PRIME, MOST  # local names take a fifth less time
     for byte in data:
         value = (value * prime & most) ^ byte
     return value

@@ -1,6 +1,6 @@
-"""Rules for names, label keys and label values, in the words of Kubernetes.
+"""Rules for names, label keys and label values, with the messages of Kubernetes.
 
-Each function takes a text and returns its errors, one sentence each; none: it is valid.
+Each function takes a text and returns its errors, one sentence each; a valid text has none.
 """
 
 import re
@@ -93,7 +93,7 @@ def label_errors(labels: dict[str, str], path: str) -> list[FieldError]:
 
 
 def too_long(limit: int) -> str:
-    """Return the sentence for a text of more than `limit` bytes."""
+    """Return the error of a text of more than `limit` bytes."""
     return f"must be no more than {limit} bytes"
 
 

@@ -1,4 +1,4 @@
-"""Ordinals: the number at the end of the name of a StatefulSet's pod, and the name before it (R-ADM-3)."""
+"""Ordinals: the number at the end of the name of a StatefulSet's pod, after the StatefulSet's name (R-ADM-3)."""
 
 import re
 from typing import NamedTuple
@@ -7,7 +7,7 @@ NAME = re.compile(r"(.*)-([0-9]+)", re.ASCII)
 
 
 class Ordinal(NamedTuple):
-    """The two parts of a pod's name: the name of its StatefulSet, and its number in there."""
+    """The two parts of a pod's name: the name of its StatefulSet, and its ordinal."""
 
     parent: str
     number: int

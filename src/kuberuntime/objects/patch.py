@@ -1,4 +1,4 @@
-"""JSON patches (RFC 6902) made from two JSON values, as admission webhooks answer with.
+"""Builds JSON patches (RFC 6902) from two JSON values, for the responses of admission webhooks.
 
 A patch has only `add`, `replace` and `remove`, touches nothing that is equal, and turns `old` into `new` for any two
 JSON values.
@@ -51,7 +51,7 @@ def _diff_objects(old: JSONObject, new: JSONObject, path: str) -> Iterator[JSONO
 
 
 def _diff_lists(old: list[JSON], new: list[JSON], path: str) -> Iterator[JSONObject]:
-    """Leave the common start and end alone; between them change in place, then remove or add the rest."""
+    """Skip the common start and end; between them change in place, then remove or add the rest."""
     shorter = min(len(old), len(new))
     start = next((i for i in range(shorter) if not equal(old[i], new[i])), shorter)
     end = next((i for i in range(shorter - start) if not equal(old[-1 - i], new[-1 - i])), shorter - start)

@@ -1,6 +1,6 @@
 """Which nodes a pod may run on, as far as its spec and one node decide: node selector, required affinity, tolerations.
 
-In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are asked for once.
+In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are evaluated once.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import Operator, Requirement
 
 REPELLING: Final = ("NoSchedule", "NoExecute")
-"""The effects of taints that keep pods away; the third is a wish."""
+"""The effects of taints that keep pods away; the third, PreferNoSchedule, is a preference."""
 
 CORDONED: Final[JSONObject] = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 """The taint that stands for `spec.unschedulable`."""

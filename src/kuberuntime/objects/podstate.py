@@ -1,6 +1,6 @@
 """The state of a pod in one word, as kubectl shows it under STATUS, and the reason in one sentence.
 
-In: a pod. Out: words. Used wherever a pod is shown: tables of the API server, command lines, live views.
+In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ NODE_LOST = "NodeLost"
 
 
 def state(pod: JSONObject) -> str:
-    """Return the STATUS column of kubectl: the most telling reason among the pod's and its containers' states.
+    """Return the STATUS column of kubectl: the most specific reason among the states of the pod and its containers.
 
     >>> state({"status": {"phase": "Running", "containerStatuses": [{"state": {"running": {}}}]}})
     'Running'
@@ -32,7 +32,7 @@ def state(pod: JSONObject) -> str:
 
 
 def why(pod: JSONObject) -> str:
-    """Return one sentence on what the pod waits for or died of; empty for a pod that is ready."""
+    """Return one sentence on why the pod waits or failed; empty for a pod that is ready."""
     if meta.is_condition_true(pod, "Ready"):
         return ""
     scheduled = meta.find_condition(pod, "PodScheduled")
@@ -42,7 +42,7 @@ def why(pod: JSONObject) -> str:
 
 
 def restarts(pod: JSONObject) -> int:
-    """Count the restarts as kubectl does: of the containers that run beside each other, before that of the initial ones."""
+    """Count the restarts as kubectl does: of init containers during initialization, then of containers and sidecars."""
     status = meta.status(pod)
     initializing = _initialization(pod)
     if initializing is not None and not meta.is_condition_true(pod, "Initialized"):
@@ -79,14 +79,14 @@ def _sidecar_statuses(pod: JSONObject) -> list[JSONObject]:
 
 @dataclass(frozen=True, slots=True)
 class _Initialization:
-    """The init container that is not through yet: its number, and the word for it."""
+    """The init container that has not completed yet: its index, and the STATUS it gives the pod."""
 
     index: int
     word: str
 
 
 def _initialization(pod: JSONObject) -> _Initialization | None:
-    """Return `Init:…` while an init container is not through, else nothing."""
+    """Return the `Init:…` status while an init container has not completed, else None."""
     statuses = meta.status(pod).get("initContainerStatuses")
     if not statuses:
         return None
@@ -106,7 +106,7 @@ def _initialization(pod: JSONObject) -> _Initialization | None:
 
 
 def _containers(pod: JSONObject, word: str) -> str:
-    """Let the containers speak, the last one first heard: waiting reasons, then ends, then running."""
+    """Return the status of the first container that waits or has ended; `word` where there is none."""
     running = False
     for status in reversed(meta.status(pod)["containerStatuses"]):
         current = status.get("state") or {}
@@ -135,7 +135,7 @@ def container_statuses(pod: JSONObject) -> list[JSONObject]:
 
 
 def _reasons(pod: JSONObject) -> Iterator[str]:
-    """Yield what containers wait for or died of, the most pressing first."""
+    """Yield why containers wait or ended, the most important reason first."""
     statuses = container_statuses(pod)
     for container in statuses:
         waiting = (container.get("state") or {}).get("waiting") or {}
@@ -159,7 +159,7 @@ def last_lines(ended: JSONObject) -> list[str]:
 
 
 def _death(ended: JSONObject) -> str:
-    r"""Say how a container ended: the last line of its message, the reason and the exit code.
+    r"""Describe how a container ended: the last line of its message, the reason and the exit code.
 
     >>> _death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"

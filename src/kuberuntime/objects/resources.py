@@ -1,6 +1,6 @@
 """The resources (kinds as the API server serves them) that any part of the project uses.
 
-A `Resource` knows how its URLs are built, so that no other place spells an API path.
+A `Resource` builds its URLs, so that no other code contains an API path.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Resource:
 
     @property
     def group_resource(self) -> str:
-        """Return `plural.group` as error messages have it: `statefulsets.apps`, `pods`."""
+        """Return `plural.group` as in error messages: `statefulsets.apps`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:

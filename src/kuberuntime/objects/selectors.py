@@ -70,13 +70,13 @@ class Requirement:
 
 
 MANY: Final = 16
-"""Requirements beyond which they are arranged by key before labels are compared with them."""
+"""Number of requirements above which they are grouped by key before they are matched."""
 
 
 class _Arranged:
-    """Requirements by key: what labels must have, and what each label that is there must fulfil.
+    """Requirements grouped by key: the labels that must exist, and the conditions on each label that exists.
 
-    The cost of a match follows the labels, not the requirements: a selector of a user may have thousands.
+    The cost of a match depends on the number of labels, not of requirements: a user's selector may have thousands.
     """
 
     __slots__ = ("_denied", "_needed", "_others")
@@ -105,7 +105,7 @@ class _Arranged:
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Requirements that must all hold; with `nothing`, none ever does."""
+    """Requirements that must all hold; with `nothing`, the selector matches no labels."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
@@ -132,7 +132,7 @@ NOTHING = LabelSelector(nothing=True)
 
 
 def format_labels(labels: Mapping[str, str]) -> str:
-    """Write the selector that wants exactly these labels, keys sorted.
+    """Format the selector that requires these labels, keys sorted.
 
     >>> format_labels({"b": "2", "a": "1"})
     'a=1,b=2'
@@ -159,7 +159,7 @@ def parse_labels(text: str) -> LabelSelector:
     """
     requirements = []
     position = 0
-    text = text.partition("\0")[0]  # where Go's reader ends
+    text = text.partition("\0")[0]  # where Go's parser stops
     end = len(text.rstrip())
     while position < end:
         match = _TERM.match(text, position)
@@ -247,7 +247,7 @@ class FieldSelector:
     terms: tuple[FieldTerm, ...] = ()
 
     def matches(self, obj: JSONObject) -> bool:
-        """Return whether the fields of the object fulfil every term; an absent field is the empty text."""
+        """Return whether the fields of the object fulfil every term; an absent field counts as empty."""
         return all((field_text(obj, term.path) == term.value) is term.equal for term in self.terms)
 
 

@@ -1,7 +1,7 @@
-"""A certificate in files (`tls.crt`, `tls.key` of one directory) that is renewed from outside: read again without a restart.
+"""Follows a certificate in files (`tls.crt`, `tls.key` of one directory), so that its renewal needs no restart.
 
-The files are compared every few seconds. Half a renewal (a certificate whose key is not there yet) is reported and
-tried again; meanwhile the old pair serves.
+The files are compared every few seconds. An incomplete renewal (a certificate without its key) is logged and read again
+later; meanwhile the old pair is served.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class CertificateObserver(Protocol):
 
 
 class CertificateFiles:
-    """Watches one directory; `use` gets every new pair, certificate and key as one PEM."""
+    """Reads the pair of one directory; a pair is certificate and key as one PEM."""
 
     def __init__(self, directory: Path, observer: CertificateObserver) -> None:
         self._directory = directory
@@ -40,11 +40,11 @@ class CertificateFiles:
 
     @property
     def exist(self) -> bool:
-        """Return whether both files are there."""
+        """Return whether both files exist."""
         return (self._directory / CERTIFICATE).exists() and (self._directory / KEY).exists()
 
     def read(self) -> bytes:
-        """Read the pair; check it where it differs from the last; raise `ConfigError` naming the file."""
+        """Read the pair, and check it if it differs from the last; raise `ConfigError` that names the file."""
         try:
             chain = b"".join((self._directory / name).read_bytes().rstrip() + b"\n" for name in (CERTIFICATE, KEY))
             if chain != self._chain:
@@ -59,7 +59,7 @@ class CertificateFiles:
         return chain
 
     async def follow(self, use: Callable[[bytes], Awaitable[None]]) -> None:
-        """Give every pair that differs from the last, beginning with the first, until cancelled."""
+        """Pass every pair that differs from the last to `use`, beginning with the first, until cancelled."""
         last_error = ""
         while True:
             try:
@@ -70,5 +70,5 @@ class CertificateFiles:
             except ConfigError as error:
                 if str(error) != last_error:
                     last_error = str(error)
-                    log.warning("the certificate cannot be used; trying again", error=last_error)
+                    log.warning("the certificate cannot be used; it is read again", error=last_error)
             await asyncio.sleep(INTERVAL)

@@ -1,7 +1,7 @@
-"""Probes: whether this process lives, and whether it is ready, as an HTTP application.
+"""The HTTP application for liveness and readiness probes.
 
-Liveness is that the event loop answers at all. Readiness is that every check passes; what is missing stands in the
-answer, so that `kubectl describe pod` shows it.
+This process is live if its event loop responds, and ready if every check passes. The response names the checks that
+failed, so that `kubectl describe pod` shows them.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,12 +1,12 @@
-"""Leader election on a Lease: at most one process acts, others take over when it ends or goes silent.
+"""Leader election on a Lease: at most one process acts, others take over when it ends or stops renewing.
 
-`decide` is the whole of the rules, a function of what the Lease says and when this process last saw it change; the
-driver performs them. Nobody's wall clock is compared with another's: a holder is believed for the length of its lease
-after the last change that *we* saw, by our monotonic clock, as client-go does.
+`decide` has all rules, as a function of the Lease and of when this process last saw it change; the driver performs its
+decisions. Wall clocks of different processes are never compared: a holder counts as alive for the duration of its lease
+after the last change that *this* process saw, by its own monotonic clock, as in client-go.
 
 A leader is fenced by time: it may act until `renew_deadline` after it *began* its last successful renewal. `fence.py`
-holds its writes to that, also when the process was stopped meanwhile and does not know yet. As the deadline is shorter
-than the lease, nobody else has begun by then.
+enforces this for its writes, also if the process was suspended meanwhile. As the deadline is shorter than the lease, no
+other process leads by then.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import LEASES
 
 JITTER: Final = 1.2
-"""How much longer than the retry period a wait may be, so that candidates do not ask in step."""
+"""Factor by which a wait may exceed the retry period, so that candidates do not all send requests at the same time."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -45,7 +45,7 @@ class ElectionSettings:
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
-    """What a Lease said when we last saw it change, and when that was on our monotonic clock."""
+    """The last observed change of a Lease: its content, and the time by the monotonic clock of this process."""
 
     spec: JSONObject
     at: float
@@ -53,7 +53,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Decision: write this spec; None as the Lease it replaces means to create it."""
+    """Decision: write this spec; without a Lease that it replaces, create one."""
 
     spec: JSONObject
     replaces: JSONObject | None
@@ -61,7 +61,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Decision: somebody else holds the lease."""
+    """Decision: wait, as another process holds the lease."""
 
     holder: str
 
@@ -99,13 +99,13 @@ def decide(settings: ElectionSettings, lease: JSONObject | None, seen: Sighting 
 
 
 def see(seen: Sighting | None, lease: JSONObject, now: float) -> Sighting:
-    """Return what we know of the lease after this reading: its age begins anew only where it changed."""
+    """Return the last observed change after this reading of the lease: a new one only if the lease differs."""
     spec = meta.spec(lease)
     return seen if seen is not None and seen.spec == spec else Sighting(spec, now)
 
 
 def released(lease: JSONObject, now: datetime) -> JSONObject:
-    """Return the spec of a lease that is free at once."""
+    """Return the spec of a released lease, which is free at once."""
     moment = microtime(now)
     return meta.spec(lease) | {
         "holderIdentity": "",
@@ -153,7 +153,7 @@ class LeaderElection:
         return self._deadline - self._clock.monotonic()
 
     async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Run `lead` whenever this process is the leader, until `lead` returns; free the lease at the end.
+        """Run `lead` whenever this process is the leader, until `lead` returns; release the lease at the end.
 
         `lead` is cancelled when leadership is lost, and run again when it is won again.
         """
@@ -162,7 +162,7 @@ class LeaderElection:
             self._log.warning("leadership lost")
 
     async def _lead(self, lead: Callable[[], Awaitable[None]]) -> bool:
-        """Campaign and lead once; return whether `lead` came to its end by itself."""
+        """Campaign and lead once; return whether `lead` returned by itself."""
         await self._acquire()
         self._log.info("leading")
         self._observer.leading(is_leader=True)
@@ -185,7 +185,7 @@ class LeaderElection:
             await asyncio.sleep(self._settings.retry_period * (1 + self._jitter() * (JITTER - 1)))
 
     async def _renew(self) -> None:
-        """Renew until that fails for as long as the deadline, or somebody else holds the lease."""
+        """Renew until that fails for as long as the deadline, or another process holds the lease."""
         while self.is_leader:
             await asyncio.sleep(min(self._settings.retry_period, max(self.remaining(), 0.0)))
             try:
@@ -195,7 +195,7 @@ class LeaderElection:
                 self._log.warning("the lease was not renewed in time")
 
     async def _try(self) -> bool:
-        """Read the lease and claim it where that is allowed; return whether we hold it now."""
+        """Read the lease and claim it if allowed; return whether this process holds it now."""
         started = self._clock.monotonic()
         try:
             lease = await self._get()
@@ -214,7 +214,7 @@ class LeaderElection:
         return True
 
     async def _release(self) -> None:
-        """Free the lease where we hold it, so that another can begin at once."""
+        """Release the lease if this process holds it, so that another can lead at once."""
         held, self._held = self._held, None
         may_act, self._deadline = self.is_leader, float("-inf")
         if held is None or not may_act:
@@ -223,12 +223,12 @@ class LeaderElection:
             async with timeouts.within(self._settings.retry_period):
                 await self._free(held)
         except (KubeError, TimeoutError) as error:
-            self._log.warning("the lease was not released; it ends by itself", error=str(error))
+            self._log.warning("the lease was not released; it expires by itself", error=str(error))
         else:
             self._log.info("lease released")
 
     async def _free(self, held: JSONObject) -> None:
-        """Free the lease as it was held, or as a renewal made it that was under way when this process had to stop."""
+        """Release the lease as it was last held, or as an interrupted renewal of this process wrote it."""
         try:
             await self._write(released(held, self._clock.now()), held)
         except ConflictError:

@@ -1,13 +1,13 @@
-"""Accepting connections within bounds: so many at once, each so long, whoever connects.
+"""Accepts connections within bounds: a maximum number at once, and a time limit for each wait.
 
-In: where to listen, what makes a protocol for a connection, bounds. Out: connections that are served, until `close`.
-A connection waits or is served. It waits from its acceptance until the headers of its first request are read (this has
-the TLS handshake in it), while the body of a request is read, and between requests; a time for each ends it. While as many are open as may be, the one that
-has waited longest is closed for the next one; if all are served, the next ones stay in the system's queue. So nobody
-keeps others out by connecting and saying nothing, and descriptors stay for everything else in this process.
+In: an address, a factory of protocols, bounds. Out: connections that are served, until `close`. A connection waits or
+is served. It waits from its acceptance until the headers of its first request are read (including the TLS handshake),
+while the body of a request is read, and between requests. Each of these waits has a time limit. When the maximum number
+of connections is open, the one that has waited longest is closed for the next one. If all are served, new ones stay in
+the kernel's queue. So idle clients cannot keep others out, and file descriptors remain for the rest of this process.
 
-asyncio's own loop of `accept` has no such bounds, and logs each failure: at the limit of descriptors, thousands of
-lines a second.
+The accept loop of asyncio has no such bounds, and logs each failure: at the limit of descriptors, thousands of lines a
+second.
 """
 
 import asyncio
@@ -37,10 +37,10 @@ IDLE_SECONDS: Final = 120.0
 CONNECTIONS: Final = 256
 BACKLOG: Final = 512
 AT_ONCE: Final = 16
-"""Connections accepted before the loop does other work."""
+"""Connections accepted before the event loop does other work."""
 
 PAUSE_SECONDS: Final = 1.0
-"""How long nothing is accepted after the system refused to."""
+"""How long accepting pauses after the system refused a connection."""
 
 LOG_SECONDS: Final = 60.0
 """Failures to accept are logged once in this time at most."""
@@ -48,11 +48,11 @@ LOG_SECONDS: Final = 60.0
 CLOSING_SECONDS: Final = 1.0
 
 LINGER_SECONDS: Final = 1.0
-"""How long a server reads the rest of a body after its answer, so that the client gets to read that. It goes on where the
-client has left, beyond the bound of connections: aiohttp's 10 s would let whoever comes and goes fill the memory."""
+"""How long a server reads the rest of a body after its response, so that the client can read the response. It continues
+after the client has left, outside of the bound of connections: with aiohttp's 10 s, clients could fill the memory."""
 
 GRACE_SECONDS: Final = 1.0
-"""After a request was served its connection is not closed for another one so soon: the answer is on its way."""
+"""How long a connection is not closed for another one after a request was served: the response is still being sent."""
 
 Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
@@ -69,13 +69,13 @@ class Bounds:
 
 
 def bounds(most: int = CONNECTIONS, *, share: float = 0.5) -> Bounds:
-    """Return bounds of at most so many connections, and at most this share of the descriptors of this process."""
+    """Return bounds of at most so many connections, and at most this share of the process's file descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return Bounds(most if soft == resource.RLIM_INFINITY else max(min(most, int(soft * share)), 1))
 
 
 class OnceAWhile(logging.Filter):
-    """Drops what aiohttp answers with 400 by itself, and lets one other line pass in `LOG_SECONDS`."""
+    """Drops log lines about requests that aiohttp answers with 400, and passes one other line per `LOG_SECONDS`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class OnceAWhile(logging.Filter):
 
 
 def protocol_logger(name: str) -> logging.Logger:
-    """Return the log for what aiohttp says of requests that are not HTTP, or end too early: anyone can send these."""
+    """Return the logger for aiohttp's lines about malformed or incomplete requests: any client can cause them."""
     logger = logging.getLogger(f"aiohttp.server.{name.replace(' ', '-')}")
     if not logger.filters:
         logger.addFilter(OnceAWhile())
@@ -107,7 +107,7 @@ class Accepted(socket.socket):
         self._note_closed = closed
 
     def close(self) -> None:
-        """Close the descriptor, and give its place to another connection."""
+        """Close the descriptor, and free its place for another connection."""
         was_open = self.fileno() >= 0
         super().close()
         if was_open:
@@ -115,7 +115,7 @@ class Accepted(socket.socket):
 
 
 def abort(transport: asyncio.Transport) -> None:
-    """Drop a connection without waiting for its peer; one that was closed is left to its own end.
+    """Abort a connection without waiting for its peer; one that is already closing is left alone.
 
     Before Python 3.11.3, aborting a TLS transport that was closed twice raises AttributeError.
     """
@@ -124,7 +124,7 @@ def abort(transport: asyncio.Transport) -> None:
 
 
 class Acceptor:
-    """Accepts the connections to one port; their protocols have to say when they serve (`serving`, `middleware`)."""
+    """Accepts the connections to one port; their protocols have to report when they serve (`serving`, `middleware`)."""
 
     def __init__(self, limits: Bounds, *, name: str, context: ssl.SSLContext | None = None) -> None:
         self._limits = limits
@@ -143,9 +143,9 @@ class Acceptor:
         self.port = 0
 
     async def listen(self, factory: Factory, host: str | None, port: int) -> None:
-        """Serve each connection with a protocol of the factory; raise `OSError` where the port cannot be had."""
+        """Serve each connection with a protocol of the factory; raise `OSError` if the port cannot be bound."""
         loop = asyncio.get_running_loop()
-        # asyncio knows how to bind all addresses of a host; it does not get to accept.
+        # asyncio binds all addresses of a host; it does not accept connections.
         bound = await loop.create_server(asyncio.Protocol, host or None, port, start_serving=False)
         try:
             self._listening = [one.dup() for one in bound.sockets]
@@ -159,7 +159,7 @@ class Acceptor:
         self._accept_again()
 
     async def serve(self, runner: web.BaseRunner, host: str | None, port: int) -> None:
-        """Serve a runner that is set up; raise `OSError` where the port cannot be had."""
+        """Serve a runner that is set up; raise `OSError` if the port cannot be bound."""
         if runner.server is None:
             raise RuntimeError("the runner has to be set up before its port is listened on")
         await self.listen(runner.server, host, port)
@@ -175,7 +175,7 @@ class Acceptor:
         self._listening = []
 
     async def close(self) -> None:
-        """Stop listening and cut what is still open."""
+        """Stop listening and shut down all open connections."""
         self.stop()
         for opening in self._openings:
             opening.cancel()
@@ -203,9 +203,9 @@ class Acceptor:
 
     @contextmanager
     def receiving(self, transport: asyncio.BaseTransport | None, seconds: float) -> Iterator[None]:
-        """Note that the body of a request that is being served is read: its connection waits meanwhile, so long at most.
+        """Note that the body of a request is being read: meanwhile its connection waits, for at most `seconds`.
 
-        Else whoever sends bodies byte by byte would be served, and keep others out.
+        Otherwise a client that sends a body byte by byte would count as served and keep others out.
         """
         connection = self._find(transport)
         if connection is None:
@@ -231,7 +231,7 @@ class Acceptor:
 
     @property
     def middleware(self) -> Middleware:
-        """Return what notes the requests of an application."""
+        """Return the middleware that notes when requests of an application are served."""
 
         @web.middleware
         async def noted(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -243,7 +243,7 @@ class Acceptor:
     def _accept(self, listening: socket.socket) -> None:
         for turn in range(AT_ONCE):
             if len(self._open) >= self._limits.connections:
-                if turn == 0:  # so there is one to accept
+                if turn == 0:  # then a connection is ready to be accepted
                     self._free_one()
                 return
             try:
@@ -256,7 +256,7 @@ class Acceptor:
             self._open_connection(accepted)
 
     def _free_one(self) -> None:
-        """Accept no more until a connection is closed, and close the one that has waited longest, now or soon."""
+        """Stop accepting until a connection is closed, and close the one that has waited longest, now or soon."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         if not any(connection.is_cut for connection in self._open.values()):
@@ -290,7 +290,7 @@ class Acceptor:
             connection.transport, _ = await asyncio.get_running_loop().connect_accepted_socket(
                 self._factory, peer, ssl=self._context, ssl_handshake_timeout=handshake
             )
-        except (OSError, ValueError) as error:  # a handshake that failed is the client's affair
+        except (OSError, ValueError) as error:  # a failed handshake concerns only the client
             log.debug("connection ended", server=self._name, error=str(error))
             connection.cut()
 
@@ -304,7 +304,7 @@ class Acceptor:
             self._accept_again()
 
     def _pause(self, error: OSError) -> None:
-        """Accept nothing for a moment: the system has no descriptor or no memory for it."""
+        """Pause accepting: the system has no descriptor or no memory for a connection."""
         self._accept_no_more()
         loop = asyncio.get_running_loop()
         self._resuming = loop.call_later(PAUSE_SECONDS, self._resume)
@@ -337,7 +337,7 @@ class Acceptor:
 
 
 class _Connection:
-    """What is known of one connection: whether it waits, and until when it may."""
+    """The state of one connection: whether it waits, and until when it may wait."""
 
     def __init__(self, peer: socket.socket, number: int) -> None:
         self._peer = peer
@@ -349,36 +349,36 @@ class _Connection:
         self._idle_at = 0.0
 
     def is_idle(self, now: float) -> bool:
-        """Return whether it waits, and has sent its last answer."""
+        """Return whether it waits, and its last response has been sent."""
         return self.is_waiting and now >= self._idle_at
 
     def wait(self, seconds: float, *, grace: float = 0.0) -> None:
-        """Wait for a request, no longer than so."""
+        """Start to wait for a request, for at most `seconds`."""
         loop = asyncio.get_running_loop()
         self.is_waiting = True
         self._idle_at = loop.time() + grace
         self._timer = loop.call_later(seconds, self.cut)
 
     def serve(self) -> None:
-        """Wait no more."""
+        """Stop waiting: a request is being served."""
         self.is_waiting = False
         self.end()
 
     def end(self) -> None:
-        """Forget the time."""
+        """Cancel the time limit."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def cut(self) -> None:
-        """End the connection in the kernel: whoever reads or writes it, in a handshake or after it, sees its end."""
+        """Shut the connection down in the kernel: all who read or write it, also in a handshake, see its end."""
         self.is_cut = True
         self.end()
         self._timer = asyncio.get_running_loop().call_later(CLOSING_SECONDS, self._abort)
-        with suppress(OSError):  # the client was faster
+        with suppress(OSError):  # the client has closed it already
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def _abort(self) -> None:
-        """Close what nobody has read or written since it was cut."""
+        """Abort a connection that nobody has read or written since it was shut down."""
         if self.transport is not None and self._peer.fileno() >= 0:
             abort(self.transport)

@@ -1,8 +1,8 @@
-"""Metrics under the names of controller-runtime and client-go, so that dashboards and alerts for those fit.
+"""Metrics with the names of controller-runtime and client-go, so that their dashboards and alerts work.
 
 One `Metrics` per process owns a registry. Its parts are observers: of a controller's queue and workers, of a transport,
-of webhooks, of leader election and of certificate files. They count; nothing waits for them. `render` gives the text
-that Prometheus reads.
+of webhooks, of leader election and of certificate files. They only count, and never block. `render` returns
+the text that Prometheus scrapes.
 """
 
 import asyncio
@@ -27,11 +27,11 @@ WEBHOOK_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.
 API_REQUESTS: Final = "kuberuntime_api_requests_total"
 
 UNREACHABLE: Final = "<error>"
-"""The code that client-go counts a request under that got no answer."""
+"""The code under which client-go counts a request without a response."""
 
 
 class Metrics:
-    """The registry of a process, and all that is counted in it.
+    """The registry of a process, and its metrics.
 
     `api_requests` names the metric of requests by verb and resource, which no Go library has.
     """
@@ -83,15 +83,15 @@ class Metrics:
         return ControllerObserver(self._controllers, name)
 
     def register(self, collector: Collector) -> None:
-        """Add metrics that are made when they are asked for."""
+        """Add metrics that are computed when they are scraped."""
         self._registry.register(collector)
 
     def unregister(self, collector: Collector) -> None:
-        """Remove such metrics."""
+        """Remove metrics that `register` added."""
         self._registry.unregister(collector)
 
     def prepare_webhook(self, path: str) -> None:
-        """Show a webhook with no requests yet."""
+        """Export the metrics of a webhook before its first request."""
         self._webhook_requests.labels(path, "200")
         self._webhook_seconds.labels(path)
 
@@ -121,7 +121,7 @@ class Metrics:
 
 
 class LeadershipObserver:
-    """Shows whether this process leads."""
+    """Exports whether this process leads."""
 
     def __init__(self, gauge: Gauge) -> None:
         self._gauge = gauge
@@ -132,7 +132,7 @@ class LeadershipObserver:
 
 
 class _ControllerMetrics:
-    """What is counted of all controllers."""
+    """The metrics of all controllers, by controller."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         one, both = ("controller",), ("controller", "name")
@@ -186,7 +186,7 @@ class ControllerObserver:
         self._active.set(0)
 
     def queued(self, key: Hashable) -> None:
-        """Count an addition; the wait begins."""
+        """Count an addition; the time in the queue begins."""
         self._waiting[key] = asyncio.get_running_loop().time()
         self._adds.inc()
         self._depth.set(len(self._waiting))
@@ -196,7 +196,7 @@ class ControllerObserver:
         self._retries.inc()
 
     def taken(self, key: Hashable) -> None:
-        """Note the end of the wait; the work begins."""
+        """Note the end of the time in the queue; processing begins."""
         now = asyncio.get_running_loop().time()
         self._waited.observe(now - self._waiting.pop(key, now))
         self._working[key] = now
@@ -253,7 +253,7 @@ class ObservedTransport:
 
 
 def verb_and_resource(request: Request) -> tuple[str, str]:
-    """Return what a request does, as the API server's audit log has it: verb, and resource with subresource.
+    """Return the verb and the resource (with subresource) of a request, as in the API server's audit log.
 
     >>> verb_and_resource(Request("PATCH", "/apis/apps/v1/namespaces/default/statefulsets/web"))
     ('patch', 'statefulsets')

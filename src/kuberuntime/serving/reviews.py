@@ -1,8 +1,9 @@
-"""Who may read metrics: TokenReview says who asks, SubjectAccessReview whether they may GET the path (R-MGR-6).
+"""Authorizes readers of metrics: TokenReview authenticates, SubjectAccessReview allows the path (R-MGR-6).
 
-Both answers are kept for a short while, so that a scraper costs the API server one pair of requests a minute. Tokens
-are kept as hashes only. Anyone can invent tokens: reviews of those that were not allowed lately are limited in rate, and
-their answers are kept apart, so that neither the API server nor the scrapers get to notice.
+Both results are cached briefly, so that a scraper costs the API server one pair of requests a minute. Tokens are kept
+as hashes only. Anyone can invent tokens. So reviews of tokens that were not allowed recently are rate-limited, and
+their results are cached separately: invented tokens affect neither the API server nor the scrapers. Addresses that sent
+an invalid token have a limit of their own, so that a scraper whose token is new does not wait behind invented ones.
 """
 
 import hashlib
@@ -23,19 +24,22 @@ from kuberuntime.objects.resources import SUBJECT_ACCESS_REVIEWS, TOKEN_REVIEWS,
 ALLOWED_SECONDS: Final = 60.0
 DENIED_SECONDS: Final = 10.0
 KNOWN_SECONDS: Final = 3600.0
-"""How long a token that was allowed is reviewed again without waiting behind unknown ones."""
+"""How long a token that was allowed counts as known: its reviews are not rate-limited."""
 
 LIMIT: Final = 1024
-"""Answers remembered at most, allowed and denied each: whoever floods us with invented tokens fills no memory."""
+"""Results cached at most, allowed and denied each, and addresses, so that invented tokens cannot fill the memory."""
 
 UNKNOWN_RATE: Final = 2.0
 UNKNOWN_BURST: Final = 10
-"""Reviews of unknown tokens: a second, and at once."""
+"""Reviews of unknown tokens: at most so many a second, and in a burst; as many again for addresses that sent invalid ones."""
+
+SUSPECT_SECONDS: Final = 300.0
+"""How long an address that sent an invalid token keeps a separate limit, after its last unknown token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The HTTP status a request gets, and until when that is believed."""
+    """The HTTP status of a request, and until when it is cached."""
 
     status: int
     until: float
@@ -43,6 +47,34 @@ class Verdict:
 
 Key: TypeAlias = tuple[bytes, str]
 """The hash of a token, and a path."""
+
+
+class UnknownTokens:
+    """Limits the reviews of unknown tokens: of addresses that sent invalid ones lately, and of all others.
+
+    An address is suspected from its first unknown token until that proves valid, so of many at once one alone is taken
+    from the others' share.
+    """
+
+    def __init__(self) -> None:
+        self._of_suspects = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
+        self._of_others = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
+        self._suspects: dict[str, float] = {}  # until when; the one that sent nothing for longest comes first
+
+    def take(self, address: str, now: float) -> bool:
+        """Return whether an unknown token of an address may be reviewed now."""
+        is_suspect = now < self._suspects.get(address, now)
+        if not is_suspect and not self._of_others.take_now(now):
+            return False
+        self._suspects.pop(address, None)
+        if len(self._suspects) >= LIMIT:
+            del self._suspects[next(iter(self._suspects))]
+        self._suspects[address] = now + SUSPECT_SECONDS
+        return not is_suspect or self._of_suspects.take_now(now)
+
+    def clear(self, address: str) -> None:
+        """Suspect an address no more."""
+        self._suspects.pop(address, None)
 
 
 class Authorizer:
@@ -53,12 +85,15 @@ class Authorizer:
         self._clock = clock
         self._allowed: dict[Key, Verdict] = {}
         self._denied: dict[Key, Verdict] = {}
-        self._unknown = TokenBucket(UNKNOWN_RATE, UNKNOWN_BURST)
+        self._unknown = UnknownTokens()
 
-    async def status(self, authorization: str, path: str) -> int:
-        """Return 200, 401, 403, or 429 if too many unknown tokens come; raise `KubeError` without an API server."""
+    async def status(self, authorization: str, path: str, address: str = "") -> int:
+        """Return 200, 401, 403, or 429 for too many unknown tokens; raise `KubeError` if the API server fails.
+
+        `address` is where the request comes from.
+        """
         scheme, _, token = authorization.partition(" ")
-        if scheme.lower() != "bearer" or not token.strip() or not token.isascii():  # RFC 6750: nobody issues others
+        if scheme.lower() != "bearer" or not token.strip() or not token.isascii():  # RFC 6750 allows no others
             return 401
         key = (hashlib.sha256(token.encode()).digest(), path)
         now = self._clock.monotonic()
@@ -67,9 +102,11 @@ class Authorizer:
             if verdict is not None and now < verdict.until:
                 return verdict.status
         is_known = allowed is not None and now < allowed.until + KNOWN_SECONDS
-        if not is_known and not self._unknown.take_now(now):
+        if not is_known and not self._unknown.take(address, now):
             return 429
         status = await self._ask(token.strip(), path)
+        if status != 401:
+            self._unknown.clear(address)
         self._remember(key, status)
         return status
 
@@ -105,7 +142,7 @@ def application(path: str, render: Callable[[], bytes], content_type: str, autho
 
     async def serve(request: web.Request) -> web.Response:
         try:
-            status = await authorizer.status(request.headers.get("Authorization", ""), path)
+            status = await authorizer.status(request.headers.get("Authorization", ""), path, request.remote or "")
         except KubeError as error:
             return web.Response(status=503, text=f"cannot determine whether you may read this: {error}")
         match status:

@@ -1,6 +1,6 @@
-"""Serving HTTP: addresses as Go writes them, TLS contexts whose certificate can be exchanged, and a listener.
+"""Serving HTTP: addresses as Go writes them, TLS contexts whose certificate can be replaced, and a listener.
 
-HTTP/1.1 only (R-MGR-5): aiohttp speaks nothing else, and the servers say so when they are asked (ALPN).
+HTTP/1.1 only (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
 """
 
 import ssl
@@ -16,15 +16,15 @@ from kuberuntime.errors import ConfigError
 from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
 
 DISABLED: Final = ("", "0")
-"""The addresses that mean: do not serve."""
+"""The addresses that disable serving."""
 
 SHUTDOWN_SECONDS: Final = 3.0
-"""How long requests that are being answered may take once the server ends."""
+"""How long running requests may take once the server ends."""
 
 
 CONNECTIONS: Final = 64
 SHARE: Final = 1 / 16
-"""Of probes and metrics: how many connections, and of the descriptors of this process, may be open at once for each."""
+"""Bounds of probes and of metrics: open connections, and their share of the process's file descriptors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def server_context(chain: bytes, settings: TLSSettings = TLSSettings()) -> ssl.S
 
 
 def load_chain(context: ssl.SSLContext, chain: bytes) -> None:
-    """Use another certificate for new connections; call it in the thread that serves, or a handshake may see half.
+    """Use another certificate for new connections; call it in the serving thread, or a handshake may get half of it.
 
     `ssl` reads files only, so the key is in a private directory for a moment.
     """
@@ -102,7 +102,7 @@ class Listener:
             application,
             access_log=None,
             shutdown_timeout=SHUTDOWN_SECONDS,
-            lingering_time=0.0,  # nobody asked for bodies
+            lingering_time=0.0,  # no request has a body to wait for
             logger=protocol_logger(name),
         )
         self._address = address

@@ -1,4 +1,4 @@
-"""Asking a command to stop: SIGINT, SIGTERM and SIGHUP set an event; a second SIGINT ends it at once."""
+"""Signals that stop a command: SIGINT, SIGTERM and SIGHUP set an event; a second SIGINT ends the process at once."""
 
 import asyncio
 import os
@@ -11,16 +11,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @asynccontextmanager
 async def until_stopped(at_once: Callable[[], None] | None = None) -> AsyncIterator[asyncio.Event]:
-    """Yield an event that is set when this process is asked to stop; `at_once` is called before a second request ends it."""
+    """Yield an event that is set by a signal to stop; `at_once` is called before a second signal ends the process."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         if stopped.is_set():
-            with suppress(Exception):  # nothing keeps the process from ending
+            with suppress(Exception):  # no error may keep the process from ending
                 if at_once is not None:
                     at_once()
-            os._exit(130)  # the second request: the kernel ends all pods with this process
+            os._exit(130)  # the second signal: end at once
         stopped.set()
 
     for number in SIGNALS:

@@ -1,1 +1,1 @@
-"""The words: kinds, labels, value rules and plans as values. Pure: no I/O, no clock, no randomness."""
+"""The types of the API: kinds, labels, definitions. Pure: no I/O, no clock, no randomness."""

@@ -9,7 +9,7 @@ from leaderworkerset.api import schema
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 GENERATOR_ANNOTATION = {"controller-gen.kubebuilder.io/version": "v0.17.2"}
-"""Carried since R-API-1 says so: tools compare installed definitions by it."""
+"""An annotation that R-API-1 requires: tools compare installed definitions by it."""
 
 COLUMNS: tuple[JSONObject, ...] = (
     {
@@ -39,11 +39,11 @@ SUBRESOURCES: JSONObject = {
 
 
 DEFAULT_STRATEGY: JSONObject = {"type": "RollingUpdate"}
-"""What the API server adds where a manifest names no strategy; the webhook fills in the rest (R-DEF-2)."""
+"""The strategy that the API server adds if a manifest has none; the webhook fills in the rest (R-DEF-2)."""
 
 
 def leaderworkerset_crd() -> JSONObject:
-    """Return the definition; its parts are shared, treat it as frozen."""
+    """Return the definition; its parts are shared, so do not change it."""
     version = {
         "additionalPrinterColumns": list(COLUMNS),
         "subresources": SUBRESOURCES,
@@ -87,7 +87,7 @@ def _root_schema() -> JSONObject:
 
 
 def _with_strategy(spec: JSONObject) -> JSONObject:
-    """Give every LeaderWorkerSet a strategy before admission: Kueue writes an invalid one where there is none (R-KQ-10)."""
+    """Give every LeaderWorkerSet a strategy before admission: Kueue writes an invalid one if there is none (R-KQ-10)."""
     fields = spec["properties"]
     return spec | {
         "properties": fields | {"rolloutStrategy": fields["rolloutStrategy"] | {"default": DEFAULT_STRATEGY}}

@@ -1,7 +1,8 @@
-"""The words of the full definition: what `kubectl explain` says of every field (docs/adr/0005-installation.md).
+"""The descriptions of the full definition, which `kubectl explain` shows (docs/adr/0005-installation.md).
 
 Our own fields are described here. Those of pod templates and claims are described by the API server whose OpenAPI
-document comes in. Shapes never come from there: full and slim flavour differ in descriptions alone.
+document is the parameter. Only descriptions come from there, never types: full and slim definition differ in nothing
+else.
 """
 
 from collections.abc import Mapping
@@ -12,14 +13,14 @@ from leaderworkerset.api import schema
 from leaderworkerset.api.fieldtypes import TYPES
 
 DOCUMENT_PATH: Final = "/openapi/v3/api/v1"
-"""Where an API server has the document that is asked for here."""
+"""The path of the OpenAPI document on an API server."""
 
 ROOTS: Final = (
     "io.k8s.api.core.v1.PodTemplateSpec",
     "io.k8s.api.core.v1.PersistentVolumeClaim",
     "io.k8s.apimachinery.pkg.apis.meta.v1.Condition",
 )
-"""The definitions of the document that everything needed is reached from."""
+"""The definitions of the document from which all needed ones can be reached."""
 
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "What groups shall run.",
@@ -38,7 +39,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerTemplate", "restartPolicy"): (
         "What the failure of one pod means for its group: the whole group is recreated (RecreateGroupOnPodRestart, the"
         " default), likewise but not before all its pods have run (RecreateGroupAfterStart), or nothing (None)."
-        " Default is an old word for None."
+        " Default is an old spelling of None."
     ),
     ("LeaderWorkerTemplate", "subGroupPolicy"): (
         "Parts the pods of a group into subgroups, which can be placed together; it cannot be added or removed later."
@@ -47,13 +48,13 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "Claims that every pod gets for itself; each must be mounted by a container of the pod templates."
     ),
     ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
-        "What becomes of the claims made from volumeClaimTemplates when pods are deleted or scaled away."
+        "What happens to the claims created from volumeClaimTemplates when pods are deleted or scaled down."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): (
         "Retain (the default) keeps the claims when the StatefulSet is deleted, Delete deletes them."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenScaled"): (
-        "Retain (the default) keeps the claims of pods that are scaled away, Delete deletes them."
+        "Retain (the default) keeps the claims of pods that are scaled down, Delete deletes them."
     ),
     ("SubGroupPolicy", "subGroupPolicyType"): (
         "Whether the leader belongs to the first subgroup (LeaderWorker, the default) or to none (LeaderExcluded)."
@@ -84,7 +85,7 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSetStatus", "hpaPodSelector"): (
         "The selector of the pods that a HorizontalPodAutoscaler measures: the leaders."
     ),
-    ("LeaderWorkerSetStatus", "observedGeneration"): "The generation of the spec that this status was made from.",
+    ("LeaderWorkerSetStatus", "observedGeneration"): "The generation of the spec that this status describes.",
 }
 
 
@@ -95,7 +96,7 @@ def described(crd: JSONObject, document: JSONObject) -> JSONObject:
     root = version["schema"]["openAPIV3Schema"]
     envelope = definitions["PersistentVolumeClaim"]["properties"]
     properties = dict(root["properties"])
-    for name in ("apiVersion", "kind"):  # an API server refuses any word on `metadata`
+    for name in ("apiVersion", "kind"):  # an API server refuses a description of `metadata`
         properties[name] = _with(properties[name], envelope[name].get("description"))
     for name, struct in (("spec", "LeaderWorkerSetSpec"), ("status", "LeaderWorkerSetStatus")):
         child = _describe(root["properties"][name], struct, definitions)
@@ -112,9 +113,9 @@ def described_type(shape: JSONObject, go_type: str, document: JSONObject) -> JSO
 
 
 def with_texts(root: JSONObject, texts: Mapping[str, str], document: JSONObject) -> JSONObject:
-    """Return the root schema of a kind with descriptions by path (`spec.roles[].name`); the kind itself comes first.
+    """Return the root schema of a kind with descriptions by path (`spec.roles[].name`), its own first.
 
-    What `apiVersion`, `kind` and conditions say comes from the OpenAPI document of the core group.
+    The descriptions of `apiVersion`, `kind` and conditions come from the OpenAPI document of the core group.
     """
     schemas = {name.rsplit(".", 1)[-1]: value for name, value in document["components"]["schemas"].items()}
     envelope = schemas["PersistentVolumeClaim"]["properties"]
@@ -162,7 +163,7 @@ def _describe(shape: JSONObject, go_type: str, definitions: JSONObject) -> JSONO
 
 
 def _words(struct: str, field: str, definitions: JSONObject) -> str | None:
-    """Return what is said of a field, None where nobody says anything."""
+    """Return the description of a field, None if there is none."""
     own = TEXTS.get((struct, field))
     if own is not None or struct not in definitions:
         return own

@@ -1,8 +1,8 @@
 """The DisaggregatedSet as frozen structs (R-DS-3, R-DS-5), and its labels and annotations (R-DS-15).
 
-Whatever may be absent is None, since the contract tells apart what is absent from what is 0: an absent
+Fields that may be absent are None, since the contract distinguishes an absent field from 0: an absent
 `rollingUpdateConfiguration` means a surge of 1. Pod templates and role metadata stay JSON objects; the revision and the
-LeaderWorkerSets are made from the object as it was read.
+LeaderWorkerSets are built from the object as it was read.
 """
 
 from enum import StrEnum
@@ -36,7 +36,7 @@ MAX_SLICES: Final = 100
 
 
 class ScalingMode(StrEnum):
-    """Who decides how many groups a role has: its `spec.replicas`, or its DisaggregatedSetRoleScaler."""
+    """What sets the number of groups of a role: its `spec.replicas`, or its DisaggregatedSetRoleScaler."""
 
     STATIC = "Static"
     EXTERNAL = "External"
@@ -56,7 +56,7 @@ class Scaling(Base, frozen=True, kw_only=True):
     mode: str | None = None
 
 
-class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
+class RoleRollingUpdate(Base, frozen=True, kw_only=True):
     """`spec.roles[].spec.rolloutStrategy.rollingUpdateConfiguration`."""
 
     partition: Int32 | None = None
@@ -64,18 +64,18 @@ class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
     max_surge: IntOrString | None = None
 
 
-class RolloutStrategy(Base, frozen=True, kw_only=True):
+class RoleRolloutStrategy(Base, frozen=True, kw_only=True):
     """`spec.roles[].spec.rolloutStrategy`."""
 
     type: str | None = None
-    rolling_update_configuration: RollingUpdateConfiguration | None = None
+    rolling_update_configuration: RoleRollingUpdate | None = None
 
 
 class RoleSpec(Base, frozen=True, kw_only=True):
-    """`spec.roles[].spec`, as far as a DisaggregatedSet reads it: the spec of a LeaderWorkerSet."""
+    """`spec.roles[].spec`, the spec of a LeaderWorkerSet: only the fields that a DisaggregatedSet reads."""
 
     replicas: Int32 | None = None
-    rollout_strategy: RolloutStrategy | None = None
+    rollout_strategy: RoleRolloutStrategy | None = None
     leader_worker_template: JSONObject | None = None
 
 
@@ -96,17 +96,17 @@ class Role(Base, frozen=True, kw_only=True):
 
     @property
     def is_external(self) -> bool:
-        """Return whether a role scaler decides how many groups there are."""
+        """Return whether a role scaler sets the number of groups."""
         return self.scaling is not None and self.scaling.mode == ScalingMode.EXTERNAL
 
     @property
     def replicas(self) -> int:
-        """Return the number of groups per slice that the spec asks for (R-DS-25)."""
+        """Return the number of groups per slice in the spec (R-DS-25)."""
         return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
 
     @property
-    def rolling_update(self) -> RollingUpdateConfiguration | None:
-        """Return the budgets, None where none are given."""
+    def rolling_update(self) -> RoleRollingUpdate | None:
+        """Return the budgets, None if there are none."""
         strategy = None if self.spec is None else self.spec.rollout_strategy
         return None if strategy is None else strategy.rolling_update_configuration
 
@@ -182,12 +182,12 @@ class DisaggregatedSet(Base, frozen=True, kw_only=True):
 
     @property
     def slices(self) -> int:
-        """Return how many copies of the roles there shall be."""
+        """Return the number of copies of all roles."""
         return 1 if self.spec is None or self.spec.slices is None else self.spec.slices
 
     @property
     def placement(self) -> PlacementPolicy:
-        """Return the placement policy, one without type where none is given."""
+        """Return the placement policy, one without type if there is none."""
         return (None if self.spec is None else self.spec.placement_policy) or PlacementPolicy()
 
 
@@ -201,6 +201,6 @@ def decode(obj: JSONObject) -> DisaggregatedSet:
 
 
 def encode_status(status: DisaggregatedSetStatus) -> JSONObject:
-    """Return `status` as the API has it on the wire: without zero values."""
+    """Return `status` in its wire form: without zero values."""
     body: JSONObject = msgspec.to_builtins(status, str_keys=True)
     return body

@@ -1,7 +1,7 @@
 """The CustomResourceDefinitions of DisaggregatedSet and DisaggregatedSetRoleScaler (R-DS-1 to R-DS-6).
 
-A role's `spec` has the schema of a LeaderWorkerSet's. With `words` the same definitions carry descriptions; those of a
-role's `spec` come from whoever describes LeaderWorkerSets (`descriptions.py`).
+A role's `spec` has the schema of a LeaderWorkerSet's. The `describe_…` functions add descriptions; those of a role's
+`spec` come from `descriptions.py`.
 """
 
 from kuberuntime.objects.meta import JSONObject
@@ -28,7 +28,7 @@ ZERO_RULE: JSONObject = {
     ),
     "message": "replicas must be zero for all non-External roles, or non-zero for all of them",
 }
-"""R-DS-4: no role may be scaled to nothing alone."""
+"""The rule that roles scale to zero only together (R-DS-4)."""
 
 SCALER_COLUMNS: tuple[JSONObject, ...] = (
     {"name": "Desired", "type": "integer", "jsonPath": ".spec.replicas"},
@@ -56,7 +56,7 @@ TEXTS: dict[str, str] = {
     "spec.roles[].name": "The name of the role.",
     "spec.roles[].scaling": "Who decides how many groups the role has.",
     "spec.roles[].scaling.mode": (
-        "Static (the default): spec.replicas. External: the DisaggregatedSetRoleScaler that is made for the role."
+        "Static (the default): spec.replicas. External: the DisaggregatedSetRoleScaler that is created for the role."
     ),
     "spec.roles[].metadata": "Labels and annotations of the role's LeaderWorkerSets.",
     "spec.roles[].spec": "The LeaderWorkerSet of the role; replicas counts the groups in each slice.",
@@ -67,7 +67,7 @@ TEXTS: dict[str, str] = {
         " ExclusiveTopology: among those of all sets of the namespace."
     ),
     "spec.placementPolicy.topology": "The label of nodes that names their topology domain.",
-    "status.observedGeneration": "The generation of the spec that this status was made from.",
+    "status.observedGeneration": "The generation of the spec that this status describes.",
     "status.roleStatuses": "The counts of each role, over all slices.",
     "status.roleStatuses[].name": "The name of the role.",
     "status.roleStatuses[].replicas": "Groups that were created.",
@@ -83,19 +83,19 @@ SCALER_TEXTS: dict[str, str] = {
     "spec.replicas": "How many groups of the role shall run.",
     "status.replicas": "Groups of the role that were created.",
     "status.selector": "The selector of the pods that an autoscaler measures: the leaders of the role.",
-    "status.observedGeneration": "The generation of the spec that this status was made from.",
+    "status.observedGeneration": "The generation of the spec that this status describes.",
     "status.conditions": "What holds of the scaler: Ready.",
 }
 
 
 def disaggregatedset_crd() -> JSONObject:
-    """Return the definition of DisaggregatedSets; its parts are shared, treat it as frozen."""
+    """Return the definition of DisaggregatedSets; its parts are shared, so do not change it."""
     version = {"subresources": {"status": {}}, "schema": {"openAPIV3Schema": _set_schema()}}
     return define(DISAGGREGATED_SETS, (), version)
 
 
 def role_scaler_crd() -> JSONObject:
-    """Return the definition of role scalers; its parts are shared, treat it as frozen."""
+    """Return the definition of role scalers; its parts are shared, so do not change it."""
     version = {
         "additionalPrinterColumns": list(SCALER_COLUMNS),
         "subresources": SCALER_SUBRESOURCES,

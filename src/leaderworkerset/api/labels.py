@@ -1,4 +1,4 @@
-"""Every label, annotation and environment name of the contract (R-API tables 1.4 to 1.6); no other file spells one."""
+"""Every label, annotation and environment name of the contract (R-API tables 1.4 to 1.6); no other module spells one."""
 
 from typing import Final
 
@@ -58,19 +58,19 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
-# The history of revisions (docs/adr/0012-revision-history.md): the label of a revision that is kept though no group is
-# made from it, and the annotation of a LeaderWorkerSet that says how many of them are kept.
+# The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
+# it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
 HISTORY_OF: Final = PREFIX + "history-of"
 REVISION_HISTORY_LIMIT: Final = PREFIX + "revision-history-limit"
 
-# An annotation of a LeaderWorkerSet whose rollout is paused: the partition that it had before.
+# An annotation of a LeaderWorkerSet whose rollout is paused: the previous partition.
 PAUSED_PARTITION: Final = PREFIX + "paused-partition"
 
-# An annotation of kubectl's: why an object was changed, in the words of whoever changed it.
+# An annotation of kubectl's: the change cause, as the user wrote it.
 CHANGE_CAUSE: Final = "kubernetes.io/change-cause"
 
 # Annotations of our own: the gang scheduler that a LeaderWorkerSet chooses and its pods are marked for, and the name of
-# the object that stands for their group.
+# their group's object.
 GANG_SCHEDULER: Final = PREFIX + "gang-scheduler"
 GANG_GROUP: Final = PREFIX + "gang-group"
 
@@ -90,10 +90,10 @@ LEADER_WORKER_INDEX: Final = "0"
 """The value of `WORKER_INDEX` that makes a pod a leader (R-ADM-2)."""
 
 FIELD_MANAGER: Final = "lws"
-"""The manager name of server-side apply; it must not change, or fields removed from a template stay (R-LSTS-1)."""
+"""The field manager of server-side apply; it must not change, or fields removed from a template stay (R-LSTS-1)."""
 
 SCALE_MANAGER: Final = "lws-scale"
-"""The manager name of a scaling; what it owns `lws apply` may take, for the same person said both."""
+"""The field manager of scaling; `lws apply` may take over its fields, since the same user wrote both."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

@@ -1,9 +1,9 @@
-"""The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and the way from and to JSON.
+"""The LeaderWorkerSet as frozen structs (contract 1.2 and 1.3), and their conversion from and to JSON.
 
-Reading fills the defaults of the contract, so that the core sees effective values: an absent or null `replicas` is 1,
-an absent `networkConfig` is `Shared`. What must differ from its default stays None: `leader_template`,
-`sub_group_policy`. Pod and claim templates stay JSON objects, so that no field of theirs is lost; whoever needs the
-bytes as they were written (revisions) reads the JSON object itself.
+Decoding fills in the defaults of the contract, so that the core uses effective values: an absent or null `replicas` is
+1, an absent `networkConfig` is `Shared`. Fields whose absence has a meaning of its own stay None: `leader_template`,
+`sub_group_policy`. Pod and claim templates stay JSON objects, so that no field of theirs is lost. Revisions, which need
+the exact bytes, are built from the JSON object itself.
 """
 
 import re
@@ -32,7 +32,7 @@ class StartupPolicy(StrEnum):
 
 
 AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
-"""What is said of workers that `LEADER_READY` holds back."""
+"""The text about workers that `LEADER_READY` holds back."""
 
 
 class RestartPolicy(StrEnum):
@@ -59,13 +59,13 @@ class SubGroupPolicyType(StrEnum):
 
 
 class RolloutStrategyType(StrEnum):
-    """How a new template reaches the groups."""
+    """How a new template is rolled out."""
 
     ROLLING_UPDATE = "RollingUpdate"
 
 
 class Base(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What all structs of the API share: camel-case names on the wire, defaults left out."""
+    """The base of all structs of the API: camel-case names in JSON, defaults omitted."""
 
 
 class SubGroupPolicy(Base, frozen=True, kw_only=True):
@@ -83,7 +83,7 @@ class PersistentVolumeClaimRetentionPolicy(Base, frozen=True, kw_only=True):
 
 
 class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
-    """`spec.leaderWorkerTemplate`: what a group is made of."""
+    """`spec.leaderWorkerTemplate`: the templates and size of a group."""
 
     leader_template: JSONObject | None = None
     worker_template: JSONObject = {}
@@ -208,13 +208,13 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     @property
     def leader_template(self) -> JSONObject:
-        """Return the pod template of leaders: the leader template, or the worker template where there is none."""
+        """Return the pod template of leaders: the leader template, or the worker template if there is none."""
         template = self.spec.leader_worker_template
         return template.worker_template if template.leader_template is None else template.leader_template
 
 
 class DecodeError(ValueError):
-    """The JSON is not a LeaderWorkerSet: one field has the wrong type. `error` says which."""
+    """The JSON is not a LeaderWorkerSet: a field has the wrong type; `error` names it."""
 
     def __init__(self, error: FieldError) -> None:
         super().__init__(str(error))
@@ -231,13 +231,13 @@ def decode(obj: JSONObject) -> LeaderWorkerSet:
 
 
 def encode(leaderworkerset: LeaderWorkerSet) -> JSONObject:
-    """Return the JSON object; values equal to their defaults are left to the API server, except who it is."""
+    """Return the JSON object; values equal to their defaults are omitted, except those that identify the object."""
     body: JSONObject = msgspec.to_builtins(leaderworkerset, str_keys=True)
     return {"apiVersion": leaderworkerset.api_version, "kind": leaderworkerset.kind} | body
 
 
 def encode_status(status: LeaderWorkerSetStatus) -> JSONObject:
-    """Return `status` as the API has it on the wire: without zero values (R-API-10)."""
+    """Return `status` in its wire form: without zero values (R-API-10)."""
     body: JSONObject = msgspec.to_builtins(status, str_keys=True)
     return body
 
@@ -267,7 +267,7 @@ _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>[0-9]+)\]")
 
 
 def field_error(obj: JSON, text: str) -> FieldError:
-    """Turn "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
+    """Convert "Expected `int`, got `str` - at `$.spec.replicas`" into a field error with the value found there."""
     detail, _, place = text.partition(" - at ")
     path = place.removeprefix("`key` in ").strip("`").removeprefix("$")
     value = obj

@@ -1,8 +1,8 @@
 """The OpenAPI schema of the types reachable from a LeaderWorkerSet, as its CRD carries it.
 
-Shapes come from the field tables (`fieldtypes`); what those cannot know stands in the tables here: which fields may be
-absent although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), objects that are owned as a whole,
-and the rules of the LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared: treat the result as frozen.
+Types come from the field tables (`fieldtypes`). The tables here add what those do not have: fields that may be absent
+although Go always writes them, defaults (R-API-7), keys of lists (R-API-8), atomic objects, and the rules of the
+LeaderWorkerSet's own fields (contract 1.2). Sub-schemas are shared, so do not change the result.
 """
 
 from enum import StrEnum
@@ -46,7 +46,7 @@ EMBEDDED_METADATA: JSONObject = {
         "finalizers": {"type": "array", "items": {"type": "string"}},
     },
 }
-"""The metadata of templates (R-API-5): whatever else stands there is pruned."""
+"""The schema of templates' metadata (R-API-5): other fields are pruned."""
 
 OPTIONAL = {
     ("GRPCAction", "service"),
@@ -55,7 +55,7 @@ OPTIONAL = {
     ("TypedLocalObjectReference", "apiGroup"),
     ("TypedObjectReference", "apiGroup"),
 }
-"""Fields that Go always writes and that may be absent all the same."""
+"""Fields that Go always writes, but that may be absent."""
 
 REQUIRED = {
     ("ContainerRestartRule", "action"),
@@ -63,7 +63,7 @@ REQUIRED = {
     ("PodCertificateProjection", "keyType"),
     ("PodCertificateProjection", "signerName"),
 }
-"""Fields that must be there although Go drops them when empty."""
+"""Fields that are required although Go omits them when empty."""
 
 ATOMIC = {
     "ConfigMapKeySelector",
@@ -77,7 +77,7 @@ ATOMIC = {
     "SecretKeySelector",
     "TypedLocalObjectReference",
 }
-"""Objects that appliers own as a whole."""
+"""Objects that one field manager owns as a whole."""
 
 LIST_KEYS = {
     "Condition": ("type",),
@@ -148,7 +148,7 @@ RULES: dict[tuple[str, str], JSONObject] = {
     ("RollingUpdateConfiguration", "maxSurge"): {"default": 0},
     ("SubGroupPolicy", "subGroupPolicyType"): {"default": "LeaderWorker"} | _enum(SubGroupPolicyType),
 }
-"""What a field's schema says beyond its type."""
+"""The rules of a field's schema beyond its type."""
 
 
 @lru_cache(maxsize=256)

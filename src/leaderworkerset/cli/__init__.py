@@ -1,1 +1,1 @@
-"""The command `lws`: one file per command in `commands/`. The composition root: it may import all, nothing imports it."""
+"""The command `lws`: one module per command in `commands/`. The composition root: it may import all, nothing imports it."""

@@ -1,11 +1,11 @@
-"""`python -m leaderworkerset.cli`, and where `lws` starts: Ctrl-C while modules are loaded ends it without a traceback."""
+"""The entry point of `lws` and `python -m leaderworkerset.cli`: Ctrl-C while modules load ends it without a traceback."""
 
 import signal
 from typing import NoReturn
 
 
 def main() -> NoReturn:
-    """Load the command line and run it; it handles Ctrl-C itself from then on. Where SIGINT is ignored, it stays so."""
+    """Load the command line and run it; from then on it handles Ctrl-C itself. An ignored SIGINT stays ignored."""
     is_handled = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if is_handled:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

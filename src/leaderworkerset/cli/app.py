@@ -1,7 +1,7 @@
-"""The command `lws`: a table of commands, each imported only when it is used, and the one place where errors end.
+"""The command `lws`: a table of commands, each imported only when it is used, and the only place that handles errors.
 
-Options that say where to (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as with
-kubectl; they are moved to the front before click sees the words.
+Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as
+with kubectl; they are moved to the front before click reads the words.
 """
 
 import sys
@@ -41,10 +41,10 @@ COMMANDS: Final = {
     "restart": "Replace groups by new ones of the same program.",
     "delete": "Delete LeaderWorkerSets or the objects of manifests.",
     "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
-    "operator": "Keep the manager installed as the object `cluster` asks for.",
+    "operator": "Keep the manager installed as the object `cluster` specifies.",
     "install": "Install the manager on a cluster, or update it in place.",
     "uninstall": "Remove the manager from a cluster.",
-    "must-gather": "Write what helps to find an error into a directory.",
+    "must-gather": "Write diagnostic data into a directory.",
     "completion": "Print the completion script of a shell.",
     "version": "Print the version.",
 }
@@ -53,31 +53,31 @@ LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 """Commands that start, stop and list clusters of this machine."""
 
 ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
-"""Commands that show, steer and foresee rollouts."""
+"""Commands that show, steer and predict rollouts."""
 
 INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
 """Commands that inspect what runs."""
 
 UNTARGETED: Final = ("version", "completion")
-"""Commands that speak to no cluster: what connects is not imported for them."""
+"""Commands that address no cluster: modules for connections are not imported for them."""
 
 FOLDERS: Final = {
     **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
     **dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout"),
     **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
 }
-"""The folders of commands that are not in `commands`."""
+"""The folders of commands outside of `commands`."""
 
 
 class LazyGroup(click.Group):
-    """Finds commands in the table; imports a command's module when it is asked for."""
+    """Finds commands in the table; imports a command's module when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
         """Return the names in the order of the table."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        """Import the command; for the list of all commands a line of text is enough."""
+        """Import the command; the list of all commands needs only the table's texts."""
         if name not in COMMANDS:
             return None
         if name in lightlogging.LOGGING:
@@ -88,19 +88,19 @@ class LazyGroup(click.Group):
         return command
 
     def make_context(self, *words: Any, **options: Any) -> click.Context:
-        """Read the words; help is printed meanwhile."""
+        """Parse the words; this also prints help."""
         with streams.read_by_somebody():
             return super().make_context(*words, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what it prints to nobody ends it, which click would do with a code of its own."""
+        """Run the command; a closed standard output ends it, for which click would use another exit code."""
         with streams.read_by_somebody():
             return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for a word that is none, offer those most like it."""
+        """Find the command; for an unknown one, suggest the most similar ones."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], COMMANDS)}")
         if args[0] in collection.STARTS:
@@ -151,13 +151,13 @@ def main(words: list[str] | None = None) -> NoReturn:
     streams.prepare()
     try:
         code = run(sys.argv[1:] if words is None else words)
-    except BrokenPipeError:  # nobody reads the message of an error
+    except BrokenPipeError:  # nobody reads the error message
         code = errors.PIPE_CLOSED
     leaving.leave(code)
 
 
 def run(words: list[str]) -> int:
-    """Run the command line; every foreseen error becomes one message and an exit code."""
+    """Run the command line; every expected error becomes one message and an exit code."""
     try:
         result = lws.main(hoist(words), prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
@@ -166,7 +166,7 @@ def run(words: list[str]) -> int:
         return errors.INTERRUPTED
     except streams.UnreadError:
         return errors.PIPE_CLOSED
-    except Exception as error:  # noqa: BLE001 - the edge of the program: unforeseen errors are raised again
+    except Exception as error:  # noqa: BLE001 - the edge of the program: unexpected errors are raised again
         code = report(error)
         if note := misplaced_name(words):
             click.echo(note, err=True)
@@ -175,7 +175,7 @@ def run(words: list[str]) -> int:
 
 
 def misplaced_name(words: list[str]) -> str:
-    """Return what to say where `--local` is followed by the name of a cluster, which it does not take from there."""
+    """Return a note if `--local` is followed by the name of a cluster, which it does not read from there."""
     from leaderworkerset.cli.cluster import places
 
     following = dict(pairwise(words)).get(LOCAL, "")
@@ -188,12 +188,12 @@ def misplaced_name(words: list[str]) -> str:
 
 
 def report(error: Exception) -> int:
-    """Print a foreseen error as one message on standard error and return its exit code; raise any other."""
+    """Print an expected error as one message on standard error and return its exit code; raise any other."""
     from kuberuntime.errors import KubeError
     from leaderworkerset.cli.views import terminal
 
     if isinstance(error, click.ClickException):
-        error.message = terminal.lines(error.message)  # type: ignore[misc]  # final, but shown as it came
+        error.message = terminal.lines(error.message)  # type: ignore[misc]  # declared final, but only its display changes
         error.show()
         return errors.USAGE if isinstance(error, click.UsageError) else errors.FAILED
     found = errors.leaves(error)
@@ -210,5 +210,5 @@ def report(error: Exception) -> int:
 
 
 def program() -> str:
-    """Return the name to show in usage lines: a kubectl plug-in is called by kubectl."""
+    """Return the name for usage lines: kubectl calls the plug-in by another one."""
     return "kubectl lws" if sys.argv[0].endswith("kubectl-lws") else "lws"

@@ -1,4 +1,4 @@
-"""Lengths of time as options take them: as Go writes them (`90s`, `1h30m`), and limits as a number of seconds, too."""
+"""Durations of options: in Go's form (`90s`, `1h30m`), and for limits also as a number of seconds."""
 
 import math
 
@@ -8,7 +8,7 @@ from kuberuntime.objects import duration
 
 
 def age(value: str) -> int:
-    """Read how old something may be: whole seconds, as the API server takes them, rounded up.
+    """Read an age: whole seconds, as the API server accepts them, rounded up.
 
     >>> age("1m30s"), age("500ms")
     (90, 1)
@@ -17,7 +17,7 @@ def age(value: str) -> int:
 
 
 def limit(value: str | float) -> float:
-    """Read how long something may take: `90`, or `1m30s` as for kubectl. A default is a number already.
+    """Read a time limit: `90`, or `1m30s` as for kubectl. A default is a number already.
 
     >>> limit("1m30s"), limit("90")
     (90.0, 90.0)
@@ -37,6 +37,6 @@ def _parsed(value: str, hint: str) -> float:
 
 
 def _checked(value: str | float, found: float) -> float:
-    if not 0 <= found <= duration.LONGEST.total_seconds():  # nor is it "nan"
+    if not 0 <= found <= duration.LONGEST.total_seconds():  # this also excludes "nan"
         raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
     return found

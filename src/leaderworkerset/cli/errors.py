@@ -1,40 +1,40 @@
-"""What ends a command: one clear message and an exit code."""
+"""The errors that end a command: one clear message and an exit code."""
 
 FAILED = 1
 USAGE = 2
 TIMED_OUT = 124
 INTERRUPTED = 130
 PIPE_CLOSED = 141
-"""What shells give a program that SIGPIPE ended: kubectl and coreutils end so."""
+"""The exit code in shells of a program that SIGPIPE ended, such as kubectl and coreutils."""
 
 
 class CommandError(Exception):
-    """The command cannot go on; the text says object, value and what to do."""
+    """The command cannot continue; the text says object, value and what to do."""
 
     exit_code = FAILED
 
 
 class UsageError(CommandError):
-    """The words of the command line do not fit together."""
+    """The arguments of the command line contradict each other."""
 
     exit_code = USAGE
 
 
 class TimedOutError(CommandError):
-    """What was awaited did not come in time; the text says what was missing."""
+    """The awaited condition was not reached in time; the text says what was missing."""
 
     exit_code = TIMED_OUT
 
 
 def leaves(error: Exception) -> list[Exception]:
-    """Return the errors of a group and of the groups in it."""
+    """Return the errors of a group and of its nested groups."""
     if isinstance(error, ExceptionGroup):
         return [leaf for one in error.exceptions for leaf in leaves(one)]
     return [error]
 
 
 def describe(error: Exception) -> str:
-    """Return what to say of an error: of one of the system with the file it concerns."""
+    """Return the message of an error; for one of the operating system with its file."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error) or type(error).__name__
     return f"{error.filename}: {error.strerror}" if error.filename else error.strerror

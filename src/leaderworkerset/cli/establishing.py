@@ -1,4 +1,4 @@
-"""Waiting for the API server to serve the kind that a definition was just applied for."""
+"""Waits until the API server serves the kind of a definition that was just applied."""
 
 from typing import Final
 
@@ -16,9 +16,9 @@ PATIENCE: Final = 30.0
 
 async def until_established(client: Client, key: ObjectKey, *, kubectl: str) -> None:
     """Return once the kind of a definition is served."""
-    # Few manifests bring definitions, and all others are applied sooner.
+    # Few manifests contain definitions; all others skip these imports.
     from kuberuntime.cache.informer import Informer
-    from leaderworkerset.cli.following import following
+    from leaderworkerset.cli.watchwarnings import following
 
     informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
 

@@ -1,4 +1,4 @@
-"""Commands that run a process of a cluster: flags in Go's syntax, the namespace of the pod, errors that end in the log."""
+"""Commands that run a process of a cluster: flags in Go's syntax, the namespace of the pod, errors in the log."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -16,14 +16,14 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GoCommand(click.Command):
-    """A command whose words are not click's to read; `flags` returns those it takes, anew for each reading."""
+    """A command whose arguments click does not parse; `flags` returns its flags, new for each parsing."""
 
     def __init__(self, *given: Any, flags: Callable[[], Sequence[Flag]], **named: Any) -> None:
         super().__init__(*given, **named)
         self._flags = flags
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep all words as they are."""
+        """Keep all arguments unchanged."""
         ctx.params["words"] = tuple(args)
         ctx.args = []
         return []
@@ -35,7 +35,7 @@ class GoCommand(click.Command):
 
 
 def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Mapping[str, Any] | None:
-    """Return the flags that were given, None where help was asked for and printed; raise `UsageError` for others."""
+    """Return the given flags, None if help was requested and printed; raise `UsageError` for unknown ones."""
     try:
         return goflags.parse(words, flags)
     except HelpRequestedError:
@@ -46,7 +46,7 @@ def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Map
 
 
 def namespace(file: Path, otherwise: str) -> str:
-    """Return the namespace that this process works in (R-MGR-3)."""
+    """Return the namespace of this process (R-MGR-3)."""
     try:
         return file.read_text().strip() or otherwise
     except OSError:
@@ -54,7 +54,7 @@ def namespace(file: Path, otherwise: str) -> str:
 
 
 def log_errors(title: str, error: Exception) -> None:
-    """Log every error that ended a process; those of this program's own making bring their stack."""
+    """Log every error that ended a process; unexpected ones with their stack trace."""
     for leaf in errors.leaves(error):
         stack = None if isinstance(leaf, KubeError | OSError) else leaf
         log.error(title, logger="setup", error=str(leaf), exc_info=stack)

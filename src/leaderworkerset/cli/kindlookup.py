@@ -1,4 +1,4 @@
-"""Which resource serves a kind: asked of the API server, once per group and version."""
+"""Which resource serves a kind: read from the API server, once per group and version."""
 
 import re
 from collections.abc import Collection
@@ -29,18 +29,18 @@ class Discovery:
         self._served: dict[str, dict[str, Resource]] = {}
 
     async def resource_of(self, obj: JSONObject) -> Resource:
-        """Return the resource of an object, or raise `UnknownKind` with what is served instead."""
+        """Return the resource of an object, or raise `UnknownKindError` with what is served instead."""
         api_version, kind = obj["apiVersion"], obj["kind"]
         if api_version not in self._served:
             self._served[api_version] = await self._fetch(api_version)
         found = self._served[api_version].get(kind)
         if found is None:
-            served = self._served.pop(api_version)  # a CRD applied a moment later may serve it
+            served = self._served.pop(api_version)  # a CRD that is applied later may serve it
             raise UnknownKindError(await self._advice(api_version, kind, served))
         return found
 
     async def _advice(self, api_version: str, kind: str, served: Collection[str]) -> str:
-        """Return the message about a kind that is not served: with one like it, or where it is served instead."""
+        """Return the message about a kind that is not served: with a similar one, or where it is served instead."""
         text = f"the API server serves no kind {kind} in {api_version}"
         if near := hint(kind, served):
             return f"{text}{near}"
@@ -49,7 +49,7 @@ class Discovery:
         return f"{text}, but in {' and '.join(places)}" if places else f"{text}: is its CRD installed?"
 
     async def _versions(self) -> list[str]:
-        """Return the groups of the API server, each in the version it prefers; what cannot be read is left out."""
+        """Return the groups of the API server, each in its preferred version; unreadable ones are omitted."""
         try:
             response = await self._client.send(Request("GET", "/apis"))
             groups = msgspec.json.decode(response.body)["groups"]
@@ -73,5 +73,5 @@ class Discovery:
                 for entry in msgspec.json.decode(response.body)["resources"]
                 if "/" not in entry["name"]
             }
-        except (msgspec.DecodeError, KeyError, TypeError) as error:  # something else than an API server answers
+        except (msgspec.DecodeError, KeyError, TypeError) as error:  # the answer is not that of an API server
             raise from_response(response.status, response.body) from error

@@ -1,8 +1,8 @@
-"""Logs of the parts that run inside `lws`: a line of text for each event on standard error, from a chosen level up.
+"""Logs of the parts that run inside `lws`: a line of text for each event on standard error, from a chosen level on.
 
-JSON, for programs, only where it is asked for (`--log-format json`). The manager's logs are its own
-(`manager/managerlog.py`). Tracebacks are logged without the values of local variables: among them are bearer tokens and
-the data of Secrets.
+JSON, for programs, is written only on request (`--log-format json`). The manager has logs of its own
+(`manager/managerlog.py`). Tracebacks are logged without the values of local variables, which may contain bearer tokens
+and the data of Secrets.
 """
 
 import logging
@@ -40,13 +40,13 @@ def configure(level: str, stream: TextIO | None = None, *, form: Form = "text") 
 
 
 def configure_default(level: str = "warning") -> None:
-    """Let commands that only follow a cluster report warnings, where nothing else was configured."""
+    """Let commands that only follow a cluster report warnings, if no other level was configured."""
     if not structlog.is_configured():
         configure(level)
 
 
 def render_line(_logger: object, _method: str, event: EventDict) -> str:
-    """Render time, level, what happened and the error in one line, with the rest in parentheses; a stack goes below.
+    """Render time, level, event and error in one line, with the rest in parentheses; a stack trace follows below.
 
     >>> render_line(None, "", {"timestamp": "12:00", "level": "warning", "event": "failed", "error": "no", "key": "a/b"})
     '12:00 warning: failed: no (key=a/b)'
@@ -64,20 +64,20 @@ def _short(value: object) -> str:
 
 
 class Lossy:
-    """A stream that drops what it cannot write, as on a full disk: a log must not stop the work that it records.
+    """A stream that drops what it cannot write, for example on a full disk: a log must not stop the work that it records.
 
-    Without a stream it is whatever standard error is at the moment: a live view puts itself in its place.
+    Without a stream it writes to the current standard error, which a live view may have replaced.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream
 
     def write(self, text: str) -> None:
-        """Write, or do not."""
+        """Write the text, or drop it."""
         with suppress(OSError):
             (self._stream or sys.stderr).write(text)
 
     def flush(self) -> None:
-        """Pass on what was written, as far as that is possible."""
+        """Flush the stream, if possible."""
         with suppress(OSError):
             (self._stream or sys.stderr).flush()

@@ -1,4 +1,4 @@
-"""The namespaces that documents are put into, and that are not there: named, or made."""
+"""The namespaces that documents need and that do not exist: listed, or created."""
 
 from collections.abc import Sequence
 
@@ -11,20 +11,20 @@ from leaderworkerset.cli.reading.manifests import Document
 
 
 async def create(session: Session, documents: Sequence[Document]) -> list[str]:
-    """Make the namespaces that documents need and do not bring; return one line for each."""
+    """Create the namespaces that documents need and do not contain; return one line for each."""
     lines = []
     for name in await missing(session, documents):
         obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         try:
             await session.client.create(NAMESPACES, obj)
-        except AlreadyExistsError:  # made by somebody else meanwhile
+        except AlreadyExistsError:  # another client created it meanwhile
             continue
         lines.append(f"namespace/{name} created (the manifest is for it, and does not bring it)")
     return lines
 
 
 async def missing(session: Session, documents: Sequence[Document]) -> list[str]:
-    """Return the namespaces that documents need, do not bring, and that are not there."""
+    """Return the namespaces that documents need, do not contain, and that do not exist."""
     discovery = Discovery(session.client)
     brought = {
         document.object["metadata"].get("name") for document in documents if document.object["kind"] == "Namespace"
@@ -37,7 +37,7 @@ async def _namespace_of(session: Session, discovery: Discovery, document: Docume
     own: str = document.object["metadata"].get("namespace") or ""
     try:
         resource = await discovery.resource_of(document.object)
-    except UnknownKindError:  # of a definition in the same documents, perhaps
+    except UnknownKindError:  # perhaps of a definition in the same documents
         return own
     return (own or session.namespace) if resource.namespaced else ""
 

@@ -1,18 +1,18 @@
-"""What a word that is not known may have been meant as: commands, kinds and fields. Pure: words in, a hint out."""
+"""Suggestions for an unknown word: commands, kinds and fields. Pure: words in, a hint out."""
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Final
 
 CLOSE: Final = 0.7
-"""How similar two words must be, from 0 to 1, for one to be offered in place of the other."""
+"""The minimum similarity of two words, from 0 to 1, for a suggestion."""
 
 MOST: Final = 3
-"""Suggestions that one message offers at most."""
+"""The maximum number of suggestions in one message."""
 
 
 def nearest(word: str, known: Iterable[str]) -> list[str]:
-    """Return the known words most like `word`, the best first; upper and lower case count as the same.
+    """Return the known words most similar to `word`, the best first; upper and lower case are equal.
 
     >>> nearest("replica", ["replicas", "size", "startupPolicy"])
     ['replicas']
@@ -24,7 +24,7 @@ def nearest(word: str, known: Iterable[str]) -> list[str]:
 
 
 def hint(word: str, known: Iterable[str]) -> str:
-    """Return the question that follows a message about an unknown word; empty where nothing is like it.
+    """Return the question that follows a message about an unknown word; empty if no word is similar.
 
     >>> hint("replica", ["replicas"])
     ', did you mean "replicas"?'
@@ -37,7 +37,7 @@ def hint(word: str, known: Iterable[str]) -> str:
 
 
 def _likeness(one: str, other: str) -> float:
-    """Return how alike two words are; two neighboring letters in the wrong order count as one error."""
+    """Return the similarity of two words; two neighboring letters in the wrong order count as one error."""
     if sorted(one) == sorted(other) and sum(a != b for a, b in zip(one, other, strict=True)) <= 2:
         return 1.0
     return SequenceMatcher(None, one, other).ratio()

@@ -1,4 +1,4 @@
-"""Server-side apply as commands do it: apply one object, and return whether that created, changed or left it."""
+"""Server-side apply for commands: apply one object, and return whether that created, changed or left it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 
 ROLLOUT: Final = "lws-rollout"
-"""The field manager of `lws rollout undo` and `restart`; what it owns `lws apply` may take, likewise."""
+"""The field manager of `lws rollout undo` and `restart`; `lws apply` may take over its fields, too."""
 
 OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
-"""The field managers of commands that may be followed by `lws apply`, and the commands."""
+"""The field managers of commands whose fields `lws apply` may take over, and the commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What one apply came to: a word for people, the object as it is now, and the fields taken from which other commands."""
+    """The result of one apply: a word for people, the object, and the fields taken over from other commands."""
 
     word: str
     object: JSONObject
@@ -31,7 +31,7 @@ class Applied:
 async def apply(
     client: Client, resource: Resource, obj: JSONObject, *, manager: str, force: bool, dry_run: bool = False
 ) -> Applied:
-    """Apply an object as `manager` and compare with what was there."""
+    """Apply an object as `manager`, and compare it with the previous one."""
     try:
         before = await client.get(resource, meta.key(obj))
     except NotFoundError:
@@ -52,7 +52,7 @@ async def apply(
 
 
 def is_with_own_only(error: ConflictError) -> bool:
-    """Return whether all fields that an apply conflicts about are owned by commands of the same person."""
+    """Return whether commands of the same user own all fields that an apply conflicts about."""
     causes = _causes(error)
     return bool(causes) and all(
         cause.get("reason") == "FieldManagerConflict" and _owner(str(cause.get("message", ""))) for cause in causes
@@ -64,7 +64,7 @@ def _causes(error: ConflictError) -> list[JSONObject]:
 
 
 def _owner(message: str) -> str:
-    """Return which command owns the field of a conflict, empty where it is another's."""
+    """Return the command that owns the field of a conflict, empty if another manager does."""
     return next((told for manager, told in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")
 
 
@@ -74,7 +74,7 @@ def conflicting_fields(error: ConflictError) -> list[str]:
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:
-    """Return the value before and after, empty where the path leads through a list."""
+    """Return the value before and after, empty if the path leads through a list."""
     return "" if "[" in path else f"{_value(before, path)} -> {_value(after, path)}"
 
 
@@ -86,7 +86,7 @@ def _value(obj: JSONObject, path: str) -> object:
 
 
 def _content(obj: JSONObject) -> JSONObject:
-    """Leave out what changes beside an apply: the status, and in a dry run the version."""
+    """Remove fields that change beside an apply: the status and, in a dry run, the version."""
     own = {
         name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "resourceVersion"}
     }

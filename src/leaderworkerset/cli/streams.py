@@ -1,7 +1,7 @@
-"""The standard streams of the command: open at its start, fit for any text, and quiet at its end where nobody reads them.
+"""The standard streams of the command: opened at its start, safe for any text, and without errors when closed early.
 
-A program that writes into a pipe without a reader is ended by SIGPIPE, and shells give it 141. Here sockets, too, are
-written to, and clusters have to be stopped: so the error ends the command as any other, and only the exit code is the same.
+SIGPIPE would end a program that writes into a pipe without a reader, and shells give it 141. Here sockets are written
+to, too, and clusters have to be stopped: so an error ends the command like any other, with the same exit code.
 """
 
 import os
@@ -14,12 +14,12 @@ from leaderworkerset.cli import errors
 
 
 class UnreadError(Exception):
-    """Nobody reads what the command prints."""
+    """Nothing reads the command's output any more."""
 
 
 @contextmanager
 def read_by_somebody() -> Iterator[None]:
-    """Run what prints; raise `UnreadError` where nobody reads it."""
+    """Run code that prints; raise `UnreadError` if nobody reads the output."""
     try:
         yield
     except BrokenPipeError as error:
@@ -27,24 +27,24 @@ def read_by_somebody() -> Iterator[None]:
 
 
 def prepare() -> None:
-    """Open the standard streams that are closed, so that no file is opened in their place and written to by mistake.
+    """Open the standard streams that are closed, so that no other file gets their descriptor and is written to.
 
-    What is printed to a closed standard output is an error, as it is for kubectl; messages to a closed standard error
-    are dropped. Characters that the encoding of the terminal lacks are printed as escapes.
+    Output to a closed standard output is an error, as for kubectl; messages to a closed standard error are dropped.
+    Characters that the encoding of the terminal lacks are printed as escapes.
     """
     for number, (name, mode, flags) in enumerate(
         (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_WRONLY))
     ):
         stream = getattr(sys, name)
         if stream is None:
-            os.open(os.devnull, flags)  # becomes the lowest number that is free: this one
+            os.open(os.devnull, flags)  # gets the lowest free number: this one
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
         elif name != "stdin":
             stream.reconfigure(errors="backslashreplace")
 
 
 def drop_output() -> OSError | None:
-    """Drop what standard output does not take, and return why; None where it takes everything."""
+    """Discard output that standard output does not accept, and return the error; None if it accepts everything."""
     error = _flush(sys.stdout)
     if error is None or isinstance(error, BrokenPipeError):
         return error
@@ -52,7 +52,7 @@ def drop_output() -> OSError | None:
 
 
 def close(code: int) -> int:
-    """Write what is left, and return the exit code: another one where nobody reads it any more."""
+    """Flush the output, and return the exit code: another one if nobody reads it any more."""
     broken = [error for error in (_flush(sys.stdout), _flush(sys.stderr)) if isinstance(error, BrokenPipeError)]
     return errors.PIPE_CLOSED if broken else code
 

@@ -1,4 +1,4 @@
-"""The words `LWS[/group[/rank]]` by which commands name a LeaderWorkerSet, a group or one rank; and finding its pods."""
+"""The arguments `LWS[/group[/rank]]` that name a LeaderWorkerSet, a group or one rank; and the search for its pods."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
 
 FEW_NAMES: Final = 4
-"""So many LeaderWorkerSets are asked for their pods one by one; the pods of more are read in one list."""
+"""The maximum number of LeaderWorkerSets whose pods are listed one by one; for more, one list is read."""
 
 KIND_WORDS: Final = frozenset(
     {"lws"}
@@ -30,14 +30,14 @@ KIND_WORDS: Final = frozenset(
         for word in (plain, f"{plain}.{kind.group}")
     }
 )
-"""What may stand before a name, as in `kubectl get lws/web`."""
+"""The words that may stand before a name, as in `kubectl get lws/web`."""
 
 MANY_NAMES: Final = 10
-"""So many are named where the one that was asked for is not there."""
+"""The maximum number of names in the message about a missing one."""
 
 
 def parse(words: str) -> Selection:
-    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and what `-o name` prints are understood too.
+    """Read `LWS[/group[/rank]]`; `lws/NAME` of kubectl and the output of `-o name` are accepted, too.
 
     >>> parse("web/1/3"), str(parse("web")), str(parse("leaderworkerset.leaderworkerset.x-k8s.io/web"))
     (Selection(name='web', group=1, rank=3), 'web', 'web')
@@ -52,7 +52,7 @@ def parse(words: str) -> Selection:
 
 
 def shape(replicas: int, size: int) -> str:
-    """Return how many groups there are, and of how many ranks.
+    """Return the number of groups, and of their ranks, as text.
 
     >>> shape(1, 2), shape(3, 1)
     ('1 group of 2 ranks', '3 groups of 1 rank')
@@ -61,14 +61,14 @@ def shape(replicas: int, size: int) -> str:
 
 
 async def nothing_found(session: Session, namespace: str, selector: str = "") -> str:
-    """Return that nothing was found in a namespace (empty: in any), and in which others there is something."""
+    """Return that a namespace (empty: all) has no LeaderWorkerSets, and the others that have some."""
     text = f"No LeaderWorkerSets found{f' in namespace {namespace}' if namespace else ''}."
     others = await _namespaces_of(session, label_selector=selector) if namespace else ""
     return f"{text} There are some in {others}: choose with -n, or show all with -A." if others else text
 
 
 async def find(session: Session, name: str) -> JSONObject:
-    """Return the LeaderWorkerSet of that name, or say which there are."""
+    """Return the LeaderWorkerSet of that name; an error lists the existing ones."""
     resource, found = await find_either(session, name)
     if resource == LEADERWORKERSETS:
         return found
@@ -77,7 +77,7 @@ async def find(session: Session, name: str) -> JSONObject:
 
 
 async def find_set(session: Session, name: str) -> JSONObject | None:
-    """Return the DisaggregatedSet of that name, None where there is none, or where the user may not read any."""
+    """Return the DisaggregatedSet of that name, None if it does not exist, or if the user may not read any."""
     try:
         return await session.client.get(DISAGGREGATED_SETS, ObjectKey(session.namespace, name))
     except (NotFoundError, ForbiddenError):
@@ -85,7 +85,7 @@ async def find_set(session: Session, name: str) -> JSONObject | None:
 
 
 async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject]:
-    """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet, or say which LeaderWorkerSets there are."""
+    """Return the LeaderWorkerSet of that name, or else the DisaggregatedSet; an error lists the LeaderWorkerSets."""
     try:
         return LEADERWORKERSETS, await session.client.get(LEADERWORKERSETS, ObjectKey(session.namespace, name))
     except NotFoundError as error:
@@ -100,7 +100,7 @@ async def find_either(session: Session, name: str) -> tuple[Resource, JSONObject
 
 
 async def _not_found(session: Session, name: str) -> str:
-    """Return that there is no such LeaderWorkerSet, which there are, and in which other namespaces there is one."""
+    """Return the message about a missing LeaderWorkerSet, with the existing ones, and other namespaces with that name."""
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     names = sorted(map(meta.name, listing.items))
     more = f" and {len(names) - MANY_NAMES} more" if len(names) > MANY_NAMES else ""
@@ -113,10 +113,10 @@ async def _not_found(session: Session, name: str) -> str:
 
 
 async def _namespaces_of(session: Session, **selectors: str) -> str:
-    """Return the first few other namespaces with such LeaderWorkerSets, empty where there are none or nobody may know."""
+    """Return the first other namespaces with such LeaderWorkerSets, empty if there are none or they are not readable."""
     try:
         page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
-    except APIError:  # not permitted, mostly
+    except APIError:  # usually not permitted
         return ""
     others = sorted({meta.namespace(one) for one in page.items} - {session.namespace})
     more = f" and {len(others) - FEW_NAMES} more" if len(others) > FEW_NAMES else ""
@@ -124,7 +124,7 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:
-    """Return the DisaggregatedSets by namespace and name, none where the kind is not served or may not be read."""
+    """Return the DisaggregatedSets by namespace and name, none if the kind is not served or may not be read."""
     try:
         listing = await session.client.list(DISAGGREGATED_SETS, namespace=namespace, label_selector=label_selector)
     except (NotFoundError, ForbiddenError):
@@ -140,7 +140,7 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
 
 
 def refuse_missing(whole: View, chosen: Selection) -> None:
-    """Refuse a group or rank that a LeaderWorkerSet does not have, neither as a pod nor as a place for one."""
+    """Refuse a group or rank that a LeaderWorkerSet does not have, neither with nor without a pod."""
     if chosen.group is None or any(group.ranks for group in narrow(whole, chosen).groups):
         return
     size = max((len(group.ranks) for group in whole.groups), default=0)
@@ -148,12 +148,12 @@ def refuse_missing(whole: View, chosen: Selection) -> None:
 
 
 async def view_of(session: Session, lws: JSONObject) -> View:
-    """Read the pods of a LeaderWorkerSet and arrange them."""
+    """Read the pods of a LeaderWorkerSet, and return its view."""
     return (await views_of(session, [lws]))[0]
 
 
 async def views_of(session: Session, found: Sequence[JSONObject]) -> list[View]:
-    """Read the pods of LeaderWorkerSets and arrange them: few are asked for by name, many all at once."""
+    """Read the pods of LeaderWorkerSets, and return the views: few are read by name, many in one list."""
     if len(found) <= FEW_NAMES:
         wanted = [(meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}") for lws in found]
     else:
@@ -168,7 +168,7 @@ async def views_of(session: Session, found: Sequence[JSONObject]) -> list[View]:
 
 
 async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
-    """Return the pods that are meant, by group and rank; none at all is an error that says what there is."""
+    """Return the selected pods, by group and rank; if there are none, the error says which groups and ranks exist."""
     lws = await find(session, selection.name)
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selection.label_selector())
     pods = sorted(filter(selection.covers, listing.items), key=lambda pod: place_of(pod) or (0, 0))
@@ -180,6 +180,6 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 
 async def one_pod(session: Session, selection: Selection) -> JSONObject:
-    """Return one pod: the rank that is named, or the leader of the named (or first) group."""
+    """Return one pod: that of the named rank, or the leader of the named (or first) group."""
     chosen = Selection(selection.name, selection.group or 0, selection.rank or 0)
     return (await pods_of(session, chosen))[0]

@@ -1,6 +1,6 @@
-"""What to do about a field that the API server does not know: the field it may be meant as, or where it belongs.
+"""Advice about a field that the API server does not know: a similar field, or where it belongs.
 
-In: the server's message, and the schema of the kind as its OpenAPI document has it. Out: a hint for each field.
+In: the server's message, and the schema of the kind in its OpenAPI document. Out: a hint for each field.
 """
 
 import re
@@ -18,16 +18,16 @@ from leaderworkerset.cli import nearmisses
 UNDECLARED: Final = re.compile(r"\.(\S+): field not declared in schema")
 STRICT: Final = re.compile(r'unknown field "([^"]+)"')
 ELEMENT: Final = re.compile(r"\[[^\]]*\]")
-"""Which element of a list: its index, or its keys."""
+"""An element of a list: its index, or its keys."""
 
 ADVICE: Final = "unknown field; check its name and its place"
 
 DEEPEST: Final = 4
-"""Fields within fields that are searched for one in the wrong place."""
+"""The maximum depth of the search for a field in the wrong place."""
 
 
 async def advice(client: Client, obj: JSONObject, message: str) -> str:
-    """Return what to add to the message of a refused object; empty where no field is unknown."""
+    """Return the addition to the message of a refused object; empty if no field is unknown."""
     unknown = unknown_fields(message)
     if not unknown:
         return ""
@@ -52,7 +52,7 @@ def unknown_fields(message: str) -> list[str]:
 
 
 class Schema:
-    """The schema of one kind in an OpenAPI v3 document; an empty document knows no fields."""
+    """The schema of one kind in an OpenAPI v3 document; an empty document has no fields."""
 
     def __init__(self, document: JSONObject, obj: JSONObject) -> None:
         self._types: JSONObject = (document.get("components") or {}).get("schemas") or {}
@@ -62,7 +62,7 @@ class Schema:
         self._root: JSON = next(found, {})
 
     def hint(self, path: str) -> str:
-        """Return what an unknown field may be meant as; empty where nothing is like it."""
+        """Return the suggestion for an unknown field; empty if no field is similar."""
         *parents, name = path.split(".")
         node = self._root
         for parent in parents:
@@ -74,7 +74,7 @@ class Schema:
         return f": {name} belongs at {elsewhere}" if elsewhere else ""
 
     def _fields(self, node: JSON) -> JSONObject:
-        """Return the fields of a schema, through references and lists; of a map all names have one schema."""
+        """Return the fields of a schema, through references and lists; all names of a map have one schema."""
         node = self._resolved(node)
         if "items" in node:
             node = self._resolved(node["items"])
@@ -99,10 +99,10 @@ class Schema:
 
 
 async def _document(client: Client, api_version: str) -> JSONObject:
-    """Return the schemas of a group and version; nothing where the server does not show them."""
+    """Return the schemas of a group and version; empty if the server does not publish them."""
     path = f"apis/{api_version}" if "/" in api_version else f"api/{api_version}"
     try:
         response = await client.send(Request("GET", f"/openapi/v3/{path}"))
         return msgspec.json.decode(response.body, type=dict)
-    except (KubeError, msgspec.MsgspecError):  # the message stands without a hint
+    except (KubeError, msgspec.MsgspecError):  # the message is printed without a hint
         return {}

@@ -3,19 +3,20 @@
 ```
 Client, AsyncClient          a connection to one namespace
 Manifest, Container          what to apply, as typed values
-View, Group, Rank            what is there
+View, Group, Rank            the current state
 LogOptions, LogLine          which lines, and one of them
-WaitTimeoutError             it did not come in time; the text says what was missing
-KubeError, NotFoundError     what the API server said, and the errors between it and this program
+WaitTimeoutError             the condition was not reached in time; the text says what was missing
+KubeError, APIError          any error of a request, and what the API server refused (NotFoundError, ConflictError)
+ConnectionFailedError        the API server was not reached
 ```
 """
 
-from kuberuntime.errors import APIError, ConflictError, KubeError, NotFoundError
+from kuberuntime.errors import APIError, ConflictError, ConnectionFailedError, KubeError, NotFoundError
 from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy
 from leaderworkerset.client.asyncclient import AsyncClient, LogLine, LogOptions
 from leaderworkerset.client.manifest import Container, Manifest
 from leaderworkerset.client.syncclient import Client
-from leaderworkerset.observation.logs import LogError
+from leaderworkerset.observation.podlogs import LogError
 from leaderworkerset.observation.waiting import WaitTimeoutError
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -24,6 +25,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "ConflictError",
+    "ConnectionFailedError",
     "Container",
     "Group",
     "KubeError",

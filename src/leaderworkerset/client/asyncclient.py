@@ -17,13 +17,13 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.client import scaling
 from leaderworkerset.client.manifest import Manifest
 from leaderworkerset.client.passing import alone, passed
-from leaderworkerset.observation.logs import Options, Sink, read
+from leaderworkerset.observation.podlogs import PodLogOptions, Sink, read
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View, place_of, view
 from leaderworkerset.views.selection import Filter, Selection
 
 MANAGER: Final = "lws-client"
-"""The field manager of what is applied."""
+"""The field manager of applied objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogOptions:
-    """Which lines of which ranks are wanted; `group` and `rank` of None mean all, `since` is in seconds."""
+    """The selected lines and ranks; `group` and `rank` of None mean all, `since` is in seconds."""
 
     group: int | None = None
     rank: int | None = None
@@ -54,7 +54,7 @@ ALL_LINES: Final = LogOptions()
 class AsyncClient:
     """LeaderWorkerSets of one namespace; use it as an asynchronous context manager.
 
-    Without arguments it speaks to the cluster that kubectl would: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
     """
 
     def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
@@ -65,7 +65,7 @@ class AsyncClient:
 
     @classmethod
     def over(cls, client: KubernetesClient, namespace: str) -> Self:
-        """Return a client over an open one, which its owner closes."""
+        """Return a client that uses an open connection, which its owner closes."""
         made = cls(namespace=namespace)
         made._client = client
         return made
@@ -87,13 +87,13 @@ class AsyncClient:
             await client.close()
 
     async def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes fields from others."""
+        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others."""
         obj = wanted.build() if isinstance(wanted, Manifest) else wanted
         placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
         return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
 
     async def get(self, name: str) -> View:
-        """Return a LeaderWorkerSet with its groups and ranks, and why what is not ready is not."""
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
         from leaderworkerset.observation import explaining
 
         lws = await self._open.get(LEADERWORKERSETS, self._key(name))
@@ -110,7 +110,8 @@ class AsyncClient:
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
         """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`, and return the view then.
 
-        Raises `WaitTimeoutError`, whose text says what was missing; and `NotFoundError` where there is none to wait for.
+        Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
+        wait for.
         """
         from leaderworkerset.observation.following import SetInformers
         from leaderworkerset.observation.waiting import wait_for
@@ -148,9 +149,11 @@ class AsyncClient:
     async def logs(
         self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False
     ) -> AsyncGenerator[LogLine, None]:
-        """Yield the lines of the wanted ranks: rank by rank; or, followed, as they come, until the set is deleted."""
+        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is deleted."""
         wanted = Filter(Selection(name, options.group, options.rank))
-        asked = Options(container=options.container, tail=options.tail, since=options.since, previous=options.previous)
+        asked = PodLogOptions(
+            container=options.container, tail=options.tail, since=options.since, previous=options.previous
+        )
         if follow:
             followed: AsyncGenerator[LogLine, None] = passed(lambda put: self._follow(name, wanted, asked, put))
             async with aclosing(followed) as lines:
@@ -164,21 +167,21 @@ class AsyncClient:
             async for text in read(self._open, pod, asked):
                 yield log_line(pod, text)
 
-    async def _follow(self, name: str, wanted: Filter, options: Options, put: Callable[[LogLine], None]) -> None:
+    async def _follow(self, name: str, wanted: Filter, options: PodLogOptions, put: Callable[[LogLine], None]) -> None:
         from leaderworkerset.observation.following import SetInformers, following
-        from leaderworkerset.observation.logfollowing import Follower
+        from leaderworkerset.observation.logfollowing import LogFollower
 
         await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
         async with following(*informers.all) as objects:
-            await Follower(self._open, wanted.covers, options, Lines(put)).run(objects, informers)
+            await LogFollower(self._open, wanted.covers, options, Lines(put)).run(objects, informers)
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""
         await scaling.scale(self._open, self._key(name), groups)
 
     async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
-        """Delete a LeaderWorkerSet and wait until it is gone; one that is not there is gone already.
+        """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.
 
         A timeout of 0 does not wait.
         """
@@ -200,13 +203,13 @@ class AsyncClient:
 
 
 class Lines(Sink):
-    """Gives log lines with their place to a function."""
+    """Passes log lines with their place to a function."""
 
     def __init__(self, put: Callable[[LogLine], None]) -> None:
         self._put = put
 
     def line(self, pod: JSONObject, line: bytes) -> None:
-        """Take one line."""
+        """Accept one line."""
         self._put(log_line(pod, line))
 
 

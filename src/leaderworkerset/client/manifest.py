@@ -1,6 +1,6 @@
-"""A manifest as typed values: what most LeaderWorkerSets need, without writing dictionaries. Pure.
+"""A manifest as typed values: the usual fields of LeaderWorkerSets, without writing dictionaries. Pure.
 
-What is not here is added to the dictionary that `build` returns; the API server fills in its defaults.
+Add other fields to the dictionary that `build` returns; the API server fills in its defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ class Container:
     name: str = "main"
 
     def build(self) -> JSONObject:
-        """Return the container as the API has it; what is empty is left out."""
+        """Return the container in the form of the API; empty values are omitted."""
         found: JSONObject = {
             "name": self.name,
             "image": self.image,
@@ -41,7 +41,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A LeaderWorkerSet: so many groups of so many ranks, each running `worker`, or the first of them `leader`."""
+    """A LeaderWorkerSet: a number of groups and of ranks in each; all run `worker`, or the first rank `leader`."""
 
     name: str
     worker: Container
@@ -53,10 +53,10 @@ class Manifest:
     startup: StartupPolicy = StartupPolicy.LEADER_CREATED
     restart: RestartPolicy = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART
     exclusive_topology: str = ""
-    """The label of nodes whose every value at most one group runs on, as `cloud.google.com/gke-nodepool`."""
+    """The label of nodes of which each value is used by at most one group, as `cloud.google.com/gke-nodepool`."""
 
     def build(self) -> JSONObject:
-        """Return the object as the API has it.
+        """Return the object in the form of the API.
 
         >>> web = Manifest(name="web", worker=Container(image="app:1"), groups=2, size=4)
         >>> web.build()["spec"]["leaderWorkerTemplate"]["size"]

@@ -1,7 +1,7 @@
-"""Items passed from a task that makes them to an asynchronous iterator.
+"""Passes items from a task that produces them to an asynchronous iterator.
 
-Tasks and time limits belong to the task that enters them, so what follows a cluster runs in a task of its own: an
-iterator may be left anywhere.
+Tasks and time limits belong to the task that enters them, so following a cluster runs in a task of its own: a caller
+may leave an iterator at any point.
 """
 
 import asyncio
@@ -9,16 +9,16 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from typing import Any, Final, Generic, TypeVar
 
-from leaderworkerset.observation.logs import LogError
+from leaderworkerset.observation.podlogs import LogError
 
 T = TypeVar("T")
 
 MOST_LINES: Final = 100_000
-"""Lines that wait for a reader of followed logs; a slower one is an error, not a full memory."""
+"""The maximum lines that wait for a reader of followed logs; a slower reader gets an error, to limit memory."""
 
 
 class Waiting(Generic[T]):
-    """Items that wait for their reader; with `newest_only` an item takes the place of the one that waits."""
+    """Items that wait for their reader; with `newest_only` a new item replaces the waiting one."""
 
     def __init__(self, *, newest_only: bool = False, most: int = MOST_LINES) -> None:
         self._items: deque[T] = deque(maxlen=1 if newest_only else None)
@@ -35,7 +35,7 @@ class Waiting(Generic[T]):
         self._changed.set()
 
     def end(self) -> None:
-        """Let the reader come to an end after the items that wait."""
+        """End the iteration after the waiting items."""
         self._has_ended = True
         self._changed.set()
 
@@ -52,7 +52,7 @@ class Waiting(Generic[T]):
 async def passed(
     produce: Callable[[Callable[[T], None]], Coroutine[Any, Any, None]], *, newest_only: bool = False
 ) -> AsyncGenerator[T, None]:
-    """Yield what `produce` gives to the function that it is passed, until it returns; raise what it raises."""
+    """Yield the items that `produce` passes to the given function, until it returns; raise its errors."""
     items = Waiting[T](newest_only=newest_only)
     task = asyncio.create_task(produce(items.put))
     task.add_done_callback(lambda _: items.end())
@@ -66,7 +66,7 @@ async def passed(
 
 
 async def alone(work: Awaitable[T]) -> T:
-    """Await, and raise the one error of a group of tasks instead of the group."""
+    """Await, and raise the only error of a group of tasks instead of the group."""
     try:
         return await work
     except BaseExceptionGroup as group:

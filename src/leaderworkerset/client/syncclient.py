@@ -17,7 +17,7 @@ T = TypeVar("T")
 class Client:
     """LeaderWorkerSets of one namespace, for programs without an event loop; use it as a context manager.
 
-    Without arguments it speaks to the cluster that kubectl would: by $KUBECONFIG, ~/.kube/config, or from within a pod.
+    Without arguments it uses the cluster that kubectl would use: by $KUBECONFIG, ~/.kube/config, or from within a pod.
     """
 
     def __init__(self, *, kubeconfig: str = "", context: str = "", namespace: str = "") -> None:
@@ -46,11 +46,11 @@ class Client:
             self._stop()
 
     def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes fields from others."""
+        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others."""
         return self._run(self._inner.apply(wanted, force=force))
 
     def get(self, name: str) -> View:
-        """Return a LeaderWorkerSet with its groups and ranks, and why what is not ready is not."""
+        """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
         return self._run(self._inner.get(name))
 
     def names(self) -> list[str]:
@@ -60,7 +60,8 @@ class Client:
     def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
         """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`, and return the view then.
 
-        Raises `WaitTimeoutError`, whose text says what was missing; and `NotFoundError` where there is none to wait for.
+        Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
+        wait for.
         """
         return self._run(self._inner.wait(name, condition, timeout=timeout))
 
@@ -69,7 +70,7 @@ class Client:
         return self._each(self._inner.watch(name))
 
     def logs(self, name: str, options: LogOptions = ALL_LINES, *, follow: bool = False) -> Iterator[LogLine]:
-        """Yield the lines of the wanted ranks: rank by rank; or, followed, as they come, until the set is deleted."""
+        """Yield the lines of the selected ranks, rank by rank; with `follow`, new lines until the set is deleted."""
         return self._each(self._inner.logs(name, options, follow=follow))
 
     def scale(self, name: str, groups: int) -> None:
@@ -77,7 +78,7 @@ class Client:
         self._run(self._inner.scale(name, groups))
 
     def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
-        """Delete a LeaderWorkerSet and wait until it is gone; one that is not there is gone already.
+        """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.
 
         A timeout of 0 does not wait.
         """
@@ -95,9 +96,9 @@ class Client:
             raise
 
     def _each(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
-        """Pass on what an asynchronous iterator yields; one task of the loop has it from its start to its end.
+        """Pass on the items of an asynchronous iterator; one task of the loop runs it from start to end.
 
-        Its tasks and time limits belong to the task that entered them, so it cannot be asked from a task for each item.
+        Its tasks and time limits belong to the task that entered them, so separate tasks for each item cannot run it.
         """
         turns: asyncio.Queue[bool] = asyncio.Queue()
         results: asyncio.Queue[tuple[T] | None] = asyncio.Queue()

@@ -1,1 +1,1 @@
-"""One thin driver per kind: what to watch, how to observe, call the core, execute."""
+"""One thin driver per kind: it declares watches, observes, calls the core, and returns the plan to execute."""

@@ -1,6 +1,6 @@
-"""Caches as declarations, and the open ones of a process: a selection that several controllers read is followed once.
+"""Caches as declarations, and the open ones of a process: a selection that several controllers read is watched once.
 
-In: what each controller declares to read. Out: one informer for each selection, with the indexes of all who read it.
+In: what each controller declares to read. Out: one informer for each selection, with the indexes of all its readers.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,12 +11,12 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.cache.projection import Keep, either
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 
 
 @dataclass(frozen=True, slots=True)
 class Cache:
-    """Which objects are kept in memory, what of them, and the indexes under which they are found.
+    """The objects that are kept in memory, their kept fields, and the indexes by which they are found.
 
     An `optional` cache is empty where the API server does not serve the kind; others wait for it.
     """
@@ -28,7 +28,7 @@ class Cache:
 
     @property
     def permission(self) -> Permission:
-        """Return what filling the cache asks of the API server."""
+        """Return the permission that filling the cache needs."""
         return Permission(self.what.resource, ("list", "watch"))
 
     def open(self, client: Client) -> Informer:
@@ -36,7 +36,7 @@ class Cache:
         return Informer(client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional)
 
     def united(self, other: "Cache") -> "Cache":
-        """Return the cache that serves the readers of this one and of another one of the same selection."""
+        """Return the cache that serves the readers of this one and of another one with the same selection."""
         for name in self.indexes.keys() & other.indexes.keys():
             if self.indexes[name] is not other.indexes[name]:
                 raise ValueError(

@@ -1,7 +1,7 @@
-"""The DisaggregatedSet controller: what to watch, how to observe, call the core (R-DS-28).
+"""The DisaggregatedSet controller: watches, observation, the call of the core (R-DS-28).
 
-Services are watched as well, so that one that is deleted comes back at once, and so that a pass sees what the last one
-made. A scaler that stands in the way of a set's own concerns that set, whoever it belongs to.
+Services are watched as well: a deleted one is recreated at once, and a pass observes what the previous one wrote. A
+scaler with a name that a set needs enqueues that set, even if it does not own the scaler.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
-from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 NAME: Final = "disaggregatedset"
 BY_SET: Final = "disaggregatedset"
@@ -37,12 +37,12 @@ def set_key(obj: JSONObject) -> ObjectKey:
 
 
 def set_values(obj: JSONObject) -> Iterable[str]:
-    """File an object under the set whose name it carries."""
+    """Index an object by the set whose name it carries."""
     return (str(set_key(obj)),) if SET_NAME in meta.labels(obj) else ()
 
 
 def scaler_values(obj: JSONObject) -> Iterable[str]:
-    """File a set under the scalers that it asks for."""
+    """Index a set by the names of the scalers that it needs."""
     namespace, name = meta.key(obj)
     return [
         str(ObjectKey(namespace, scaler_name(name, role.get("name") or "")))
@@ -57,7 +57,7 @@ SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: set_values}, optio
 SERVICE_CACHE: Final = Cache(Selection(SERVICES, label_selector=SET_NAME), {BY_SET: set_values}, keep=kept.role_service)
 
 
-class Driver:
+class DisaggregatedSetDriver:
     """Observes DisaggregatedSets in the caches."""
 
     def __init__(self, caches: Caches, clock: Clock) -> None:
@@ -69,15 +69,15 @@ class Driver:
         self._turn = asyncio.Lock()
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do about one set: a large one in a thread, after the large ones before it."""
+        """Decide about one set; large ones in a thread, one after the other."""
         observed = self.observe(key)
         if not is_large((observed.disaggregatedset, *observed.scalers), len(observed.leaderworkersets)):
             return reconcile(observed, self._clock.now())
         async with self._turn:
             return await asyncio.to_thread(reconcile, self.observe(key), self._clock.now())
 
-    def observe(self, key: ObjectKey) -> Observed:
-        """Collect what the caches know of one set."""
+    def observe(self, key: ObjectKey) -> ObservedDisaggregatedSet:
+        """Collect the objects of one set from the caches."""
         obj = self._sets.store.get(key)
         scalers = {meta.key(scaler): scaler for scaler in self._scalers.store.by_index(BY_SET, str(key))}
         for name in () if obj is None else scaler_values(obj):
@@ -85,7 +85,7 @@ class Driver:
             standing = self._scalers.store.get(ObjectKey(namespace, own))
             if standing is not None:
                 scalers[meta.key(standing)] = standing
-        return Observed(
+        return ObservedDisaggregatedSet(
             disaggregatedset=obj,
             leaderworkersets=self._leaderworkersets.store.by_index(BY_SET, str(key)),
             services=self._services.store.by_index(BY_SET, str(key)),
@@ -93,7 +93,7 @@ class Driver:
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched, and which sets a change concerns."""
+        """Return the watches, and the sets that a change enqueues."""
         return (
             Watch(self._sets, lambda change: (meta.key(change.object),)),
             Watch(self._leaderworkersets, keys_of_owned),
@@ -114,10 +114,10 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
     return (ObjectKey(meta.namespace(change.object), owner["name"]),)
 
 
-def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-    """Build the driver; everything it reads is cached."""
+def build(caches: Caches, client: Client, clock: Clock) -> DisaggregatedSetDriver:
+    """Build the driver; all its objects are cached."""
     del client
-    return Driver(caches, clock)
+    return DisaggregatedSetDriver(caches, clock)
 
 
 SPEC: Final = ControllerSpec(

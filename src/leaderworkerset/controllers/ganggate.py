@@ -1,8 +1,9 @@
-"""The controller of the built-in gate: what to watch, how to sum up, call the core (`core/gang/gate.py`).
+"""The controller of the built-in gate: watches, sums of requests, the call of the core (`core/gang/gate.py`).
 
-It has one key, as groups compete for the same nodes: one decision at a time, and its own writes are read back before
-the next. It follows all pods of the cluster that have not ended, and all nodes, with few fields of each; only a manager
-whose configuration names the built-in gate runs it. What pods request of a node is summed up as they come and go.
+It has one key, as groups compete for the same nodes: one decision at a time, and its own writes are observed before the
+next. It watches all pods of the cluster that have not ended, and all nodes, and keeps few fields of each. Only a
+manager whose configuration names the built-in gate runs it. The requests of pods on each node are summed up change by
+change.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.gang import fit
-from leaderworkerset.core.gang.gate import Observed, group_name, is_gated, reconcile
+from leaderworkerset.core.gang.gate import ObservedCluster, group_name, is_gated, reconcile
 
 NAME: Final = "ganggate"
 KEY: Final = ObjectKey("", "groups")
@@ -37,7 +38,7 @@ BY_GANG: Final = "gang"
 
 
 def states(pod: JSONObject) -> Iterable[str]:
-    """File a pod without a node, and one that carries our gate."""
+    """Index a pod without a node, and one that carries our gate."""
     if not meta.spec(pod).get("nodeName"):
         yield UNBOUND
         if is_gated(pod) and group_name(pod):
@@ -45,7 +46,7 @@ def states(pod: JSONObject) -> Iterable[str]:
 
 
 def gang_values(pod: JSONObject) -> Iterable[str]:
-    """File a pod under its group."""
+    """Index a pod by its group."""
     name = group_name(pod)
     return (f"{meta.namespace(pod)}/{name}",) if name else ()
 
@@ -65,7 +66,7 @@ class Usage:
         self._sums: dict[str, Counter[str]] = {}
 
     def take(self, change: Change) -> None:
-        """Account for a pod that came, changed or went."""
+        """Account for a pod that was added, changed or deleted."""
         if change.old is not None and change.new is not None and _same_space(change.old, change.new):
             return
         for pod, sign in ((change.old, -1), (change.new, 1)):
@@ -74,7 +75,7 @@ class Usage:
                 self._add(node, fit.read_requests(pod), sign)
 
     def snapshot(self) -> Mapping[str, Mapping[str, int]]:
-        """Return the sums as they are now."""
+        """Return the current sums."""
         return {node: dict(amounts) for node, amounts in self._sums.items()}
 
     def _add(self, node: str, requests: Mapping[str, int], sign: int) -> None:
@@ -85,7 +86,7 @@ class Usage:
             del self._sums[node]
 
 
-class Driver:
+class GangGateDriver:
     """Observes nodes, pods and the groups that wait."""
 
     def __init__(self, caches: Caches) -> None:
@@ -94,7 +95,7 @@ class Driver:
         self._pods.subscribe(self._usage.take)
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Decide which groups may start, in a thread where there is much to go through."""
+        """Decide which groups may start, in a thread if there are many pods or nodes."""
         gated = self._pods.store.by_index(BY_STATE, GATED)
         if not gated:
             return Plan()
@@ -103,12 +104,12 @@ class Driver:
         return await asyncio.to_thread(reconcile, observed) if is_large((), facts) else reconcile(observed)
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched; what changes no space, and no gate, does not matter."""
+        """Return the watches; changes of neither space nor gates enqueue nothing."""
         return Watch(self._nodes, keys_of_node), Watch(self._pods, keys_of_pod)
 
-    def _observe(self, gated: Sequence[JSONObject]) -> Observed:
+    def _observe(self, gated: Sequence[JSONObject]) -> ObservedCluster:
         groups = dict.fromkeys(value for pod in gated for value in gang_values(pod))
-        return Observed(
+        return ObservedCluster(
             nodes=self._nodes.store.list(),
             used=self._usage.snapshot(),
             unbound=self._pods.store.by_index(BY_STATE, UNBOUND),
@@ -117,7 +118,7 @@ class Driver:
 
 
 def keys_of_node(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key where a node came, went, or offers something else."""
+    """Enqueue the key if a node was added or deleted, or offers something else."""
     parts = [
         None if node is None else (meta.labels(node), meta.spec(node), meta.status(node).get("allocatable"))
         for node in (change.old, change.new)
@@ -126,7 +127,7 @@ def keys_of_node(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Enqueue the key where a pod came, went, begins to end, lost a gate or got a node."""
+    """Enqueue the key if a pod was added, deleted, is terminating, lost a gate or got a node."""
     parts = [
         None if pod is None else (meta.uid(pod), meta.is_deleting(pod), meta.spec(pod))
         for pod in (change.old, change.new)
@@ -134,15 +135,15 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     return () if parts[0] == parts[1] else (KEY,)
 
 
-def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-    """Build the driver; everything it reads is cached."""
+def build(caches: Caches, client: Client, clock: Clock) -> GangGateDriver:
+    """Build the driver; all its objects are cached."""
     del client, clock
-    return Driver(caches)
+    return GangGateDriver(caches)
 
 
 SPEC: Final = ControllerSpec(name=NAME, caches=(NODE_CACHE, POD_CACHE), build=build, writes=permissions.GANG_GATE)
 
 
 def _same_space(old: JSONObject, new: JSONObject) -> bool:
-    """Return whether a pod takes of the same node what it took before."""
+    """Return whether a pod requests of the same node what it did before."""
     return meta.uid(old) == meta.uid(new) and meta.spec(old) == meta.spec(new)

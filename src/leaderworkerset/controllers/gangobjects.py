@@ -1,7 +1,7 @@
-"""The objects of gang schedulers in memory: which caches are open, what is found in them, and what writing them takes.
+"""The objects of gang schedulers in memory: their caches, indexes, and the permissions to write them.
 
-Only the kinds of the configured schedulers are followed, and of them what carries the name of a LeaderWorkerSet. A kind
-that is not served is followed once it is.
+Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
+that is not served is watched as soon as it is.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -11,9 +11,9 @@ from kuberuntime.cache.informer import Change
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import kept, selection
+from leaderworkerset.controllers import indexes, kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.policies.gang import Gang
 
@@ -21,39 +21,39 @@ OWNER: Final = "owner"
 
 
 def owner_values(obj: JSONObject) -> Iterable[str]:
-    """File the object of a group under it, and what groups share under their LeaderWorkerSet."""
-    return selection.group_values(obj) if labels.GROUP_INDEX in meta.labels(obj) else selection.lws_values(obj)
+    """Index the object of a group by the group, and shared ones by their LeaderWorkerSet."""
+    return indexes.group_values(obj) if labels.GROUP_INDEX in meta.labels(obj) else indexes.lws_values(obj)
 
 
 def gang_caches(gang: Gang) -> tuple[Cache, ...]:
     """Return the caches of the kinds that the gang schedulers write."""
     return tuple(
-        Cache(selection.ours(resource), {OWNER: owner_values}, keep=kept.gang_object, optional=True)
+        Cache(indexes.ours(resource), {OWNER: owner_values}, keep=kept.gang_object, optional=True)
         for resource in gang.resources
     )
 
 
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
-    """Return what writing the objects of the gang schedulers asks of the API server."""
+    """Return the permissions to write the objects of the gang schedulers."""
     return tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
 
 
 class GangObjects:
-    """What the open caches know of the objects of gang schedulers."""
+    """The objects of gang schedulers in the open caches."""
 
     def __init__(self, caches: Caches, gang: Gang) -> None:
         self._informers = tuple(caches[cache] for cache in gang_caches(gang))
 
     def of_group(self, lws: ObjectKey, group_index: str) -> Sequence[JSONObject]:
-        """Return the objects of a group, and what it shares with others."""
-        return (*self._filed(selection.group_value(lws, group_index)), *self.shared_by(lws))
+        """Return the objects of a group, and those that it shares with others."""
+        return (*self._filed(indexes.group_value(lws, group_index)), *self.shared_by(lws))
 
     def shared_by(self, lws: ObjectKey) -> Sequence[JSONObject]:
-        """Return what the groups of a LeaderWorkerSet share."""
+        """Return the objects that the groups of a LeaderWorkerSet share."""
         return self._filed(str(lws))
 
     def watches(self, keys: Callable[[Change], Iterable[ObjectKey]]) -> Sequence[Watch]:
-        """Return what is watched, with the keys that a change concerns."""
+        """Return the watches, with the keys that a change enqueues."""
         return tuple(Watch(informer, keys) for informer in self._informers)
 
     def _filed(self, value: str) -> Sequence[JSONObject]:

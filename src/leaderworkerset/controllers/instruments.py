@@ -1,7 +1,7 @@
-"""What controllers report of themselves, for whoever counts it; the default counts nothing.
+"""The interface for metrics of controllers; the default counts nothing.
 
-The seam keeps metrics out of the controllers: what passes their edges anyway (queues, events, caches) passes through it,
-and they import no metrics library.
+It keeps metrics out of the controllers. What passes their edges anyway (queues, events, caches) is passed to it, so
+that they import no metrics library.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,16 +33,16 @@ class KindMetrics(Protocol):
     """The metrics of one kind."""
 
     def recorded(self, event: Event) -> None:
-        """Count an event that is about to be written, where it is one of this kind's."""
+        """Count an event that is about to be written, if it is of this kind."""
         ...
 
     def following(self, caches: Caches) -> AbstractContextManager[None]:
-        """Show what these caches hold, and count what changes in them, until the context is left."""
+        """Show the content of these caches, and count their changes, until the context is left."""
         ...
 
 
 class Instruments(KindMetrics, Protocol):
-    """Counts what the controllers of one process do."""
+    """Counts the work of the controllers of one process."""
 
     def controller(self, name: str) -> Observer:
         """Return the observer of one controller."""

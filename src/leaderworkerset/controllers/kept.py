@@ -1,7 +1,7 @@
-"""Which fields of foreign objects the caches keep: what decisions, indexes and events read of them, and no more.
+"""The fields of foreign objects that the caches keep: those that decisions, indexes and events read, and no more.
 
-A decision that reads a field which is not declared here would find it absent; `test_kept.py` records every path that
-the decisions read and fails where one is missing. LeaderWorkerSets stay whole: their status is written back with them.
+A decision that reads a field which is not declared here finds it absent. `test_kept.py` records every path that the
+decisions read, and fails if one is missing. LeaderWorkerSets stay whole: their status is written back with them.
 """
 
 from typing import Final
@@ -92,61 +92,61 @@ PLACED_POD: Final = Projection(
     "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution",
     "spec.tolerations",
 )
-"""Any pod of the cluster, where the built-in gate is used: what it takes of which node (`core.gang.gate`)."""
+"""Any pod of the cluster, for the built-in gate: what it requests of which node (`core.gang.gate`)."""
 
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
-"""A node, where the built-in gate is used: what it has for pods, and for which."""
+"""A node, for the built-in gate: its allocatable resources, and which pods it accepts."""
 
 SERVICE: Final = Projection()
-"""Services are created where there is none of the name, and never touched again."""
+"""Services are created if none has the name, and never changed again."""
 
 ROLE_SERVICE: Final = Projection("metadata.labels")
 """Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""
 
 REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", "revision")
-"""Revisions, whose data make templates, and the records of recreations, which are annotations."""
+"""Revisions, whose data are templates, and the records of recreations, which are annotations."""
 
 
 GANG_OBJECT: Final = Projection("metadata.labels")
-"""Objects of gang schedulers: whose they are; they are created and deleted, and never changed."""
+"""Objects of gang schedulers: their group; they are created and deleted, and never changed."""
 
 
 def pod(_obj: JSONObject) -> Projection:
-    """Return what is kept of a pod."""
+    """Return the kept fields of a pod."""
     return POD
 
 
 def placed_pod(_obj: JSONObject) -> Projection:
-    """Return what is kept of any pod of the cluster."""
+    """Return the kept fields of any pod of the cluster."""
     return PLACED_POD
 
 
 def node(_obj: JSONObject) -> Projection:
-    """Return what is kept of a node."""
+    """Return the kept fields of a node."""
     return NODE
 
 
 def statefulset(obj: JSONObject) -> Projection:
-    """Return what is kept of a StatefulSet: less of one that a pod controls, which is the workers' of its group."""
+    """Return the kept fields of a StatefulSet: fewer if a pod controls it, as it holds the workers of a group."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET
 
 
 def service(_obj: JSONObject) -> Projection:
-    """Return what is kept of a service."""
+    """Return the kept fields of a service."""
     return SERVICE
 
 
 def role_service(_obj: JSONObject) -> Projection:
-    """Return what is kept of the service of a role."""
+    """Return the kept fields of the service of a role."""
     return ROLE_SERVICE
 
 
 def revision(_obj: JSONObject) -> Projection:
-    """Return what is kept of a ControllerRevision."""
+    """Return the kept fields of a ControllerRevision."""
     return REVISION
 
 
 def gang_object(_obj: JSONObject) -> Projection:
-    """Return what is kept of an object of a gang scheduler."""
+    """Return the kept fields of an object of a gang scheduler."""
     return GANG_OBJECT

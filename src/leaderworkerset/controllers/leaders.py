@@ -1,8 +1,12 @@
-"""The leader pods of a LeaderWorkerSet as the API server has them now, for the one decision that caches may not be late for.
+"""Reads leaders of a LeaderWorkerSet from the API server, for the two decisions that must not use late caches.
 
-An update holds all groups back first. Those that the update before it had let go may have been deleted just then, and
-what two watches bring has no common order: the leader StatefulSet may be seen as held while the deletion is not seen
-yet. Later steps of an update count groups that are of no use to it as missing, deleted or not.
+An update holds all groups back first. Groups that the previous update released may have been deleted just then, and two
+watches have no common order: the cache may show the leader StatefulSet as held, but not the deletion yet. Later steps
+of an update are not affected: they count outdated groups as missing, deleted or not.
+
+A revision is retired when all groups are of another one. An update to the revision may have begun all the same, by a
+write whose answer was lost and that the cache does not show yet: then the leader StatefulSet would be of a revision that
+does not exist.
 """
 
 from collections.abc import Mapping
@@ -11,17 +15,18 @@ from typing import Final
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import UID, ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 PAGE: Final = 100
-"""Leaders for each request: reading a page of large pods holds the event loop up for some milliseconds."""
+"""Leaders for each request: decoding a page of large pods blocks the event loop for some milliseconds."""
 
 
-async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, Group]) -> bool:
-    """Return whether no leader that is known to stay is being deleted, or gone; raise `KubeError` without an answer."""
+async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, GroupFacts]) -> bool:
+    """Return whether no leader that is known to stay is being deleted or deleted; raise `KubeError` without an answer."""
     selector = f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}={labels.LEADER_WORKER_INDEX}"
     selection, token, staying = Selection(PODS, lws.namespace, selector), "", set[UID]()
     while True:
@@ -30,3 +35,10 @@ async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, Group
         if not (token := page.token):
             break
     return all(group.is_deleting or group.uid in staying for group in known.values())
+
+
+async def is_of_revision_known(client: Client, lws: ObjectKey, known: JSONObject | None) -> bool:
+    """Return whether the leader StatefulSet is of the revision that the cache shows; raise `KubeError` without an answer."""
+    selection = Selection(STATEFULSETS, lws.namespace, field_selector=f"metadata.name={lws.name}")
+    found = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
+    return [revisions.key_of(one) for one in found] == ([] if known is None else [revisions.key_of(known)])

@@ -1,8 +1,8 @@
-"""The LeaderWorkerSet controller: what to watch, how to observe, call the core (R-ARC-7).
+"""The LeaderWorkerSet controller: watches, observation, the call of the core (R-ARC-7).
 
-Besides what the Go controller watches, leader pods and revisions are: two watches have no common order, so that a count
-made when the StatefulSet changed can be of pods as they were before. A change that leaves a group's facts as they were
-asks for nothing.
+Besides what the Go controller watches, leader pods and revisions are watched. Two watches have no common order, so a
+count made when the StatefulSet changed can be of older pods. A change that does not alter a group's facts enqueues
+nothing.
 """
 
 import asyncio
@@ -19,16 +19,16 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import leaders, permissions, selection
+from leaderworkerset.controllers import indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
-from leaderworkerset.controllers.groupfacts import GroupFacts
+from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import history, statefulsets
+from leaderworkerset.core.leaderworkerset import revisionhistory, statefulsets
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
-from leaderworkerset.core.leaderworkerset.groups import Group, Workers, describe, describe_workers
-from leaderworkerset.core.leaderworkerset.reconcile import Decision, Observed, decide
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
+from leaderworkerset.core.leaderworkerset.reconcile import Decision, ObservedLeaderWorkerSet, decide
 from leaderworkerset.core.leaderworkerset.settled import Settled
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -36,42 +36,48 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang
 NAME: Final = "leaderworkerset"
 
 BEHIND: Final = 1.0
-"""Seconds after which is decided again where the caches had not seen yet what the API server knew."""
+"""Seconds until the next decision if the caches were behind the API server."""
 
 
-class Driver:
-    """Observes LeaderWorkerSets in the caches; what one plan of a rollout asks for besides is read when needed.
+class LeaderWorkerSetDriver:
+    """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand.
 
-    That is the history of revisions, and whether the leaders are as the caches know them.
+    That is the revision history, and whether the leaders are as the caches show them.
     """
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
         self._client = client
-        self._informers = informers = selection.informers_of(caches)
+        self._informers = informers = indexes.informers_of(caches)
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
         self._clock = clock
-        self._groups = GroupFacts(informers.pods, informers.statefulsets)
+        self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
         self._settled: dict[ObjectKey, Settled] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do about one LeaderWorkerSet."""
+        """Decide about one LeaderWorkerSet."""
         plan = await self._decide(key)
         if await self._is_behind(key, plan):
             return Plan(requeue_after=BEHIND)
-        if not history.is_growing(plan):
+        if not revisionhistory.is_growing(plan):
             return plan
         listing = await self._client.list(
-            CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=history.selector(key.name)
+            CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
         )
         return await self._decide(key, listing.items)
 
     async def _is_behind(self, key: ObjectKey, plan: Plan) -> bool:
-        """Return whether a plan begins an update, and the leaders are not as it took them to be."""
-        if not statefulsets.begins_to_roll(self._informers.statefulsets.store.get(key), plan):
-            return False
-        return not await leaders.are_as_known(self._client, key, self._groups.of(key))
+        """Return whether a plan begins an update or retires a revision although the caches are behind with the leaders."""
+        statefulset = self._informers.statefulsets.store.get(key)
+        if statefulsets.begins_to_roll(statefulset, plan):
+            return not await leaders.are_as_known(self._client, key, self._groups.of(key))
+        if revisionhistory.is_retiring(plan, self._revisions(key)):
+            return not await leaders.is_of_revision_known(self._client, key, statefulset)
+        return False
+
+    def _revisions(self, key: ObjectKey) -> Sequence[JSONObject]:
+        return self._informers.revisions.store.by_index(indexes.BY_LWS, str(key))
 
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Plan:
         """Decide with this history, and remember what need not be compared again."""
@@ -83,7 +89,7 @@ class Driver:
         return decision.plan
 
     async def _compare(self, key: ObjectKey, past: Sequence[JSONObject]) -> Decision:
-        """Decide about a large LeaderWorkerSet in a thread, after the large ones before it."""
+        """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
         observed = self.observe(key, past)
         documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
@@ -91,43 +97,43 @@ class Driver:
         async with self._turn:
             return await asyncio.to_thread(decide, self.observe(key, past), self._clock.now(), self._gang)
 
-    def observe(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Observed:
-        """Collect what the caches know of one LeaderWorkerSet."""
+    def observe(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> ObservedLeaderWorkerSet:
+        """Collect the objects of one LeaderWorkerSet from the caches."""
         groups = self._groups.of(key)
-        return Observed(
+        return ObservedLeaderWorkerSet(
             leaderworkerset=self._informers.leaderworkersets.store.get(key),
             leader_statefulset=self._informers.statefulsets.store.get(key),
-            revisions=self._informers.revisions.store.by_index(selection.BY_LWS, str(key)),
+            revisions=self._revisions(key),
             has_shared_service=self._informers.services.store.get(key) is not None,
             groups=groups.values(),
             folded=self._groups.folded(key),
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
             history=past,
-            records=self._informers.revisions.store.by_index(selection.RECORDS, str(key)),
+            records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             settled=self._settled.get(key),
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched, and which LeaderWorkerSet a change concerns."""
+        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
         return (
             Watch(self._informers.leaderworkersets, lambda change: (meta.key(change.object),)),
             Watch(self._informers.statefulsets, keys_of_statefulset),
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
-            *self._gang_objects.watches(selection.keys_of_nothing),
+            *self._gang_objects.watches(indexes.keys_of_nothing),
         )
 
 
 def keys_of_statefulset(change: Change) -> Iterable[ObjectKey]:
     """Map a StatefulSet to the LeaderWorkerSet whose name it carries, and to the one that controls it.
 
-    A worker StatefulSet that counts its pods, but is as ready as before, concerns nobody.
+    A worker StatefulSet whose counts change, but not its readiness, is mapped to none.
     """
     if is_worker_set(change.object) and _workers(change.old) == _workers(change.new):
         return ()
-    named = selection.lws_key(change.object)
+    named = indexes.lws_key(change.object)
     return {*([named] if named.name else []), *keys_of_owned(change)}
 
 
@@ -145,10 +151,11 @@ def keys_of_owned(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
-    """Map a revision that appeared or vanished to its LeaderWorkerSet.
+    """Map a revision that was added or deleted to its LeaderWorkerSet.
 
-    One that appears is this controller's own doing, but it may be seen so late that nobody wants it any more: the update
-    was taken back, and what is left of it would stay. Records of recreations concern it where a group is given up, or is not any more.
+    This controller adds revisions itself, but a new one may be observed so late that it is not needed any more: the
+    update was reverted, and the revision would stay. A record of recreations is mapped if its group was given up, or is
+    not any more.
     """
     if _is_exhausted(change.old) != _is_exhausted(change.new):
         return keys_of_owned(change)
@@ -157,10 +164,10 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet where what counts of it changed."""
+    """Map a leader pod to its LeaderWorkerSet if its facts changed."""
     if not is_leader(change.object) or _facts(change.old) == _facts(change.new):
         return ()
-    return (selection.lws_key(change.object),)
+    return (indexes.lws_key(change.object),)
 
 
 def _is_exhausted(record: JSONObject | None) -> bool:
@@ -171,17 +178,17 @@ def _workers(statefulset: JSONObject | None) -> Workers | None:
     return None if statefulset is None else describe_workers(statefulset)
 
 
-def _facts(leader: JSONObject | None) -> Group | None:
+def _facts(leader: JSONObject | None) -> GroupFacts | None:
     return None if leader is None else describe(leader, None)
 
 
 def specify(gang: Gang = NO_GANG) -> ControllerSpec:
     """Return the controller, with the gang schedulers that may be used."""
 
-    def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-        return Driver(caches, client, clock, gang)
+    def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
+        return LeaderWorkerSetDriver(caches, client, clock, gang)
 
-    caches = (*selection.CACHES, *gang_caches(gang))
+    caches = (*indexes.CACHES, *gang_caches(gang))
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
     )

@@ -10,7 +10,7 @@ lws_groups_failing{namespace, leaderworkerset, state}    groups that failed: wai
 lws_group_recreations_in_a_row{namespace, leaderworkerset}  the most that one of its groups has
 ```
 
-The others are counted as it happens, at the edges of the controllers: from events, and from changes of the cache.
+The others are counted when something happens, at the edges of the controllers: from events and changes of the cache.
 
 ```
 lws_group_recreations_total{cause}                       container-restarted, pod-deleted
@@ -34,14 +34,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import selection
+from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.failures import has_failed
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, Recreation, State
+from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, Recreation, RecreationState
 
 CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
@@ -71,14 +71,14 @@ class LeaderWorkerSetMetrics:
         self._pods: Store | None = None
 
     def recorded(self, event: Event) -> None:
-        """Count a recreation; its cause is what the pods of the group show."""
-        if event.reason == events.RECREATE_GROUP and event.related is not None and self._pods is not None:
+        """Count a recreation; its cause is derived from the pods of the group."""
+        if event.reason == decisionevents.RECREATE_GROUP and event.related is not None and self._pods is not None:
             self._recreations.labels(cause_of(event.related, self._pods)).inc()
 
     @contextmanager
     def following(self, caches: Caches) -> Iterator[None]:
         """Show what these caches hold, and count what changes in them."""
-        informers = selection.informers_of(caches)
+        informers = indexes.informers_of(caches)
         collectors = (StatusCollector(informers.leaderworkersets.store), RecreationCollector(informers))
         self._pods = informers.pods.store
         informers.leaderworkersets.subscribe(self._changed)
@@ -98,13 +98,13 @@ class LeaderWorkerSetMetrics:
 
 
 class StatusCollector(Collector):
-    """Makes the metrics of all LeaderWorkerSets of a cache when asked."""
+    """Builds the metrics of all LeaderWorkerSets of a cache on collection."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterable[Metric]:
-        """Return them as they are now."""
+        """Return the current metrics."""
         place = ("namespace", "leaderworkerset")
         groups = GaugeMetricFamily("lws_groups", "Groups by state.", labels=(*place, "state"))
         progress = GaugeMetricFamily("lws_rollout_progress", "Updated groups of the desired ones.", labels=place)
@@ -123,18 +123,18 @@ class StatusCollector(Collector):
 
 
 class RecreationCollector(Collector):
-    """Makes the metrics of groups that fail again and again, from their records, when asked.
+    """Builds the metrics of groups that fail repeatedly, from their records, on collection.
 
-    A LeaderWorkerSet none of whose groups failed has none, and one that is gone has none any more.
+    A LeaderWorkerSet without failed groups has none, and neither has a deleted one.
     """
 
-    def __init__(self, informers: selection.Informers) -> None:
+    def __init__(self, informers: indexes.Informers) -> None:
         self._leaderworkersets = informers.leaderworkersets.store
         self._records = informers.revisions.store
         self._pods = informers.pods.store
 
     def collect(self) -> Iterable[Metric]:
-        """Return them as they are now."""
+        """Return the current metrics."""
         place = ("namespace", "leaderworkerset")
         failing = GaugeMetricFamily(
             "lws_groups_failing", "Groups that failed and are not recreated now, by state.", labels=(*place, "state")
@@ -146,28 +146,28 @@ class RecreationCollector(Collector):
         )
         for lws in self._leaderworkersets.list():
             key = meta.key(lws)
-            records = self._records.by_index(selection.RECORDS, str(key))
+            records = self._records.by_index(indexes.RECORDS, str(key))
             current = [one for record in records if (one := self._current(record)) is not None]
             if not current:
                 continue
-            for state in (State.WAITING, State.EXHAUSTED):
+            for state in (RecreationState.WAITING, RecreationState.EXHAUSTED):
                 failing.add_metric((*key, state.value), sum(one.state is state for one in current))
             in_a_row.add_metric(key, max(one.count for one in current))
         return (failing, in_a_row)
 
     def _current(self, record: JSONObject) -> Recreation | None:
-        """Read the record of a group that lives, of its revision; what waits, waits for that one leader."""
+        """Read the record of an existing group of its current revision; a wait must be that of its current leader."""
         found = recreation.read(record)
         leader = self._pods.get(ObjectKey(meta.namespace(record), meta.name(record).removesuffix(RECORD_SUFFIX)))
         if found is None or leader is None:
             return None
         if meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") != found.revision:
             return None
-        return found if meta.uid(leader) == found.leader else replace(found, state=State.RECREATED)
+        return found if meta.uid(leader) == found.leader else replace(found, state=RecreationState.RECREATED)
 
 
 def count_groups(lws: JSONObject) -> dict[str, int]:
-    """Return how many groups are in which state."""
+    """Return the number of groups by state."""
     status = meta.status(lws)
     desired = meta.spec(lws).get("replicas")
     return {
@@ -179,7 +179,7 @@ def count_groups(lws: JSONObject) -> dict[str, int]:
 
 
 def progress_of(counts: dict[str, int]) -> float:
-    """Return how far a rollout is, 1 where there is nothing to do.
+    """Return how far a rollout is, 1 if there is nothing to do.
 
     >>> progress_of({"desired": 4, "updated": 1}), progress_of({"desired": 0, "updated": 0})
     (0.25, 1.0)
@@ -188,7 +188,7 @@ def progress_of(counts: dict[str, int]) -> float:
 
 
 def seconds_to_ready(change: Change) -> float | None:
-    """Return how long a LeaderWorkerSet took to become available, None where this change is not that moment."""
+    """Return how long a LeaderWorkerSet took to become available, None if it does not become so by this change."""
     old, new = change.old, change.new
     if old is None or new is None or meta.is_condition_true(old, AVAILABLE.type):
         return None
@@ -203,12 +203,12 @@ def seconds_to_ready(change: Change) -> float | None:
 
 
 def cause_of(leader: JSONObject, pods: Store) -> str:
-    """Return why the group of this leader (a reference) is recreated: what its pods show."""
+    """Return why the group of this leader (a reference) is recreated, as its pods show."""
     known = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if known is None:
         return DELETED
-    group = selection.group_value(selection.lws_key(known), meta.labels(known).get(labels.GROUP_INDEX, ""))
-    members = pods.by_index(selection.BY_GROUP, group)
+    group = indexes.group_value(indexes.lws_key(known), meta.labels(known).get(labels.GROUP_INDEX, ""))
+    members = pods.by_index(indexes.BY_GROUP, group)
     restarted = any(has_failed(pod) and not meta.is_deleting(pod) for pod in members)
     return RESTARTED if restarted else DELETED
 

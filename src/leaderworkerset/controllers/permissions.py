@@ -1,15 +1,14 @@
-"""What the controllers ask of the API server beside filling their caches (contract 12.5, reduced to what is used).
+"""The permissions that controllers need beside filling their caches (contract 12.5, reduced to what is used).
 
-No write to nodes, no secrets; the spec and metadata of a LeaderWorkerSet are written only where a DisaggregatedSet owns
-it (R-ARC-6, R-DS-19). Server-side apply needs
-`create` besides `patch` where the object may be absent. `finalizers` is what owner references that block deletion need
-where the API server enforces permissions on them.
+They write no nodes and read no secrets. Spec and metadata of a LeaderWorkerSet are written only if a DisaggregatedSet
+owns it (R-ARC-6, R-DS-19). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
+is needed for owner references that block deletion, if the API server enforces permissions on them.
 """
 
 from typing import Final
 
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
@@ -43,4 +42,4 @@ DISAGGREGATED_SET: Final = (
 )
 
 RECORD_EVENTS: Final = (Permission(EVENTS, ("create", "patch")),)
-"""What a process with controllers asks for, whichever they are."""
+"""What every process with controllers needs."""

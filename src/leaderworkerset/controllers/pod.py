@@ -1,8 +1,8 @@
-"""The pod controller: what to watch, how to observe a group, call the core (R-ARC-8).
+"""The pod controller: watches, observation of a group, the call of the core (R-ARC-8).
 
-Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Pods that are gone are
-remembered until it is observed, as they were last: a pod deleted without grace is gone before anyone can read it
-again (R-POD-11).
+Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Deleted pods are
+remembered in their last state until the group is observed: a pod deleted without grace period cannot be read any more
+(R-POD-11).
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.plan import Apply, Delete, Plan
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import permissions, selection
+from leaderworkerset.controllers import indexes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.pod.reconcile import Observed, is_leader, reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.pod.reconcile import ObservedGroup, is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, RestartSettings
@@ -34,18 +34,18 @@ NAME: Final = "pod"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the configuration says of groups: the gang schedulers that may be used, and how groups are recreated."""
+class GroupOptions:
+    """The configuration of groups: the gang schedulers that may be used, and how groups are recreated."""
 
     gang: Gang = NO_GANG
     restarts: RestartSettings = DEFAULTS
 
 
-class Driver:
-    """Observes groups in the caches; nodes, which few groups ask for, are read when needed."""
+class PodDriver:
+    """Observes groups in the caches; nodes, which few groups need, are read on demand."""
 
-    def __init__(self, caches: Caches, client: Client, clock: Clock, options: "Options") -> None:
-        self._informers = informers = selection.informers_of(caches)
+    def __init__(self, caches: Caches, client: Client, clock: Clock, options: "GroupOptions") -> None:
+        self._informers = informers = indexes.informers_of(caches)
         self._gang_objects = GangObjects(caches, options.gang)
         self._gang = options.gang
         self._restarts = options.restarts
@@ -56,9 +56,9 @@ class Driver:
         informers.pods.subscribe(self._remember)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do about the group that the pod `key` leads: in a thread where what is read is large."""
+        """Decide about the group that the pod `key` leads; in a thread if its objects are large."""
         observed = await self.observe(key)
-        if observed.leader is None:  # workers that ended after their leader concern no group any more
+        if observed.leader is None:  # workers that ended after their leader belong to no group any more
             self._gone.pop(key, None)
         if not is_large((observed.leaderworkerset, *observed.revisions), len(observed.pods) + len(observed.gone)):
             return self._settle(key, observed, reconcile(observed, self._clock.now(), self._gang))
@@ -67,17 +67,17 @@ class Driver:
             plan = await asyncio.to_thread(reconcile, observed, self._clock.now(), self._gang)
             return self._settle(key, observed, plan)
 
-    def _settle(self, key: ObjectKey, observed: Observed, plan: Plan) -> Plan:
-        """Forget the pods that are gone where the plan does nothing because of them; return the plan."""
+    def _settle(self, key: ObjectKey, observed: ObservedGroup, plan: Plan) -> Plan:
+        """Forget the deleted pods if the plan does nothing because of them; return the plan."""
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
             self._forget(key, observed.gone)
         return plan
 
-    async def observe(self, key: ObjectKey) -> Observed:
-        """Collect what is known of a group."""
+    async def observe(self, key: ObjectKey) -> ObservedGroup:
+        """Collect the objects of a group."""
         leader = self._informers.pods.store.get(key)
         if leader is None:
-            return Observed(leader=None)
+            return ObservedGroup(leader=None)
         group = self._observe_cached(key, leader)
         if node := wants_node(group):
             group = replace(group, node=await self._get_node(node))
@@ -86,28 +86,28 @@ class Driver:
         return group
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched, and which leader pod a change concerns."""
+        """Return the watches, and the leader pods that a change enqueues."""
         return (
             Watch(self._informers.pods, keys_of_pod),
             Watch(self._informers.statefulsets, keys_of_controlled),
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
             Watch(self._informers.services, keys_of_lost_service),
-            Watch(self._informers.revisions, selection.keys_of_nothing),
+            Watch(self._informers.revisions, indexes.keys_of_nothing),
             *self._gang_objects.watches(keys_of_controlled),
         )
 
-    def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> Observed:
+    def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> ObservedGroup:
         informers = self._informers
-        lws = selection.lws_key(leader)
+        lws = indexes.lws_key(leader)
         group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
-        group = selection.group_value(lws, group_index)
-        return Observed(
+        group = indexes.group_value(lws, group_index)
+        return ObservedGroup(
             leader=leader,
             leaderworkerset=informers.leaderworkersets.store.get(lws),
-            pods=informers.pods.store.by_index(selection.BY_GROUP, group),
+            pods=informers.pods.store.by_index(indexes.BY_GROUP, group),
             gone=tuple(self._gone.get(key, {}).values()),
-            statefulsets=informers.statefulsets.store.by_index(selection.BY_GROUP, group),
-            revisions=informers.revisions.store.by_index(selection.BY_LWS, str(lws)),
+            statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
+            revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
             has_service=informers.services.store.get(key) is not None,
             record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
             gang_objects=self._gang_objects.of_group(lws, group_index),
@@ -121,7 +121,7 @@ class Driver:
             return None
 
     def _remember(self, change: Change) -> None:
-        """Keep a worker that is gone until its group is observed; forget a group whose leader is gone."""
+        """Keep a deleted worker until its group is observed; forget a group whose leader was deleted."""
         if change.new is not None:
             return
         for key in keys_of_pod(change):
@@ -131,7 +131,7 @@ class Driver:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
-        """Forget pods that were observed, where nothing has to be written because of them."""
+        """Forget pods that were observed, if nothing has to be written because of them."""
         known = self._gone.get(key, {})
         for pod in gone:
             if known.get(meta.name(pod)) is pod:
@@ -140,13 +140,13 @@ class Driver:
             self._gone.pop(key, None)
 
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a LeaderWorkerSet to its leader pods when it appears: its pods may have been seen before it was.
+        """Map a LeaderWorkerSet to its leader pods when it appears, since they may have been observed before it.
 
-        What it says of restarts may let a group go that waits or was given up.
+        A change of its restart settings may also end the wait of a group, or recreate one that was given up.
         """
         if change.new is None or (change.old is not None and _restarts(change.old) == _restarts(change.new)):
             return ()
-        leaders = self._informers.pods.store.by_index(selection.LEADERS, str(meta.key(change.new)))
+        leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(meta.key(change.new)))
         return [meta.key(leader) for leader in leaders]
 
 
@@ -173,18 +173,18 @@ def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_lost_service(change: Change) -> Iterable[ObjectKey]:
-    """Map a service that vanished to the leader pod that it was named for, which may be a successor of its owner's.
+    """Map a deleted service to the leader pod of the same name, which may be a successor of its owner.
 
-    As long as it was there, the group seemed to have one (R-SVC-4, services are looked up by name).
+    While the service existed, the group seemed to have one: services are found by name (R-SVC-4).
     """
     return keys_of_controlled(change) if change.new is None else ()
 
 
 def specify(gang: Gang = NO_GANG, restarts: RestartSettings = DEFAULTS) -> ControllerSpec:
-    """Return the controller, with the gang schedulers that may be used, and how groups are recreated."""
+    """Return the controller with these gang schedulers and settings of recreations."""
 
-    def build(caches: Caches, client: Client, clock: Clock) -> Driver:
-        return Driver(caches, client, clock, Options(gang, restarts))
+    def build(caches: Caches, client: Client, clock: Clock) -> PodDriver:
+        return PodDriver(caches, client, clock, GroupOptions(gang, restarts))
 
-    caches = (*selection.CACHES, *gang_caches(gang))
+    caches = (*indexes.CACHES, *gang_caches(gang))
     return ControllerSpec(name=NAME, caches=caches, build=build, writes=(*permissions.POD, *gang_permissions(gang)))

@@ -1,11 +1,12 @@
-"""Whether a decision takes so long that it belongs in a thread, beside the event loop.
+"""Whether a decision takes so long that it must run in a thread, beside the event loop.
 
-In: the JSON documents that the decision reads, and how many small facts beside them. Out: whether together they are
-above a limit. Documents are weighed by the bytes of their encoding, which runs in C: a usual one takes microseconds, and
-as the first that is above the limit ends it, the question itself costs at most 3 ms (1.5 MiB).
+In: the JSON documents that the decision reads, and a number of small facts. Out: whether together they exceed a limit.
+The size of a document is that of its encoding, which runs in C: for a usual one it takes microseconds. The first one
+above the limit ends the measurement, which so takes at most 3 ms (1.5 MiB).
 
-A decision is a pure function of values that nobody changes, so it may run in any thread. One LeaderWorkerSet of the
-size that etcd takes (1.5 MiB) costs some hundred milliseconds per decision; on the loop, everybody else would wait.
+A decision is a pure function of values that nobody changes, so it may run in any thread. A LeaderWorkerSet of the
+largest size for etcd (1.5 MiB) costs some hundred milliseconds per decision; on the event loop it would block all
+others.
 """
 
 from collections.abc import Iterable
@@ -19,13 +20,13 @@ LIMIT: Final = 40_000
 """Bytes of all documents; this much costs about 10 ms. A usual LeaderWorkerSet with its StatefulSet has 8,000."""
 
 FACT: Final = 20
-"""Bytes that a fact counts for."""
+"""The bytes that a fact counts as."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 
 
 def is_large(documents: Iterable[JSON], facts: int = 0) -> bool:
-    """Return whether documents and facts together weigh more than `LIMIT`.
+    """Return whether documents and facts together exceed `LIMIT`.
 
     >>> is_large([{"a": [1, 2]}]), is_large([{"a": ["x" * 20] * 2_000}]), is_large([], facts=2_001)
     (False, True, True)

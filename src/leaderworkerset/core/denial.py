@@ -1,5 +1,5 @@
-"""The word of every admission decision that says no."""
+"""The error of every admission decision that refuses an object."""
 
 
 class DeniedError(Exception):
-    """The object must not be stored; the text is what the user reads."""
+    """The object must not be stored; the text is shown to the user."""

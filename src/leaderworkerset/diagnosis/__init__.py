@@ -1,1 +1,1 @@
-"""Why a LeaderWorkerSet is not as it is wanted: one root cause, its evidence, the next step. Pure: objects in, values out."""
+"""Why a LeaderWorkerSet is not in its desired state: one root cause, its evidence, the next step. Pure."""

@@ -1,20 +1,20 @@
-"""The catalogue of causes, in the order of root causes: what comes first explains what comes later. Pure.
+"""The catalogue of causes, in the order of root causes: earlier ones explain later ones. Pure.
 
-A cause is named by the stage at which a group stands still: nothing acts on it, its pods are refused, their node is lost,
-they have no place, they cannot be started, they fail, the group does not come together, the rollout waits. Codes keep
-their meaning for ever; new causes get new codes, and codes of causes that are removed are not used again.
+A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, their node is lost,
+they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
+a code never changes. New causes get new codes, and codes of removed causes are not used again.
 """
 
 from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
     containers,
-    gangs,
     images,
     nodes,
     refusals,
     rollouts,
     scheduling,
+    schedulinggates,
     sets,
     starts,
     unattended,
@@ -32,7 +32,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Parts of a DisaggregatedSet are refused.
     sets.SCALER_TAKEN,
     sets.PART_REFUSED,
-    # Pods are refused: what is specific before what is general.
+    # Pods are refused: specific causes before general ones.
     refusals.WEBHOOK_CERTIFICATE,
     refusals.WEBHOOK_UNREACHABLE,
     refusals.DENIED_BY_WEBHOOK,
@@ -51,22 +51,22 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.REFUSED,
     unattended.UNCONTROLLED,
     unattended.NO_REVISION,
-    # Their node is lost, or they do not go away.
+    # Their node is lost, or they do not terminate.
     nodes.GONE,
     nodes.NOT_READY,
     nodes.FINALIZER,
     nodes.ENDLESS,
-    # They have no place.
-    gangs.QUEUED,
-    gangs.GATED,
-    gangs.UNKNOWN_SCHEDULER,
-    gangs.NO_SCHEDULER,
+    # They cannot be scheduled.
+    schedulinggates.QUEUED,
+    schedulinggates.GATED,
+    schedulinggates.UNKNOWN_SCHEDULER,
+    schedulinggates.NO_SCHEDULER,
     scheduling.NO_SURGE_ROOM,
     volumes.NO_CLAIM,
     volumes.UNBOUND,
     volumes.VOLUME_ELSEWHERE,
     scheduling.EXCLUSIVE,
-    gangs.INCOMPLETE,
+    schedulinggates.INCOMPLETE,
     scheduling.ACCELERATORS,
     scheduling.MEMORY,
     scheduling.CPU,
@@ -100,14 +100,14 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.CRASHES,
     containers.ENDED,
     starts.BACK_OFF,
-    # The group does not come together.
+    # The group does not form.
     starts.NO_NAMES,
     containers.GATE_CLOSED,
     starts.AWAITS,
     starts.RENDEZVOUS,
     containers.UNREADY,
     unattended.OUTDATED,
-    # Nothing is wrong yet.
+    # There is no error yet.
     rollouts.DELETING,
     starts.RECREATED,
     starts.STARTS,
@@ -127,4 +127,4 @@ OF_SETS: Final[tuple[Cause, ...]] = (
     rollouts.DELETING,
     sets.SET_ROLLING,
 )
-"""Those that a DisaggregatedSet itself can have; the others are of its LeaderWorkerSets."""
+"""The causes that a DisaggregatedSet itself can have; the others are of its LeaderWorkerSets."""

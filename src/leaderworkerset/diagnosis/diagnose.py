@@ -1,4 +1,4 @@
-"""The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that is found. Pure."""
+"""The diagnosis of a LeaderWorkerSet, a group or a rank: the first cause of the catalogue that matches. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,13 +18,13 @@ from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
 
 UNKNOWN: Final = "LWS-E099"
-"""The code of what no cause of the catalogue explains."""
+"""The code of states that no cause of the catalogue explains."""
 
 WORST: Final = (Verdict.STUCK, Verdict.UNKNOWN, Verdict.PROGRESSING, Verdict.HEALTHY)
 
 
 def is_as_wanted(view: View, chosen: Selection) -> bool:
-    """Return whether there is nothing to explain: all ranks that are asked about are ready, on the newest revision."""
+    """Return whether there is nothing to explain: all selected ranks are ready, on the newest revision."""
     if meta.is_deleting(view.object):
         return False
     if chosen.group is None:
@@ -35,7 +35,7 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
 
 
 def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
-    """Return the root cause of what was chosen; for a rank without one, that of its group."""
+    """Return the root cause of the selection; for a rank without one, that of its group."""
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
     if is_as_wanted(observed.view, chosen):
@@ -50,7 +50,7 @@ def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
 
 
 def _of_set(observed: Observed, chosen: SetView) -> Diagnosis:
-    """Return what a DisaggregatedSet itself waits for; its LeaderWorkerSets have diagnoses of their own."""
+    """Return the diagnosis of a DisaggregatedSet itself; its LeaderWorkerSets have diagnoses of their own."""
     selection = Selection(chosen.name)
     if chosen.is_settled and not meta.is_deleting(chosen.object):
         text = f"{', '.join(map(str, chosen.roles))} ready, all of the newest revision"
@@ -71,7 +71,7 @@ def of_whole(chosen: Diagnosis, parts: Sequence[Diagnosis]) -> list[Diagnosis]:
 
 
 def worst(diagnoses: Iterable[Diagnosis]) -> Diagnosis:
-    """Return the diagnosis that needs somebody most: of several of one verdict the first."""
+    """Return the most urgent diagnosis: of several with one verdict the first."""
     return min(diagnoses, key=lambda one: WORST.index(one.verdict))
 
 
@@ -114,7 +114,7 @@ def _healthy(view: View, chosen: Selection) -> Diagnosis:
 
 
 def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
-    """Say what is seen where no cause is known: nothing is guessed."""
+    """Return a diagnosis with the observed facts only, if no cause is known."""
     seen = [(rank, rank.why) for _, rank in observed.unready][:5]
     lines = [f"{rank.pod}: {wording.state(rank)}{f': {ranks.quote(why)}' if why else ''}" for rank, why in seen]
     pod = next((rank.pod for rank, _ in seen if rank.object is not None), "")

@@ -1,4 +1,4 @@
-"""Diagnoses as text for people, and as documents for programs: of `lws explain`, and of what else tells them. Pure."""
+"""Diagnoses as text for people and as documents for programs, for `lws explain` and other commands. Pure."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,7 +22,7 @@ def headline(told: Diagnosis) -> str:
 
 
 def lines(told: Diagnosis) -> list[str]:
-    """Return a diagnosis as text: the headline, the evidence, the next step, and what may not be read."""
+    """Return a diagnosis as text: the headline, the evidence, the next step, and the kinds that may not be read."""
     found = [headline(told)]
     found += ["", "Evidence:", *(f"  {line}" for line in told.evidence)] if told.evidence else []
     found += ["", "Next:", *(f"  {step}" for step in told.steps)] if told.steps else []
@@ -31,7 +31,7 @@ def lines(told: Diagnosis) -> list[str]:
 
 
 def document(diagnoses: Sequence[Diagnosis]) -> JSONObject:
-    """Return diagnoses under stable names."""
+    """Return the document of diagnoses, whose field names are stable."""
     return {"apiVersion": VERSION, "kind": "DiagnosisList", "items": [_item(one) for one in diagnoses]}
 
 

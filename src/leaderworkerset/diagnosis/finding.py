@@ -1,4 +1,4 @@
-"""The values of a diagnosis: a cause as the catalogue has it, a finding, and what is told in the end. Pure."""
+"""The values of a diagnosis: an entry of the catalogue, a finding, and the final diagnosis. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from leaderworkerset.views.outcome import FailedContainer
 
 
 class Verdict(StrEnum):
-    """How a LeaderWorkerSet is: as wanted, on its way, in need of somebody, or not ready for a reason not found."""
+    """The state of a LeaderWorkerSet: as desired, in progress, in need of action, or not ready for an unknown reason."""
 
     HEALTHY = "healthy"
     PROGRESSING = "progressing"
@@ -20,7 +20,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """The object that a finding is about, and the group and rank it stands for, where it does."""
+    """The object that a finding is about, and the group and rank of that object, if any."""
 
     kind: str
     name: str
@@ -34,10 +34,10 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A cause that was found: what it is about, in one sentence, what proves it, and what to do.
+    """A cause that was found: its object, one sentence, the evidence, and the next steps.
 
-    `log` is the container whose last lines would say more; whoever can read logs adds them. `verdict`, where given,
-    is this finding's own: what is an error in the end can be usual at the start.
+    `log` is the container whose last lines would explain more; callers that can read logs add them. `verdict`, if
+    given, overrides that of the cause: what is an error in the end can be normal at the start.
     """
 
     subject: Subject
@@ -65,9 +65,9 @@ class Cause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """What is said about a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read.
+    """The diagnosis of a LeaderWorkerSet, a group or a rank. `unread` are the kinds that may not be read.
 
-    `owner` is the DisaggregatedSet that it is a part of, where that was asked about.
+    `owner` is the DisaggregatedSet that it is a part of, if that was selected.
     """
 
     target: str

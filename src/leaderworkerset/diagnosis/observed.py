@@ -1,4 +1,4 @@
-"""What a diagnosis is made from: a view, and the objects around it as far as they may be read. Pure."""
+"""The input of a diagnosis: a view, and the related objects that may be read. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Wor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """How next steps call kubectl and lws, so that they address the same cluster."""
+    """The words with which next steps call kubectl and lws, so that they address the same cluster."""
 
     kubectl: str = "kubectl"
     lws: str = "lws"
@@ -32,37 +32,37 @@ class Commands:
 class Observed:
     """One LeaderWorkerSet at one moment.
 
-    `objects` holds what was read, by kind; a kind that is not in it was not needed, or is in `unread`: it may not be
-    read, so nothing is known of it. A kind that the API server does not serve is there, and empty. `running` are the
-    pods of all nodes, None where they are too many or may not be read.
+    `objects` holds what was read, by kind. A kind that is absent was not needed, or is in `unread`: it may not be read,
+    so nothing is known of it. A kind that the API server does not serve is present and empty. `running` are the pods of
+    all nodes, None if they are too many or may not be read.
     """
 
     view: View
     now: datetime
     rank: int | None = None
-    """The rank that alone is asked about; the view has its whole group."""
+    """The only selected rank, if there is one; the view has its whole group."""
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
     unread: frozenset[Resource] = frozenset()
     running: Sequence[JSONObject] | None = None
     of_set: SetView | None = None
-    """The DisaggregatedSet where one is asked about: then the view has its name and object, and no groups."""
+    """The DisaggregatedSet, if one is selected: then the view has its name and object, and no groups."""
     commands: Commands = Commands()
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
-        """Return the objects of a kind that were read, none where nothing is known of it."""
+        """Return the objects of a kind that were read, none if nothing is known of it."""
         return self.objects.get(resource, ())
 
     def knows(self, resource: Resource) -> bool:
-        """Return whether the kind was read: only then is what is not there missing."""
+        """Return whether the kind was read: only then an absent object is missing."""
         return resource in self.objects
 
     def named(self, resource: Resource, name: str) -> JSONObject | None:
-        """Return the object of this name, None where it is not there or not known."""
+        """Return the object of this name, None if it does not exist or is not known."""
         return next((one for one in self.get(resource) if meta.name(one) == name), None)
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
-        """Return every rank that is asked about and not ready, with its group, in order."""
+        """Return every selected rank that is not ready, with its group, in order."""
         return tuple(
             (group, rank)
             for group in self.view.groups
@@ -71,7 +71,7 @@ class Observed:
         )
 
     def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
-        """Return the ranks that are asked about, not ready, and at a stage; each stage is gone through once."""
+        """Return the selected ranks that are not ready and at a stage; the result is cached by stage."""
         if stage not in self._stages:
             self._stages[stage] = tuple(rank for _, rank in self.unready if stage(rank))
         return self._stages[stage]
@@ -82,7 +82,7 @@ class Observed:
 
     @cached_property
     def warnings(self) -> Warnings:
-        """Return the Warning events by what they regard."""
+        """Return the Warning events by the object that they regard."""
         return Warnings(self.get(CORE_EVENTS))
 
     @cached_property
@@ -104,7 +104,7 @@ class Observed:
         return f"{self.commands.lws} -n {self.view.namespace} {words}"
 
     def since(self, stamp: str | None) -> timedelta | None:
-        """Return the time since a moment of the API, None where there is none."""
+        """Return the time since a timestamp of the API, None if there is none."""
         try:
             moment = datetime.fromisoformat(stamp or "")
         except ValueError:

@@ -1,4 +1,4 @@
-"""Diagnoses of everything in a namespace as text: what needs somebody first, what is healthy in one line. Pure."""
+"""Diagnoses of a whole namespace as text: the most urgent first, the healthy ones in one line. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -10,21 +10,21 @@ from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views.wording import counted
 
 BLOCKS: Final = 10
-"""So many are told with evidence and next steps; of the others a line each."""
+"""The number of diagnoses with evidence and next steps; the others have a line each."""
 
 NAMES: Final = 10
-"""So many healthy ones are named."""
+"""The number of healthy ones that are named."""
 
 
 def ordered(found: Iterable[Diagnosis]) -> list[Diagnosis]:
-    """Return diagnoses by what needs somebody most, those of a DisaggregatedSet together."""
+    """Return diagnoses by urgency, those of a DisaggregatedSet together."""
     by_set = [list(group) for _, group in groupby(sorted(found, key=_set), _set)]
     inner = [sorted(group, key=lambda one: WORST.index(one.verdict)) for group in by_set]
     return [one for group in sorted(inner, key=lambda group: WORST.index(group[0].verdict)) for one in group]
 
 
 def overview(found: Sequence[Diagnosis], *, with_namespace: bool = False) -> list[str]:
-    """Return the text of diagnoses in their order: the first ones as blocks, then lines, and the healthy in one."""
+    """Return the text of diagnoses in order: the first ones as blocks, then lines, and the healthy ones in one line."""
     sets = [list(group) for _, group in groupby(found, _set)]
     ill = [group for group in sets if worst(group).verdict is not Verdict.HEALTHY]
     fine = [group for group in sets if worst(group).verdict is Verdict.HEALTHY]

@@ -1,8 +1,8 @@
-"""Causes that a message of the cluster names: a stage, a pattern of the message, a sentence and steps. Pure.
+"""Causes that a message of the cluster proves: a stage, a pattern of the message, a sentence and steps. Pure.
 
-A message is what the view gives as the reason of a rank (WHY), so that `lws get` and a diagnosis never differ. Named
-parts of the pattern are words of the sentence and of the steps, beside `pod`, `place`, `name`, `namespace`, `node`,
-`others`, `kubectl` and `lws`.
+A message is the reason of a rank in the view (WHY), so that `lws get` and a diagnosis never differ. Named groups of the
+pattern can be used in the sentence and the steps, beside `pod`, `place`, `name`, `namespace`, `node`, `others`,
+`kubectl` and `lws`.
 """
 
 import re
@@ -18,15 +18,15 @@ from leaderworkerset.diagnosis.ranks import Stage
 from leaderworkerset.views.groups import Rank
 
 DISTINCT: Final = 500
-"""Messages that a pattern is tried on; the ranks of a set beyond so many different ones are not counted."""
+"""The number of different messages to which a pattern is applied; ranks with further ones are not counted."""
 
 READ: Final = 4096
-"""Characters of a message that a pattern is tried on."""
+"""The characters of a message to which a pattern is applied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Finds the first rank at a stage whose reason matches."""
+    """Finds the first rank at a stage whose message matches."""
 
     stage: Stage
     pattern: str
@@ -37,7 +37,7 @@ class Told:
         """Search the ranks."""
         pattern = re.compile(self.pattern)
         members = observed.at(self.stage)
-        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most say the same
+        texts = islice(dict.fromkeys(rank.why for rank in members), DISTINCT)  # most are equal
         matches = {why: pattern.search(why[:READ]) for why in texts}
         found = [(rank, match) for rank in members if (match := matches.get(rank.why))]
         if not found:
@@ -53,7 +53,7 @@ class Told:
 
 
 def words_of(observed: Observed, rank: Rank, match: Match[str] | None = None) -> dict[str, str]:
-    """Return the words that sentences and steps about a rank are made of."""
+    """Return the values that sentences and steps about a rank can use."""
     found = {name: " ".join((value or "").split()) for name, value in match.groupdict().items()} if match else {}
     return found | {
         "pod": rank.pod,

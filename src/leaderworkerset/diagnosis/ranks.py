@@ -1,4 +1,4 @@
-"""Ranks that are not ready, by the stage at which they stand, and how sentences name them. Pure."""
+"""Ranks that are not ready, by their stage, and how sentences name them. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
@@ -13,7 +13,7 @@ from leaderworkerset.views.wording import counted
 Stage: TypeAlias = Callable[[Rank], bool]
 
 QUOTED: Final = 600
-"""Characters of a message that are read and quoted; the first ones say what it is."""
+"""The characters of a message that are read and quoted; the first ones identify it."""
 
 
 def is_missing(rank: Rank) -> bool:
@@ -32,7 +32,7 @@ def is_unscheduled(rank: Rank) -> bool:
 
 
 def is_placed(rank: Rank) -> bool:
-    """Return whether the pod has a node, and is to stay there."""
+    """Return whether the pod has a node, and is not being deleted."""
     return rank.object is not None and bool(rank.node) and not is_terminating(rank)
 
 
@@ -47,18 +47,18 @@ def others(count: int) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a message of the cluster on one line, cut to a length that a terminal shows."""
+    """Return a message of the cluster on one line, cut to a length that fits a terminal."""
     line = " ".join(text.split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
 
 
 def statuses(rank: Rank) -> Sequence[JSONObject]:
-    """Return the statuses of the containers of a rank, init containers first; none where its pod is not there."""
+    """Return the statuses of the containers of a rank, init containers first; none if it has no pod."""
     return podstate.container_statuses(rank.object or {})
 
 
 def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
-    """Yield container, reason and message of what containers wait for."""
+    """Yield container, reason and message of each container that waits."""
     for one in statuses(rank):
         found: dict[str, Any] = (one.get("state") or {}).get("waiting") or {}
         if found.get("reason"):

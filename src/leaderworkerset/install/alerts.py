@@ -10,15 +10,15 @@ from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE, build
 NAME: Final = "lws-controller-manager"
 RUNBOOKS: Final = "docs/how-to/alerts.md"
 JOB: Final = f'job="{METRICS_SERVICE}"'
-"""What a ServiceMonitor calls the scraped service."""
+"""The label that a ServiceMonitor gives to the metrics of the service."""
 
 EXPIRING_DAYS: Final = 7
-"""Certificates are renewed months before, so that one this close to its end shows that renewal fails."""
+"""Certificates are renewed months before their end, so one this close to it shows that renewal fails."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One alert: its expression, how long that holds first, and what it means."""
+    """One alert: its expression, how long that must hold, its severity and its meaning."""
 
     name: str
     expression: str
@@ -33,7 +33,7 @@ ALERTS: Final = (
         f"absent(up{{{JOB}}} == 1)",
         5,
         "critical",
-        "No manager answers: pods of groups cannot be created, and nothing heals.",
+        "No manager answers: pods of groups cannot be created, and nothing is repaired.",
     ),
     Alert(
         "LWSWithoutLeader",
@@ -63,7 +63,7 @@ ALERTS: Final = (
         f"increase(certwatcher_read_certificate_errors_total{{{JOB}}}[10m]) > 0",
         10,
         "warning",
-        "A mounted certificate cannot be used; the one before it serves until it ends.",
+        "A mounted certificate cannot be used; the previous one is served until it ends.",
     ),
     Alert(
         "LWSCertificateExpiring",
@@ -102,7 +102,7 @@ def prometheus_rule(namespace: str) -> JSONObject:
 
 
 def runbook(alert: Alert) -> str:
-    """Return where the runbook of an alert stands."""
+    """Return the address of an alert's runbook."""
     return f"{RUNBOOKS}#{alert.name.lower()}"
 
 

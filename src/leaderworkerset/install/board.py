@@ -1,6 +1,6 @@
-"""A Grafana board of the manager's metrics, as JSON to import or to provision: groups, reconciliation, admission, process.
+"""A Grafana dashboard of the manager's metrics, as JSON to import or to provision: groups, reconciles, admission, process.
 
-The data source is a variable of the board. Every panel selects the manager's own metrics, as the alerts do.
+The data source is a variable of the dashboard. Every panel selects the manager's own metrics, as the alerts do.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from leaderworkerset.install.metadata import LEASE
 TITLE: Final = "LeaderWorkerSet"
 IDENTITY: Final = "leaderworkerset"
 SCHEMA: Final = 39
-"""The version of the board's format, which Grafana 10.4 and newer read; newer ones bring it up to date themselves."""
+"""The version of the dashboard's format, which Grafana 10.4 and newer read; newer ones upgrade it themselves."""
 
 COLUMNS: Final = 24
 HEIGHT: Final = 8
@@ -168,7 +168,7 @@ ROWS: Final = (
 
 
 def build() -> JSONObject:
-    """Build the board."""
+    """Build the dashboard."""
     return {
         "uid": IDENTITY,
         "title": TITLE,
@@ -183,7 +183,7 @@ def build() -> JSONObject:
 
 
 def expressions() -> list[str]:
-    """Return every expression that the board queries."""
+    """Return every expression that the dashboard queries."""
     return [query.expression for row in ROWS for panel in row.panels for query in panel.queries]
 
 

@@ -1,6 +1,6 @@
-"""Certificates that cert-manager issues: a self-signed issuer, one certificate for each server, who is to trust them.
+"""Certificates that cert-manager issues: a self-signed issuer, one certificate for each server, and their trust.
 
-R-OP-17 and R-OP-18: names, DNS names and secrets are those of the Go operator.
+Names, DNS names and secrets are those of the Go operator (R-OP-17, R-OP-18).
 """
 
 from typing import Final

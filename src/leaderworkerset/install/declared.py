@@ -1,10 +1,10 @@
-"""What an installation has to know of the kinds that the manager serves; the registry of kinds has it."""
+"""The facts about the manager's kinds that an installation needs; the registry of kinds has them."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 
@@ -13,7 +13,7 @@ class Declared(Protocol):
 
     @property
     def permissions(self) -> Sequence[Permission]:
-        """Return what the controllers ask of the API server."""
+        """Return the permissions of the controllers."""
         ...
 
     @property

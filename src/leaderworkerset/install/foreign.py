@@ -1,4 +1,4 @@
-"""Kinds of other projects that an installation may use where they are served: certificates and monitoring."""
+"""Kinds of other projects that an installation uses if they are served: certificates and monitoring."""
 
 from typing import Final
 

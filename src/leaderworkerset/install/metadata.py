@@ -1,4 +1,4 @@
-"""Names and labels of what is installed (contract 12.3 to 12.6): those of the Go manager, so that it is replaced in place."""
+"""Names and labels of installed objects (contract 12.3 to 12.6): those of the Go manager, which is replaced in place."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 
 MANAGER: Final = "lws-controller-manager"
-"""The Deployment, the ServiceAccount, the NetworkPolicy and the PodDisruptionBudget."""
+"""The name of Deployment, ServiceAccount, NetworkPolicy and PodDisruptionBudget."""
 
 CONFIGURATION: Final = "lws-manager-config"
 METRICS_SERVICE: Final = "lws-controller-manager-metrics-service"
@@ -19,7 +19,7 @@ SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-man
 
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:
-    """Build an object with our labels; `fields` are what it has beside its metadata."""
+    """Build an object with our labels; `fields` are its fields beside the metadata."""
     own: JSONObject = {"name": name, "labels": dict(LABELS)}
     if namespace:
         own["namespace"] = namespace
@@ -32,5 +32,5 @@ def labeled(obj: JSONObject) -> JSONObject:
 
 
 def is_installed(obj: JSONObject) -> bool:
-    """Return whether a live object carries our labels, so that it is ours to remove."""
+    """Return whether a live object carries our labels, so that we may remove it."""
     return LABELS.items() <= meta.labels(obj).items()

@@ -1,4 +1,4 @@
-"""What Prometheus needs of an installation: a ServiceMonitor, and the right to find the service (R-OP-23)."""
+"""The objects that Prometheus needs: a ServiceMonitor, and the permission to find the service (R-OP-23)."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from kuberuntime.permissions import Permission, policy_rules
+from kuberuntime.policyrules import Permission, policy_rules
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.install.metadata import METRICS_SERVICE, SELECTOR, build
@@ -25,7 +25,7 @@ TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S1
 
 
 def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
-    """Build the role that lets the Prometheus of another namespace find what it scrapes."""
+    """Build the role with which the Prometheus of another namespace finds its targets."""
     subjects = [{"kind": SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
     reference = {"apiGroup": ROLES.group, "kind": ROLES.kind, "name": ROLE}
     return [

@@ -1,6 +1,7 @@
-"""Everything an installation consists of, in the order in which it is applied.
+"""All objects of an installation, in the order in which they are applied.
 
-What others refer to comes first; the webhook configurations come last, since from then on the API server calls us.
+Objects that others refer to come first; the webhook configurations come last, since from then on the API server calls
+the manager.
 """
 
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.install import certmanager, metadata, monitoring, rbac, workload
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import SERVICE_MONITORS
-from leaderworkerset.install.settings import Certificates, Settings
+from leaderworkerset.install.installsettings import Certificates, InstallSettings
 from leaderworkerset.webhooks import configurations
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
@@ -30,7 +31,7 @@ POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 
 
 def build_all(
-    declared: Declared, settings: Settings, definitions: Sequence[JSONObject] | None = None
+    declared: Declared, settings: InstallSettings, definitions: Sequence[JSONObject] | None = None
 ) -> Sequence[tuple[Resource, JSONObject]]:
     """Build every object of an installation; `definitions` are those to install (None: the slim ones)."""
     namespace, keeps = settings.namespace, settings.certificates == "internal"
@@ -59,7 +60,7 @@ def build_all(
 def build_webhooks(
     declared: Declared, namespace: str, *, certificates: Certificates
 ) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build the webhook configurations, which trust whoever issues the certificates."""
+    """Build the webhook configurations, which trust the issuer of the certificates."""
     service = configurations.at_service(namespace, SERVICE_NAME)
     calling = configurations.build_configurations(declared.webhooks, service)
     objects = [(resource, metadata.labeled(obj)) for resource, obj in calling]
@@ -69,7 +70,7 @@ def build_webhooks(
 
 
 def build_namespace(name: str) -> JSONObject:
-    """Build the namespace, in which nothing may run with more rights than the manager needs."""
+    """Build the namespace, whose Pod Security level allows pods no more than the manager needs."""
     namespace = metadata.build(NAMESPACES, name)
     own = namespace["metadata"]
     return namespace | {"metadata": own | {"labels": own["labels"] | {POD_SECURITY_LABEL: "restricted"}}}

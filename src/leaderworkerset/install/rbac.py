@@ -1,7 +1,7 @@
-"""The manager's identity and what it may do: roles built from what the parts of the manager declare (contract 12.5).
+"""The manager's account and its permissions: roles built from the declarations of the manager's parts (contract 12.5).
 
-Unlike upstream's, no role reaches secrets beyond the one of the webhooks, writes nodes, or writes the spec of anything
-that the controllers do not make; `docs/adr/0005-installation.md` has the comparison.
+Unlike upstream's, no role allows to read secrets beside that of the webhooks, or to write nodes. The only specs that may
+be written are those of objects that the controllers create; `docs/adr/0005-installation.md` has the comparison.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ from kuberuntime.objects.resources import (
     SERVICE_ACCOUNTS,
     Resource,
 )
-from kuberuntime.permissions import Permission, policy_rules
+from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.install.metadata import LEASE, MANAGER, build
 from leaderworkerset.webhooks import permissions as webhooks
@@ -25,16 +25,16 @@ READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["g
 
 
 def service_account(namespace: str) -> JSONObject:
-    """Build the identity of the manager."""
+    """Build the service account of the manager."""
     return build(SERVICE_ACCOUNTS, MANAGER, namespace)
 
 
 def roles(
     namespace: str, controllers: Iterable[Permission], *, certificates: bool = True
 ) -> list[tuple[Resource, JSONObject]]:
-    """Build every role with its binding to the manager; `controllers` is what these ask of the API server.
+    """Build every role with its binding to the manager; `controllers` are the permissions of these.
 
-    With `certificates` the manager issues those of its webhooks, and distributes who signed them.
+    With `certificates` the manager issues those of its webhooks, and publishes their authority.
     """
     keeping = webhooks.CLUSTER if certificates else ()
     return [
@@ -61,7 +61,7 @@ def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[
 
 
 def _binding(role: str) -> str:
-    """Return the name that upstream gives the binding of a role.
+    """Return upstream's name for the binding of a role.
 
     >>> _binding("lws-proxy-role"), _binding("lws-metrics-reader")
     ('lws-proxy-rolebinding', 'lws-metrics-reader-rolebinding')

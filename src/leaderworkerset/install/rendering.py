@@ -1,4 +1,4 @@
-"""The text of manifests, as files in `deploy/` and `lws install -o yaml` have it."""
+"""The YAML text of manifests, for the files in `deploy/` and for `lws install -o yaml`."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,15 +8,15 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Dumper(yaml.CSafeDumper):
-    """Writes shared parts out in full, since Kubernetes tools need no anchors, and texts of several lines as blocks."""
+    """Writes shared values in full, since Kubernetes tools need no anchors, and texts of several lines as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Answer that no value is worth an anchor."""
+        """Return True, so that no value gets an anchor."""
         del data
         return True
 
     def represent_text(self, text: str) -> yaml.ScalarNode:
-        """Write a text as a block where it is a file of its own."""
+        """Write a text of several lines as a block."""
         return self.represent_scalar("tag:yaml.org,2002:str", text, style="|" if text.endswith("\n") else None)
 
 

@@ -1,7 +1,7 @@
-"""Roles for users: whoever may view or edit a namespace may view or edit the manager's kinds there.
+"""Roles for users: those who may view or edit a namespace may view or edit the manager's kinds there.
 
-Kubernetes adds the rules to its own roles `view`, `edit` and `admin` by the label of each role. Binding them is not
-needed, and the manager needs none of them.
+Kubernetes adds the rules to its own roles `view`, `edit` and `admin` by the label of each role. They need no binding,
+and the manager needs none of them.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ SCALE: Final = ("patch", "update")
 
 
 def build(declared: Declared) -> Sequence[tuple[Resource, JSONObject]]:
-    """Build two roles for each kind: of those who edit, and of those who view."""
+    """Build two roles for each kind: for editors, and for viewers."""
     return [(CLUSTER_ROLES, role) for one in declared.definitions() for role in (_editor(one), _viewer(one))]
 
 
@@ -49,6 +49,6 @@ def _rule(definition: JSONObject, subresources: Sequence[str], verbs: Sequence[s
 
 
 def _subresources(definition: JSONObject) -> Sequence[str]:
-    """Return the subresources of the version that is stored."""
+    """Return the subresources of the stored version."""
     (stored,) = [one for one in meta.spec(definition)["versions"] if one["storage"]]
     return sorted(stored.get("subresources") or {})

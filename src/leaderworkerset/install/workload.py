@@ -1,7 +1,7 @@
-"""The running manager: Deployment, services, configuration, secret, and the guards of its availability (contract 12.6).
+"""The running manager: Deployment, services, configuration, secret, and objects for its availability (contract 12.6).
 
-The pod keeps to Pod Security `restricted`: no root, no capabilities, no privilege escalation, a read-only root file
-system. `/tmp` is memory, since certificate keys pass through it on their way into TLS.
+The pod follows Pod Security `restricted`: no root, no capabilities, no privilege escalation, a read-only root file
+system. `/tmp` is in memory, since certificate keys are written there for the TLS library.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.install import certmanager
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATION_KEY: Final = "controller_manager_config.yaml"
@@ -30,9 +30,9 @@ WEBHOOK_PORT: Final = 9443
 METRICS_PORT: Final = 8443
 PROBE_PORT: Final = 8081
 MEMORY_LIMIT: Final = "2Gi"
-"""A process that is flooded is ended and started again, and does not take the memory of its node."""
+"""A process with too many requests is restarted at this limit, instead of using up the memory of its node."""
 
-READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON knows no octal numbers
+READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON has no octal numbers
 
 CONTAINER_SECURITY: Final[JSONObject] = {
     "allowPrivilegeEscalation": False,
@@ -61,12 +61,12 @@ METRICS_VOLUME: Final[JSONObject] = {
         "optional": False,
     },
 }
-"""The certificate of the metrics, where cert-manager issues one (R-OP-20)."""
+"""The certificate of the metrics, if cert-manager issues one (R-OP-20)."""
 
 
-def deployment(settings: Settings) -> JSONObject:
+def deployment(settings: InstallSettings) -> JSONObject:
     """Build the Deployment; its selector is upstream's, since selectors cannot change."""
-    # A file mounted by subPath never changes under a running pod: another configuration has to be another template.
+    # A file mounted by subPath never changes in a running pod, so another configuration must change the template.
     digest = hashlib.sha256(settings.configuration.encode()).hexdigest()[:16]
     return build(
         DEPLOYMENTS,
@@ -89,7 +89,7 @@ def deployment(settings: Settings) -> JSONObject:
     )
 
 
-def _pod(settings: Settings) -> JSONObject:
+def _pod(settings: InstallSettings) -> JSONObject:
     pod: JSONObject = {
         "serviceAccountName": MANAGER,
         "securityContext": POD_SECURITY,
@@ -106,7 +106,7 @@ def _pod(settings: Settings) -> JSONObject:
     return pod
 
 
-def _volumes(settings: Settings) -> list[JSONObject]:
+def _volumes(settings: InstallSettings) -> list[JSONObject]:
     if settings.certificates == "internal":
         return list(VOLUMES)
     temporary, certificate, configuration = VOLUMES
@@ -114,7 +114,7 @@ def _volumes(settings: Settings) -> list[JSONObject]:
     return [temporary, certificate | {"secret": secret}, configuration, METRICS_VOLUME]
 
 
-def _container(settings: Settings) -> JSONObject:
+def _container(settings: InstallSettings) -> JSONObject:
     return {
         "name": "manager",
         "image": settings.image,
@@ -153,10 +153,10 @@ def webhook_service(namespace: str) -> JSONObject:
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the service that scrapers find."""
+    """Build the service by which scrapers find the metrics."""
     port = {"name": "https", "port": METRICS_PORT, "targetPort": METRICS_PORT, "protocol": "TCP"}
     service = _service(METRICS_SERVICE, namespace, port)
-    # What a ServiceMonitor selects services by.
+    # The labels by which a ServiceMonitor selects services.
     return service | {"metadata": service["metadata"] | {"labels": dict(SELECTOR)}}
 
 
@@ -164,21 +164,21 @@ def _service(name: str, namespace: str, port: JSONObject) -> JSONObject:
     return build(SERVICES, name, namespace, spec={"selector": dict(SELECTOR), "ports": [port]})
 
 
-def configuration(settings: Settings) -> JSONObject:
+def configuration(settings: InstallSettings) -> JSONObject:
     """Build the ConfigMap with the manager's configuration file."""
     return build(CONFIG_MAPS, CONFIGURATION, settings.namespace, data={CONFIGURATION_KEY: settings.configuration})
 
 
 def certificate_secret(namespace: str) -> JSONObject:
-    """Build the secret that the manager keeps its certificate in; naming no data leaves alone what it has (R-OP-50)."""
+    """Build the secret for the manager's certificate; without a data field, existing data stay (R-OP-50)."""
     return build(SECRETS, SECRET_NAME, namespace)
 
 
 def network_policy(namespace: str) -> JSONObject:
-    """Build the policy that closes every port of the manager but those that others have to reach.
+    """Build the policy that closes every port of the manager except those that others have to reach.
 
-    Kubelets reach the probes under any policy. API servers have addresses of nodes, or none that a cluster knows, so
-    the webhooks are open to all; metrics are open to all pods.
+    Kubelets reach the probes under any policy. API servers use addresses of nodes, or others that no selector can name,
+    so the webhooks are open to all; metrics are open to all pods.
     """
     spec = {
         "podSelector": {"matchLabels": dict(SELECTOR)},
@@ -192,6 +192,6 @@ def network_policy(namespace: str) -> JSONObject:
 
 
 def disruption_budget(namespace: str) -> JSONObject:
-    """Build the budget that lets one replica at a time be evicted."""
+    """Build the budget that allows the eviction of one replica at a time."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(SELECTOR)}}
     return build(POD_DISRUPTION_BUDGETS, MANAGER, namespace, spec=spec)

@@ -1,6 +1,7 @@
 """A kind as a value: its definition, its controllers, its webhooks, its metrics.
 
-In: what the packages `api`, `controllers` and `webhooks` declare. Out: what the registry (`registry.py`) is made of.
+In: the declarations of the packages `api`, `controllers` and `webhooks`. Out: the parts of the registry
+(`registry.py`).
 """
 
 from collections.abc import Callable
@@ -14,15 +15,15 @@ from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.webhooks.spec import WebhookSpec
 
 BuildMetrics: TypeAlias = Callable[[Meter], KindMetrics]
-"""Register the metrics of a kind, and return who counts them."""
+"""Registers the metrics of a kind, and returns the object that counts them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """How the definition (CRD) of a kind is built.
+    """The functions that build the definition (CRD) of a kind.
 
-    `build` returns it without descriptions, `describe` with them; what comes in is the OpenAPI document of core/v1 of
-    the API server that it is for, since pod templates are described in the words of that server.
+    `build` returns it without descriptions, `describe` with them. The parameter of `describe` is the OpenAPI document
+    of core/v1 of the target API server, since pod templates have the descriptions of that server.
     """
 
     build: Callable[[], JSONObject]
@@ -31,7 +32,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind, and what serves it; a kind of Kubernetes itself has no definition."""
+    """One kind with its definition, controllers, webhooks and metrics; a kind of Kubernetes itself has no definition."""
 
     resource: Resource
     definition: Definition | None = None

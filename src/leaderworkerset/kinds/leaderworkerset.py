@@ -18,7 +18,7 @@ def describe(document: JSONObject) -> JSONObject:
 
 
 def build_metrics(meter: Meter) -> KindMetrics:
-    """Register the metrics of LeaderWorkerSets; only a process that shows metrics imports them."""
+    """Register the metrics of LeaderWorkerSets; only a process that serves metrics imports them."""
     from leaderworkerset.controllers.metrics import LeaderWorkerSetMetrics
 
     return LeaderWorkerSetMetrics(meter)

@@ -13,16 +13,16 @@ from leaderworkerset.kinds.pod import pod
 from leaderworkerset.kinds.registry import Registry
 
 Served: TypeAlias = Callable[[], Collection[str]]
-"""Return the names of the gang schedulers whose kinds the API server serves now."""
+"""Returns the names of the gang schedulers whose kinds the API server serves now."""
 
 
 def nothing() -> Collection[str]:
-    """Return no names: what `auto` knows without a detection."""
+    """Return no names: the default for `auto` without detection."""
     return ()
 
 
 def managed(provider: str = "", served: Served = nothing, restarts: RestartSettings = DEFAULTS) -> Registry:
-    """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `served` counts for `auto`.
+    """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
     `restarts` is how groups that fail are recreated.
     """

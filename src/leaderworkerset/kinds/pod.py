@@ -1,4 +1,4 @@
-"""The kind Pod, as far as pods are members of groups."""
+"""The kind Pod, for pods that are members of groups."""
 
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.controllers import ganggate
@@ -13,7 +13,7 @@ from leaderworkerset.webhooks.handlers import Ask
 def pod(gang: Gang, ask: Ask, restarts: RestartSettings = DEFAULTS) -> Kind:
     """Return the kind, with the gang schedulers of the configuration, and those that admission may use now.
 
-    `restarts` is what the configuration says of groups that fail.
+    `restarts` is the configuration of groups that fail.
     """
     gate = (ganggate.SPEC,) if gang.opens_gates else ()
     controllers = (controller.specify(gang, restarts), *gate)

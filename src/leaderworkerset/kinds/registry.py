@@ -1,4 +1,4 @@
-"""The kinds that one process serves, and what follows from them for controllers, webhooks, metrics and installation.
+"""The kinds that one process serves, with their controllers, webhooks, metrics and definitions.
 
 In: kinds. Out: their parts, in the order of the kinds. Names that identify parts in logs, metrics and URLs are unique.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
 from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
@@ -47,7 +47,7 @@ class Registry:
 
     @property
     def decisions(self) -> Mapping[str, Decide]:
-        """Return which path decides what."""
+        """Return the decision of each path."""
         return {spec.path: spec.decide for spec in self.webhooks}
 
     @property
@@ -57,7 +57,7 @@ class Registry:
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """Return all that the controllers ask of the API server."""
+        """Return all permissions of the controllers."""
         asked = tuple(permission for spec in self.controllers for permission in spec.permissions)
         return (*asked, *permissions.RECORD_EVENTS) if asked else ()
 
@@ -70,7 +70,7 @@ class Registry:
         return [kind.definition.describe(document) for kind in self.kinds if kind.definition is not None]
 
     def instruments(self, meter: Meter) -> Instruments:
-        """Return what counts the work of the controllers in the metrics of a process."""
+        """Return the object that counts the work of the controllers in the metrics of a process."""
         return KindInstruments(meter, [build(meter) for kind in self.kinds for build in kind.metrics])
 
 

@@ -1,4 +1,4 @@
-"""What was built, when and from what: the version, and what the image's build says of itself in the environment."""
+"""What was built, when and from what: the version, and the build's variables in the image's environment."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def version() -> str:
-    """Return the version as tags have it."""
+    """Return the version in the form of Git tags."""
     return f"v{leaderworkerset.__version__}"
 
 
@@ -29,7 +29,7 @@ def describe(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def user_agent(environment: Mapping[str, str] = os.environ) -> str:
-    """Return how the manager names itself to the API server (R-MGR-7): `lws/<version> (<os>/<arch>) <commit>`."""
+    """Return the `User-Agent` of the manager's requests (R-MGR-7): `lws/<version> (<os>/<arch>) <commit>`."""
     machine = platform.machine()
     system = f"{platform.system().lower()}/{ARCHITECTURES.get(machine, machine)}"
     return f"lws/{version()} ({system}) {commit(environment)[:7]}"

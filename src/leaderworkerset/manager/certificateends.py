@@ -1,4 +1,4 @@
-"""The metric that says when the certificate of a server ends, so that an alert can come before."""
+"""The metric of when a server's certificate ends, for an alert before that."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ NAME: Final = "lws_certificate_expiry_timestamp_seconds"
 
 
 class CertificateEnds:
-    """Shows the end of the certificate that each server of this process shows, in seconds since 1970."""
+    """Shows the end of the certificate that each server of this process serves, in seconds since 1970."""
 
     def __init__(self, metrics: Metrics) -> None:
         registry = CollectorRegistry()
@@ -19,5 +19,5 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     def note(self, server: str, chain: bytes) -> None:
-        """Note the certificate that a server shows from now on, as PEM."""
+        """Record the certificate that a server uses from now on, as PEM."""
         self._ends.labels(server).set(certificates.expires_at(chain).timestamp())

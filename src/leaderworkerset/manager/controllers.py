@@ -1,8 +1,7 @@
-"""The controllers of one process, together: caches, executor, events, and one controller for each declaration.
+"""All controllers of one process: caches, executor, events, and one controller for each declaration.
 
-In: kinds and a client. Out: nothing; they run until cancelled, or until they are asked to stop: then they begin
-nothing new, finish what is under way, write their last events and return. Whoever elects a leader runs them under the
-lease.
+In: kinds and a client. They run until cancelled, or until asked to stop. Then they start no reconcile, finish those in
+progress, write their last events and return. With leader election they run under the lease.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
 FINISH_SECONDS: Final = 2.0
-"""How long reconciliations under way may take to end, and after them events to be written, when asked to stop."""
+"""Seconds that reconciles in progress may take when asked to stop, and after them the events to be written."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -35,8 +34,8 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class Controllers:
     """Runs controllers once, as a part of a process (`parts.py`).
 
-    In events the kinds' `reporter` names what this process is, `instance` which one (`reportingController`,
-    `reportingInstance`).
+    Events get the kinds' `reporter` as name of this process (`reportingController`), and `instance` as name of this
+    instance (`reportingInstance`).
     """
 
     def __init__(
@@ -73,12 +72,12 @@ class Controllers:
             yield
 
     async def drain(self) -> None:
-        """Finish what is under way; `run` returns then, too."""
+        """Finish the reconciles in progress; `run` returns then, too."""
         self.stop()
         await self._ended.wait()
 
     def stop(self) -> None:
-        """Begin nothing new, finish what is under way, and let `run` return."""
+        """Start no reconcile, finish those in progress, and let `run` return."""
         self._stopping.set()
 
     async def run(self) -> None:
@@ -104,7 +103,7 @@ class Controllers:
         self._synced.set()
 
     async def _finish(self) -> None:
-        """Let the controllers come to rest and the events be written, within bounds."""
+        """Wait until the controllers are idle and the events are written, within limits."""
         try:
             async with timeouts.within(FINISH_SECONDS):
                 await asyncio.gather(*(controller.stop() for controller in self._controllers))
@@ -123,7 +122,7 @@ def _build(spec: ControllerSpec, driver: Driver, executor: Executor, instruments
 
 
 class _Counted:
-    """A recorder whose events are counted on their way."""
+    """A recorder that counts events before it passes them on."""
 
     def __init__(self, inner: EventRecorder, instruments: Instruments) -> None:
         self._inner = inner

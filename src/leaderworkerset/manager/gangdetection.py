@@ -1,6 +1,6 @@
-"""Which gang schedulers the API server serves: asked for again and again, since definitions may come later, or go.
+"""Which gang schedulers the API server serves: polled, since definitions may be added or deleted at any time.
 
-Only the provider `auto` needs to know. Every replica asks, as each answers webhooks.
+Only the provider `auto` needs this. Every replica polls, as each answers webhooks.
 """
 
 import asyncio
@@ -21,16 +21,16 @@ from leaderworkerset.core.gang.gangs import DETECTABLE
 from leaderworkerset.manager.parts import background
 
 PERIOD: Final = 30.0
-"""Seconds between two questions."""
+"""Seconds between two polls."""
 
 RETRY: Final = 1.0
-"""Seconds after a question that was not answered while nothing is known."""
+"""Seconds until the next poll after a failed one, while nothing is known."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GangDetection:
-    """Knows which providers are served, as a part of a process (`parts.py`); read from the thread of webhooks, too."""
+    """Polls which providers are served, as a part of a process (`parts.py`); also read from the thread of webhooks."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -42,7 +42,7 @@ class GangDetection:
         return self._served is not None
 
     def served(self) -> Collection[str]:
-        """Return the names of the providers that are served; raise `DeniedError` while that is not known."""
+        """Return the names of the providers that are served; raise `DeniedError` until they are known."""
         served = self._served
         if served is None:
             raise DeniedError("it is not known yet which gang schedulers this cluster serves: try again in a moment")
@@ -50,12 +50,12 @@ class GangDetection:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Ask while the context is entered."""
+        """Poll while the context is entered."""
         async with background(self._follow()):
             yield
 
     async def drain(self) -> None:
-        """Go on asking: webhooks are answered a little longer."""
+        """Continue to poll: webhooks are answered a little longer."""
 
     async def _follow(self) -> None:
         while True:
@@ -71,7 +71,7 @@ class GangDetection:
 
 
 async def detect(client: Client) -> frozenset[str]:
-    """Ask for the kinds of every provider; return the names of those that are served."""
+    """Read the kinds of every provider's group; return the names of those that are served."""
     kinds = [(name, one.group_object) for name, one in DETECTABLE.items() if one.group_object is not None]
     return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
 

@@ -1,6 +1,6 @@
-"""Flags as Go's `flag` package reads them: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
+"""Parses flags like Go's `flag` package: one or two dashes, `-f=v` or `-f v`, booleans `-f` or `-f=false`.
 
-Words and a table of flags come in; what was given comes out, so that a caller can distinguish a given flag from a default.
+In: words and a table of flags. Out: the given values, so that a caller can distinguish a given flag from a default.
 Errors have Go's texts. Unlike Go, a word that is not a flag is refused: `--leader-elect false` would mean true there.
 """
 
@@ -14,7 +14,7 @@ BOOLEANS: Final = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True) |
 
 
 class FlagError(Exception):
-    """The flags do not fit together; the text is that of Go."""
+    """The flags are invalid; the text is that of Go."""
 
 
 class HelpRequestedError(Exception):
@@ -32,12 +32,12 @@ class Flag:
 
     @property
     def is_boolean(self) -> bool:
-        """Return whether the flag may stand without a value."""
+        """Return whether the flag needs no value."""
         return self.parse is boolean
 
 
 def boolean(text: str) -> bool:
-    """Read a truth value."""
+    """Read a boolean."""
     if text not in BOOLEANS:
         raise ValueError("parse error")
     return BOOLEANS[text]

@@ -1,4 +1,4 @@
-"""The controllers of a process: run at once, or under a lease while this process is the leader."""
+"""Runs the controllers of a process: at once, or under a lease while this process is the leader."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -9,15 +9,15 @@ from kuberuntime.serving.leaderelection import LeaderElection
 from leaderworkerset.manager.controllers import Controllers
 
 FINISH_SECONDS: Final = 6.0
-"""How long ending the controllers and freeing the lease may take."""
+"""Seconds that ending the controllers and releasing the lease may take."""
 
 
 async def at_once() -> None:
-    """Wait for nothing."""
+    """Return at once: the default of a condition to wait for."""
 
 
 class Leading:
-    """Builds and runs controllers, anew for every leadership; it begins when `begin` returns, by default at once."""
+    """Builds and runs controllers, new ones for every leadership; it starts when `begin` returns, by default at once."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Leading:
             self._work.cancel()
 
     async def drain(self) -> None:
-        """Begin no reconciliation, end those under way, and free the lease."""
+        """Start no reconcile, finish those in progress, and release the lease."""
         is_at_work = self._has_synced
         self._is_stopping = True
         if self._controllers is not None:

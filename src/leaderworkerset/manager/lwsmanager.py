@@ -1,4 +1,4 @@
-"""The manager beside a cluster of one machine: definitions, webhooks and controllers, over a client of its API server."""
+"""The manager for a cluster on one machine: definitions, webhooks and controllers, over a client of its API server."""
 
 import socket
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,7 @@ from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 
 INSTALLER: Final = "lws-install"
-"""The field manager of what is installed: definitions and webhook configurations."""
+"""The field manager of installed objects: definitions and webhook configurations."""
 
 LOOPBACK: Final = "127.0.0.1"
 
@@ -33,10 +33,10 @@ async def webhooks(
 ) -> AsyncIterator[None]:
     """Serve admission on a loopback port, and install the kinds and their webhooks on the API server.
 
-    Without `definitions` the kinds are defined without descriptions.
+    Without `definitions` the kinds are installed without descriptions.
     """
     authority = certificates.create_authority(clock.now())
-    validity = certificates.AUTHORITY_VALIDITY  # as the cluster lives: nothing renews it
+    validity = certificates.AUTHORITY_VALIDITY  # valid as long as the cluster can live: nothing renews it
     certificate = certificates.issue(authority, [LOOPBACK, "localhost"], clock.now(), validity=validity)
     address = Address(LOOPBACK, 0)
     part = Webhooks(

@@ -1,6 +1,6 @@
-"""The flags of `lws manager` (contract 12.1), and what they change in a configuration and in the logs.
+"""The flags of `lws manager` (contract 12.1), and the settings of configuration and logs that they override.
 
-A flag counts over the file only where it was given (R-MGR-1).
+A flag overrides the file only if it was given (R-MGR-1).
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ DEPRECATED: Final = "Deprecated: set it in the configuration file."
 
 
 def number(text: str) -> float:
-    """Read a number with a fraction."""
+    """Read a decimal number."""
     return _number(float, text)
 
 
@@ -29,7 +29,7 @@ def integer(text: str) -> int:
 
 
 def level(text: str) -> str:
-    """Read a level of logs: a name, or a verbosity from 1 up, which means debug."""
+    """Read a log level: a name, or a verbosity from 1, which means debug."""
     if text.isdecimal() and int(text) > 0:
         return "debug"
     if text not in LEVELS:
@@ -38,7 +38,7 @@ def level(text: str) -> str:
 
 
 def choice(*allowed: str) -> Callable[[str], str]:
-    """Make a reader for a closed set of words."""
+    """Return a reader for a fixed set of words."""
 
     def read(text: str) -> str:
         if text not in allowed:
@@ -81,11 +81,11 @@ PLACES: Final = {
     "leader-elect-resource-lock": ("leader_election", "resource_lock"),
     "leader-elect-resource-name": ("leader_election", "resource_name"),
 }
-"""Which field of the configuration a flag overrides: the section and the field."""
+"""The field of the configuration that a flag overrides: section and field."""
 
 
 def override(configuration: Configuration, given: Mapping[str, Any]) -> Configuration:
-    """Return the configuration with the flags that were given."""
+    """Return the configuration with the given flags applied."""
     for name, value in given.items():
         if name in PLACES:
             section, field = PLACES[name]
@@ -95,7 +95,7 @@ def override(configuration: Configuration, given: Mapping[str, Any]) -> Configur
 
 
 def log_settings(given: Mapping[str, Any]) -> LogSettings:
-    """Return how logs are written: development mode sets what was not given."""
+    """Return the log settings: development mode sets those that were not given."""
     devel = given.get("zap-devel", True)
     encoder: Encoder = given.get("zap-encoder", "console" if devel else "json")
     return LogSettings(

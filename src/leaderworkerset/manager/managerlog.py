@@ -1,7 +1,7 @@
-"""Logs of the manager in the forms of the Go manager's: tab-separated lines for people, JSON for programs.
+"""Logs in the formats of the Go manager: tab-separated lines for people, JSON for programs.
 
-Console: time, level, logger, message, and the rest as JSON, with tabs between. JSON: `level`, `ts`, `logger`, `msg` and
-the rest. So what reads the logs of the one reads those of the other.
+Console: time, level, logger, message, and the rest as JSON, separated by tabs. JSON: `level`, `ts`, `logger`, `msg` and
+the rest. So programs that read the logs of one manager can read those of the other.
 """
 
 import logging
@@ -40,12 +40,12 @@ TIMES: Final[dict[str, Callable[[float], str | float | int]]] = {
 
 
 ZAP_NAMES: Final = {"warning": "warn", "critical": "panic"}
-"""The levels that zap calls otherwise."""
+"""The levels that have another name in zap."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """The form of the logs, the lowest level written, and the level from which errors bring their stack."""
+    """The format of the logs, the lowest level written, and the level from which errors have a stack trace."""
 
     encoder: Encoder = "console"
     level: str = "info"
@@ -71,7 +71,7 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
 
 
 def render_console(_logger: object, _method: str, event: EventDict) -> str:
-    r"""Render time, level, logger, message and the rest, separated by tabs; a stack follows on lines of its own.
+    r"""Render time, level, logger, message and the rest, separated by tabs; a stack trace follows on separate lines.
 
     >>> render_console(None, "", {"ts": "now", "level": "info", "event": "reconciled", "key": "a/b"})
     'now\tINFO\treconciled\t{"key":"a/b"}'
@@ -103,7 +103,7 @@ def _stamp(encode: Callable[[float], str | float | int]) -> structlog.typing.Pro
 
 
 def _drop_stack_below(lowest: int) -> structlog.typing.Processor:
-    """Keep the stack of an error only where its level asks for it; the error itself stays."""
+    """Remove the stack trace of an error whose level is below `lowest`; the error itself stays."""
 
     def drop(_logger: object, _method: str, event: EventDict) -> EventDict:
         if event.get("exc_info") and LEVELS.get(event["level"], lowest) < lowest:

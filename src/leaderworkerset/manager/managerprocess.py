@@ -1,4 +1,4 @@
-"""The manager as a process: which parts `lws manager` runs.
+"""The manager as a process: the parts that `lws manager` runs.
 
 ```
 every replica                                      only the leader, under the lease
@@ -10,8 +10,8 @@ every replica                                      only the leader, under the le
   gang schedulers        manager/gangdetection.py, where the configuration says auto
 ```
 
-A replica campaigns only when its own webhooks serve (R-MGR-4). When asked to stop, it begins no reconciliation, ends
-those under way, frees the lease, and answers webhooks a little longer, until API servers use another replica.
+A replica campaigns only when its own webhooks serve (R-MGR-4). When asked to stop, it starts no reconcile, finishes
+those in progress, releases the lease, and answers webhooks a little longer, until API servers use another replica.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.gangdetection import GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import MetricsServer
-from leaderworkerset.manager.parts import Part
+from leaderworkerset.manager.parts import ProcessPart
 from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookserving import Use, Webhooks
 from leaderworkerset.webhooks import rotationloop
@@ -66,14 +66,14 @@ API_REQUESTS: Final = "lws_api_requests_total"
 
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
-"""What the readiness probe answers while a part is not ready."""
+"""The answers of the readiness probe while a part is not ready."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the command line, the environment and the file come down to."""
+class ManagerSettings:
+    """The combined settings of command line, environment and file."""
 
     configuration: Configuration
     kubeconfig: str = ""
@@ -81,7 +81,7 @@ class Settings:
     webhooks: bool = True
 
 
-async def run_until_stopped(settings: Settings) -> None:
+async def run_until_stopped(settings: ManagerSettings) -> None:
     """Run the manager until this process is asked to stop."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
@@ -91,7 +91,7 @@ async def run_until_stopped(settings: Settings) -> None:
 class ManagerProcess:
     """One replica of the manager; it serves `kinds`, by default those of the configuration."""
 
-    def __init__(self, settings: Settings, clock: Clock, kinds: Registry | None = None) -> None:
+    def __init__(self, settings: ManagerSettings, clock: Clock, kinds: Registry | None = None) -> None:
         self._settings = settings
         self._configuration = settings.configuration
         self._clock = clock
@@ -99,7 +99,7 @@ class ManagerProcess:
         self._certificate_ends = CertificateEnds(self._metrics)
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
-        # Leases, certificates and reviews have connections of their own: they never wait behind the controllers.
+        # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
         self._own = self._transport(access)
         self._client = Client(self._own)
         self._detection = GangDetection(self._client)
@@ -119,7 +119,7 @@ class ManagerProcess:
             await self._shared.close()
         log.info("stopped", logger="setup")
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[ProcessPart]:
         """Return the parts, in the order in which they start."""
         if not self._settings.webhooks:
             leading = Leading(self._controllers, election=self._election)
@@ -130,7 +130,7 @@ class ManagerProcess:
         detection = [self._detection] if self._configuration.gang_provider == AUTO else []
         return [probes, self._metrics_server(), *detection, webhooks, leading]
 
-    def _probes(self, waiting: Mapping[str, Part]) -> Probes:
+    def _probes(self, waiting: Mapping[str, ProcessPart]) -> Probes:
         return Probes(self._configuration.health, waiting)
 
     def _metrics_server(self) -> MetricsServer:
@@ -172,7 +172,7 @@ class ManagerProcess:
         )
 
     def _controllers(self) -> Controllers:
-        # The fence comes last: whatever waited for the limiter is checked again before it is sent.
+        # The fence comes last: a request that waited for the limiter is checked again before it is sent.
         fenced = FencedTransport(self._shared, self._election) if self._election is not None else self._shared
         return Controllers(
             self._kinds,
@@ -194,7 +194,7 @@ class ManagerProcess:
 
 
 def election_settings(configuration: Configuration, namespace: str) -> ElectionSettings:
-    """Return how this replica campaigns, under a name that no other has."""
+    """Return the election settings of this replica, with an identity that no other has."""
     election = configuration.leader_election
     return ElectionSettings(
         lease=ObjectKey(namespace, election.resource_name),
@@ -206,6 +206,6 @@ def election_settings(configuration: Configuration, namespace: str) -> ElectionS
 
 
 def tls_settings(tls: config.TLS) -> TLSSettings:
-    """Return what the servers speak (R-CFG-2)."""
+    """Return the TLS settings of the servers (R-CFG-2)."""
     version = ssl.TLSVersion.TLSv1_3 if tls.min_version == config.TLS13 else ssl.TLSVersion.TLSv1_2
     return TLSSettings(version, ciphersuites.openssl_names(tls.cipher_suites))

@@ -1,4 +1,4 @@
-"""The metrics of this process over HTTPS, for whoever may read them in this cluster."""
+"""The HTTPS server for the metrics of this process, for clients that the cluster authorizes."""
 
 import socket
 import ssl
@@ -25,7 +25,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class MetricsServer:
-    """Serves metrics at `address` (as the configuration has it), with mounted certificates where there are some."""
+    """Serves metrics at `address` (in the configuration's form), with mounted certificates if they exist."""
 
     def __init__(self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, clock: Clock) -> None:
         self._address = address
@@ -36,7 +36,7 @@ class MetricsServer:
 
     @property
     def is_ready(self) -> bool:
-        """Return True: nobody's work waits for metrics."""
+        """Return True: nothing depends on metrics."""
         return True
 
     @asynccontextmanager
@@ -58,14 +58,14 @@ class MetricsServer:
             yield
 
     async def drain(self) -> None:
-        """Go on serving."""
+        """Continue to serve."""
 
 
 @asynccontextmanager
 async def certified(
     files: CertificateFiles, clock: Clock, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
-    """Yield the context of a server with the certificate of these files, exchanged as they change, or a self-signed one."""
+    """Yield the TLS context of a server with these certificate files, reloaded on changes, or a self-signed certificate."""
     context = serving.server_context(files.read() if files.exist else self_signed(clock), tls or TLSSettings())
     following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
     async with background(*following):
@@ -73,7 +73,7 @@ async def certified(
 
 
 def self_signed(clock: Clock) -> bytes:
-    """Make a certificate that nobody verifies, good for longer than this process lives; return it with its key."""
+    """Create a certificate that no client verifies, valid for longer than this process runs; return it with its key."""
     authority = certificates.create_authority(clock.now())
     hosts = ["localhost", socket.gethostname()]
     return certificates.issue(authority, hosts, clock.now(), validity=certificates.AUTHORITY_VALIDITY).chain

@@ -5,8 +5,8 @@ probes → metrics → webhooks → leading → …      started in this order, 
 ```
 
 A part that starts does not wait until it is ready: certificates may take minutes, and probes answer meanwhile. Asked to
-stop, all parts drain at the same time (they finish what is under way and refuse nothing), and then end. An error of one
-part ends all: a process that works by half is worse than one that is started again.
+stop, all parts drain concurrently (they finish the work in progress and refuse nothing), and then end. An error of one
+part ends all: a process that works only partly is worse than one that is restarted.
 """
 
 import asyncio
@@ -19,25 +19,25 @@ import structlog
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Part(Protocol):
+class ProcessPart(Protocol):
     """One part of a process."""
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the part does its work, as far as this process has to."""
+        """Return whether the part does its work, as far as this process needs it."""
         ...
 
     def running(self) -> AbstractAsyncContextManager[None]:
-        """Start, run while the context is entered, and end with it; errors of the part are raised there."""
+        """Start the part, run it while the context is entered, and end it; errors of the part are raised there."""
         ...
 
     async def drain(self) -> None:
-        """Finish what is under way; called at most once, while the part runs."""
+        """Finish the work in progress; called at most once, while the part runs."""
         ...
 
 
 @asynccontextmanager
-async def running(parts: Sequence[Part]) -> AsyncIterator[None]:
+async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
     """Run parts while the context is entered."""
     async with AsyncExitStack() as stack:
         for part in parts:
@@ -45,7 +45,7 @@ async def running(parts: Sequence[Part]) -> AsyncIterator[None]:
         yield
 
 
-async def run(parts: Sequence[Part], stopped: asyncio.Event) -> None:
+async def run(parts: Sequence[ProcessPart], stopped: asyncio.Event) -> None:
     """Run parts until `stopped` is set and all are drained, or until one fails."""
     async with running(parts):
         await stopped.wait()

@@ -1,4 +1,4 @@
-"""The probes of the kubelet: whether this process lives, and whether each of its parts is ready."""
+"""The probes of the kubelet: whether this process runs, and whether each of its parts is ready."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -9,21 +9,21 @@ import structlog
 from kuberuntime.serving import health, serving
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager.config.configuration import Health
-from leaderworkerset.manager.parts import Part
+from leaderworkerset.manager.parts import ProcessPart
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Probes:
-    """Answers probes; `waiting` names what is missing while a part is not ready."""
+    """Answers probes; `waiting` says what is missing while a part is not ready."""
 
-    def __init__(self, settings: Health, waiting: Mapping[str, Part]) -> None:
+    def __init__(self, settings: Health, waiting: Mapping[str, ProcessPart]) -> None:
         self._settings = settings
         self._waiting = waiting
 
     @property
     def is_ready(self) -> bool:
-        """Return True: whoever asks got an answer."""
+        """Return True: the caller got an answer."""
         return True
 
     @asynccontextmanager
@@ -44,8 +44,8 @@ class Probes:
             yield
 
     async def drain(self) -> None:
-        """Go on answering."""
+        """Continue to answer."""
 
 
-def _is_ready(part: Part) -> bool:
+def _is_ready(part: ProcessPart) -> bool:
     return part.is_ready

@@ -1,4 +1,4 @@
-"""The webhooks of a process: a server that opens with its first certificate, and exchanges it for every later one."""
+"""The webhooks of a process: a server that starts with its first certificate, and replaces it by every later one."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,16 +14,16 @@ from leaderworkerset.manager.parts import background
 from leaderworkerset.webhooks.server import WebhookServer
 
 CERTIFICATE_SECONDS: Final = 1023.0
-"""How long certificates may take to be ready: the ten waits of R-CERT-1, from one second, doubling."""
+"""The maximum seconds until certificates are ready: the ten waits of R-CERT-1, from one second, doubling."""
 
 DRAIN_SECONDS: Final = 3.0
-"""How long webhooks are answered after the request to stop: so long endpoints of a service may take to change."""
+"""Seconds for which webhooks are answered after the request to stop: endpoints of a service may change that late."""
 
 Use: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes a certificate and its key, as one PEM, to be shown from now on."""
+"""Takes a certificate and its key, as one PEM, to be served from now on."""
 
 Certificates: TypeAlias = Callable[[Use], Awaitable[None]]
-"""Give every certificate to `Use`, until cancelled or until there will be no other."""
+"""Passes every certificate to `Use`, until cancelled or until there will be no other."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -44,7 +44,7 @@ class Webhooks:
         return self._server is not None and self._server.is_ready
 
     async def opened(self) -> WebhookServer:
-        """Wait until the server is there; raise `ConfigError` where no certificate comes in time."""
+        """Wait until the server exists; raise `ConfigError` if no certificate comes in time."""
         try:
             async with timeouts.within(CERTIFICATE_SECONDS):
                 await self._opened.wait()
@@ -60,13 +60,13 @@ class Webhooks:
             yield
 
     async def drain(self) -> None:
-        """Answer a while longer, until API servers ask another replica."""
+        """Answer a while longer, until API servers use another replica."""
         if self._server is not None:
             self._server.drain()
             await asyncio.sleep(DRAIN_SECONDS)
 
     async def _serve(self, servers: AsyncExitStack) -> None:
-        # A queue lies between, as an error of the server shall end this part and not whoever gives the certificate.
+        # A queue separates them: an error of the server must end this part, not the source of the certificates.
         chains: asyncio.Queue[bytes] = asyncio.Queue()
         async with background(self._find(chains)):
             while True:

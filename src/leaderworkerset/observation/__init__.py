@@ -1,1 +1,1 @@
-"""Objects of the API as views and logs: read once, or followed. What the Python client and the commands share."""
+"""Reads or follows objects of the API as views and logs, for the Python client and the commands."""

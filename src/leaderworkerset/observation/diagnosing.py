@@ -1,7 +1,7 @@
-"""What a diagnosis is made from, read in parallel: for a healthy LeaderWorkerSet its pods only, else what may explain it.
+"""Reads the input of a diagnosis concurrently: of a healthy LeaderWorkerSet only its pods, else what may explain it.
 
-A kind that the user may not read, or that the server fails to list, is noted as not read; one that is not served is empty.
-Lists of whole clusters have a bound, and beyond it nothing is said of them: a diagnosis never waits for 5,000 nodes.
+A kind that the user may not read, or that the server fails to list, is noted as not read; one that is not served is
+empty. Lists of whole clusters are limited, and longer ones are ignored: a diagnosis never waits for 5,000 nodes.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.diagnosis import ranks
-from leaderworkerset.diagnosis.causes.gangs import GROUPED, gates
+from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
@@ -44,21 +44,21 @@ from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.selection import Selection
 
 MOST: Final = 2000
-"""Objects of a whole cluster that are read at most: nodes, and pods of all namespaces."""
+"""The maximum number of objects of a whole cluster that are read: nodes, and pods of all namespaces."""
 
 FEW: Final = 10
-"""So many nodes are read by name; for more of them the list is cheaper."""
+"""The maximum number of nodes that are read by name; for more of them the list is cheaper."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
 
 class TooManyError(Exception):
-    """A list is longer than what is read of it."""
+    """A list is longer than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Want:
-    """A list to be read; `instead` is asked where the first is not served."""
+    """A list to be read; `instead` is read if the first is not served."""
 
     query: Query
     instead: Resource | None = None
@@ -73,14 +73,14 @@ async def explain(
 
 
 async def observe(client: Client, lws: JSONObject, chosen: Selection, clock: Clock) -> Observed:
-    """Read what explains a LeaderWorkerSet."""
+    """Read the objects that explain a LeaderWorkerSet."""
     namespace, own = meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}"
     listing = await client.list(PODS, namespace=namespace, label_selector=own)
     return await observe_view(Lists(client), view(lws, listing.items), chosen, clock)
 
 
 async def observe_view(lists: "Lister", plain: View, chosen: Selection, clock: Clock) -> Observed:
-    """Read what explains a LeaderWorkerSet whose pods were read."""
+    """Read the objects that explain a LeaderWorkerSet whose pods were read."""
     if is_as_wanted(plain, chosen):
         return Observed(view=plain, now=clock.now())
     reader = Reader(lists)
@@ -102,7 +102,7 @@ async def observe_view(lists: "Lister", plain: View, chosen: Selection, clock: C
 
 
 def wanted(shown: View) -> Iterator[Want]:
-    """Yield what is read of a LeaderWorkerSet that is not as it is wanted."""
+    """Yield the lists for a LeaderWorkerSet that is not in its desired state."""
     namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
     yield Want(explaining.warnings(namespace))
     yield Want(Query(CONTROLLER_REVISIONS, namespace, own))
@@ -119,7 +119,7 @@ def wanted(shown: View) -> Iterator[Want]:
 
 
 def of_manager() -> Iterator[Want]:
-    """Yield what is read where the manager may not act."""
+    """Yield the lists for a manager that may not act."""
     selector = ",".join(f"{key}={value}" for key, value in SELECTOR.items())
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     yield Want(Query(DEPLOYMENTS, label_selector=selector))
@@ -138,7 +138,7 @@ def _of_places(shown: View) -> Iterator[Want]:
 
 
 class Lister(Protocol):
-    """Where lists and nodes come from; errors of the API server, and `TooManyError`, are raised."""
+    """The source of lists and nodes; errors of the API server, and `TooManyError`, are raised."""
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return all objects of a list."""
@@ -149,12 +149,12 @@ class Lister(Protocol):
         ...
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None where there is none."""
+        """Return a node, None if it does not exist."""
         ...
 
 
 class Lists:
-    """Asks the API server for each list."""
+    """Reads each list from the API server."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -181,7 +181,7 @@ class Lists:
         return items
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None where there is none."""
+        """Return a node, None if it does not exist."""
         try:
             return await self._client.get(NODES, ObjectKey("", name))
         except NotFoundError:
@@ -189,7 +189,7 @@ class Lists:
 
 
 class Reader:
-    """Reads lists, and notes what could not be read."""
+    """Reads lists, and records which could not be read."""
 
     def __init__(self, lists: Lister) -> None:
         self._lists = lists
@@ -205,7 +205,7 @@ class Reader:
             self.unread.add(resource)
 
     async def read_nodes(self, shown: View) -> None:
-        """Read the nodes that ranks which are not ready are on; all of them where ranks wait for a node."""
+        """Read the nodes of ranks that are not ready; all nodes if ranks wait for one."""
         members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
         names = {rank.node for rank in members if rank.node}
         if not members or (not names and not any(map(ranks.is_unscheduled, members))):
@@ -222,7 +222,7 @@ class Reader:
             return
 
     async def read_running(self, shown: View) -> Sequence[JSONObject] | None:
-        """Read the pods of all nodes where one waits for room; None where that is not needed or not possible."""
+        """Read the pods of all nodes if a rank waits for resources; None if that is not needed or not possible."""
         short = [rank for group in shown.groups for rank in group.ranks if "Insufficient" in rank.why]
         if not short:
             return None

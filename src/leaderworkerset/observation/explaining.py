@@ -1,4 +1,4 @@
-"""Where the evidence of views is read: Warning events, and records of recreations. One list of each for a view."""
+"""Reads the evidence of views: one list of Warning events, and one of records of recreations."""
 
 from collections.abc import Sequence
 
@@ -25,14 +25,14 @@ def records(namespace: str, name: str = "") -> Selection:
 
 
 async def explain(client: Client, views: Sequence[View], namespace: str) -> list[View]:
-    """Return the views with what the evidence says; events are listed only where something is not ready."""
+    """Return the views with the evidence; events are listed only if something is not ready."""
     events = await _permitted(client, warnings(namespace)) if wants_events(views) else []
     found = Evidence(events=events, records=await _permitted(client, records(namespace)) if views else [])
     return explained(views, found, SystemClock().now())
 
 
 async def _permitted(client: Client, selection: Selection) -> list[JSONObject]:
-    """List objects, none where the user may not."""
+    """List objects; none if the user may not."""
     try:
         listing = await client.list(
             selection.resource,

@@ -1,4 +1,4 @@
-"""Objects of the API, followed: a command or a program waits for a condition, which is checked after every change."""
+"""Follows objects of the API: a command or program waits for a condition, which is checked after every change."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -25,14 +25,14 @@ from leaderworkerset.views.groups import View, view
 T = TypeVar("T")
 
 LONGEST_PAUSE: Final = 0.25
-"""Seconds that a change may wait for others at most."""
+"""The maximum seconds that a change waits for others."""
 
 
 class Followed(Protocol):
-    """What runs while a command waits, and notifies of changes."""
+    """An informer, or the like, that runs while a command waits, and reports changes."""
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call back on every change."""
+        """Call `callback` on every change."""
         ...
 
     async def run(self) -> None:
@@ -40,31 +40,31 @@ class Followed(Protocol):
         ...
 
     async def wait_synced(self) -> None:
-        """Wait until there is something to begin with."""
+        """Wait until the first objects are there."""
         ...
 
 
 class Supplement:
-    """Objects that explain others: followed from the first time they are asked for, if the user may list them."""
+    """Objects that explain others: followed from the first request on, if the user may list them."""
 
     def __init__(self, client: Client, selection: Selection) -> None:
         self._informer = Informer(client, selection)
         self._wanted = asyncio.Event()
 
     def ask(self) -> list[JSONObject]:
-        """Return what is known by now; the first call begins to follow."""
+        """Return the objects that are known now; the first call starts to follow them."""
         self._wanted.set()
         return list(self._informer.store.list())
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
-        """Call back on every change."""
+        """Call `callback` on every change."""
         self._informer.subscribe(callback)
 
     async def wait_synced(self) -> None:
-        """Return at once: nobody waits for a supplement."""
+        """Return at once: a supplement is never waited for."""
 
     async def run(self) -> None:
-        """Follow once that is wanted, unless it is not permitted."""
+        """Follow the objects once they were requested, unless the user may not."""
         await self._wanted.wait()
         with suppress(ForbiddenError):
             await self._informer.run(gives_up=True)
@@ -83,13 +83,13 @@ class Explanations:
         return (self._events, self._records)
 
     def explain(self, views: list[View]) -> list[View]:
-        """Return the views with what is known; events are followed once something is not ready."""
+        """Return the views with the known evidence; events are followed once something is not ready."""
         events = self._events.ask() if wants_events(views) else []
         return explained(views, Evidence(events=events, records=self._records.ask()), SystemClock().now())
 
 
 class Following:
-    """Informers that run while somebody waits."""
+    """Informers that run during a wait."""
 
     def __init__(self, informers: tuple[Followed, ...]) -> None:
         self._changed = asyncio.Event()
@@ -100,11 +100,11 @@ class Following:
         self._changed.set()
 
     async def until(self, check: Callable[[], T | None], *, every: float | None = None) -> T:
-        """Return the first answer of `check` that is not None; it is asked again after every change.
+        """Return the first result of `check` that is not None; `check` is called after every change.
 
-        With `every`, it is asked after so many seconds without a change, too. Between checks there is a pause
-        (`pause_left`): changes of that time are checked together. A check counts as long as the shorter of the last two
-        took: on a busy machine one takes long that had to wait for a processor.
+        With `every`, it is also called after so many seconds without a change. Between checks there is a pause
+        (`pause_left`): changes of that time are checked together. The pause is computed from the shorter of the last
+        two checks: on a busy machine a single check may take long because it had to wait for a processor.
         """
         clock = SystemClock()
         before = 0.0
@@ -122,10 +122,10 @@ class Following:
 
 
 def pause_left(took: float, since: float) -> float:
-    """Return the seconds until the next check, after one of so many seconds that ended so many seconds ago.
+    """Return the seconds until the next check, after one that took `took` seconds and ended `since` seconds ago.
 
-    The pause is three times as long as the check, and at most `LONGEST_PAUSE`: the checks of thousands of pods leave the
-    processors to those who change them. A change that comes after the pause is checked at once.
+    The pause is three times as long as the check, and at most `LONGEST_PAUSE`: so checks of thousands of pods leave the
+    processors to the programs that change them. A change after the pause is checked at once.
 
     >>> pause_left(0.0625, 0.125), pause_left(0.0625, 5.0)
     (0.0625, 0.0)
@@ -137,7 +137,7 @@ def pause_left(took: float, since: float) -> float:
 async def following(*informers: Followed) -> AsyncIterator[Following]:
     """Run informers, and yield once each has been filled.
 
-    A user who may not watch what is followed gets the ForbiddenError of that, in a group, and does not wait for ever.
+    If the user may not watch an object, the ForbiddenError is raised, in a group, instead of waiting for ever.
     """
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(_run(informer)) for informer in informers]
@@ -164,7 +164,7 @@ class AllSets:
 
     @property
     def all(self) -> tuple[Followed, ...]:
-        """Return what is followed."""
+        """Return the informers."""
         return (self.sets, self.pods, *self._explanations.all)
 
     def views(self) -> list[View]:
@@ -191,16 +191,16 @@ class SetInformers:
 
     @property
     def all(self) -> tuple[Followed, ...]:
-        """Return what is followed."""
+        """Return the informers."""
         return (self.set, self.pods, *self._explanations.all)
 
     @property
     def object(self) -> JSONObject | None:
-        """Return the LeaderWorkerSet, None once it is gone."""
+        """Return the LeaderWorkerSet, None after its deletion."""
         return self.set.store.get(self.key)
 
     def view(self) -> View | None:
-        """Return the current view, None once the LeaderWorkerSet is gone."""
+        """Return the current view, None after the deletion of the LeaderWorkerSet."""
         lws = self.object
         return None if lws is None else self._explanations.explain([view(lws, self.pods.store.list())])[0]
 
@@ -218,16 +218,16 @@ class DisaggregatedInformers:
 
     @property
     def all(self) -> tuple[Followed, ...]:
-        """Return what is followed."""
+        """Return the informers."""
         return (self.set, self.leaderworkersets, self.pods, *self._explanations.all)
 
     @property
     def object(self) -> JSONObject | None:
-        """Return the DisaggregatedSet, None once it is gone."""
+        """Return the DisaggregatedSet, None after its deletion."""
         return self.set.store.get(self.key)
 
     def view(self) -> SetView | None:
-        """Return the current view, None once the DisaggregatedSet is gone."""
+        """Return the current view, None after the deletion of the DisaggregatedSet."""
         obj = self.object
         if obj is None:
             return None
@@ -235,7 +235,7 @@ class DisaggregatedInformers:
 
 
 OneSet: TypeAlias = SetInformers | DisaggregatedInformers
-"""The informers of whatever a name stands for."""
+"""The informers of the object with a name, of either kind."""
 
 
 def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:

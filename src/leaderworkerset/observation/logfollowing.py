@@ -1,7 +1,7 @@
-"""Logs followed: over restarts of containers, over broken connections, and with pods that come later.
+"""Follows logs across restarts of containers and broken connections, also of pods that are created later.
 
-No line is passed on twice: each is asked for with its time, and what is not newer than the newest line of that pod is
-dropped. A stream that broke is opened again while its container runs.
+No line is passed on twice: lines are requested with their time, and a line that is not newer than the newest one of its
+pod is dropped. A broken stream is opened again while its container runs.
 """
 
 import asyncio
@@ -17,19 +17,19 @@ from kuberuntime.errors import ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.observation.following import Following, OneSet
-from leaderworkerset.observation.logs import LogError, Options, Sink, read
+from leaderworkerset.observation.podlogs import LogError, PodLogOptions, Sink, read
 from leaderworkerset.views.unlogged import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
-"""Seconds before a stream is opened again; doubled each time that brought nothing."""
+"""The maximum seconds before a stream is opened again; the pause doubles after each attempt without a line."""
 
 
 @dataclass(slots=True)
 class Streams:
-    """How many logs may be followed at once (None: all); several followers share it.
+    """The limit of logs followed at once (None: no limit); several followers share it.
 
-    `report_full` is called once, when a rank has to wait for another one's log to end.
+    `report_full` is called once, when a rank has to wait for the end of another log.
     """
 
     most: int | None = None
@@ -54,20 +54,20 @@ class Streams:
 
 @dataclass(slots=True)
 class Newest:
-    """The time of the newest line of a pod, as it was written and as it compares."""
+    """The time of the newest line of a pod, as written and in comparable form."""
 
     stamp: bytes = b""
     moment: bytes = b""
 
 
-class Follower:
-    """Follows the logs of those pods of a set that are wanted."""
+class LogFollower:
+    """Follows the logs of the selected pods of a set."""
 
     def __init__(
         self,
         client: Client,
         wanted: Callable[[JSONObject], bool],
-        options: Options,
+        options: PodLogOptions,
         sink: Sink,
         streams: Streams | None = None,
     ) -> None:
@@ -85,7 +85,7 @@ class Follower:
         self._changed = asyncio.Event()
 
     async def run(self, objects: Following, informers: OneSet) -> None:
-        """Follow until the set is gone; of pods that are there already, from their current run on."""
+        """Follow until the set is deleted; for existing pods, from their current run on."""
         for pod in informers.pods.store.list():
             status = container_status(pod, self._options.container)
             self._seen.add((meta.uid(pod), status.get("restartCount", 0) - 1))
@@ -102,7 +102,7 @@ class Follower:
             await objects.until(observe)
 
     async def drained(self, timeout: float) -> None:
-        """Wait until the logs that are being read have come to their end, at most `timeout` seconds."""
+        """Wait until the open logs are read to their end, at most `timeout` seconds."""
         if self._readers:
             await asyncio.wait(self._readers, timeout=timeout)
 
@@ -111,7 +111,7 @@ class Follower:
         uid, number = meta.uid(pod), status.get("restartCount", 0)
         if (uid, number) in self._seen or not has_log(status) or not self._streams.has_room():
             return
-        # A run that began and ended between two states of the pod left its log as that of the previous run.
+        # A run that began and ended between two observed states of the pod left its log as that of the previous run.
         was_missed = number > 0 and (uid, number - 1) not in self._seen and runs(status)
         self._seen |= {(uid, number), (uid, number - 1)}
 
@@ -130,7 +130,7 @@ class Follower:
         is_first = meta.uid(pod) in self._first
         self._first.discard(meta.uid(pod))
         async with self._turns[meta.uid(pod)]:
-            with suppress(NotFoundError):  # the pod is gone, and its log with it
+            with suppress(NotFoundError):  # the pod was deleted, and its log with it
                 if after_previous:
                     await self._copy_previous(pod)
                 is_whole = await self._copy_run(pod, self._options if is_first else self._later)
@@ -139,7 +139,7 @@ class Follower:
     async def _copy_rest(
         self, pod: JSONObject, number: int, current: Callable[[], JSONObject | None], *, is_whole: bool
     ) -> None:
-        """Open the log again while its run goes on, or where it broke before its end."""
+        """Open the log again while its run continues, or if the stream broke before the end."""
         pause = FIRST_PAUSE
         while True:
             before = self._newest[meta.uid(pod)].moment
@@ -151,7 +151,7 @@ class Follower:
             if now is None or (is_whole and not is_run(now, number, self._options.container)):
                 return
             if container_status(now, self._options.container).get("restartCount", 0) > number:
-                await self._copy_previous(pod)  # the run that broke off has ended; the next has a reader of its own
+                await self._copy_previous(pod)  # the broken-off run has ended; the next run has a reader of its own
                 return
             try:
                 is_whole = await self._copy_run(pod, self._later)
@@ -161,20 +161,20 @@ class Follower:
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
     async def _run_ended(self, current: Callable[[], JSONObject | None], number: int, seconds: float) -> None:
-        """Wait until the pod shows that its run has ended, which is a moment later than its log; at most so long."""
+        """Wait until the pod shows that its run has ended, which is shortly after its log; at most `seconds`."""
         with suppress(TimeoutError):
             async with timeouts.within(seconds):
                 while is_run(current(), number, self._options.container):
                     await self._changed.wait()
 
     async def _copy_previous(self, pod: JSONObject) -> None:
-        with suppress(LogError):  # there is no such log any more
+        with suppress(LogError):  # that log does not exist any more
             await self._copy_run(pod, replace(self._later, follow=False, previous=True))
 
-    async def _copy_run(self, pod: JSONObject, options: Options) -> bool:
-        """Pass on the lines of a run that are newer than those before, and return whether it came to its end.
+    async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> bool:
+        """Pass on the lines of a run that are newer than those before, and return whether its end was reached.
 
-        Which run is read can change meanwhile.
+        The run may change meanwhile.
         """
         newest = self._newest[meta.uid(pod)]
         bound = newest.moment
@@ -201,7 +201,7 @@ def is_run(pod: JSONObject | None, number: int, container: str | None) -> bool:
 
 
 def comparable(stamp: bytes) -> bytes:
-    """Return a time stamp of the log in a form that compares as it was written: with all nine digits of the fraction.
+    """Return a time stamp of the log with all nine digits of the fraction, so that its bytes compare like the time.
 
     >>> comparable(b"2026-01-01T00:00:00.5Z") < comparable(b"2026-01-01T00:00:00.51Z")
     True

@@ -1,4 +1,4 @@
-"""What DisaggregatedSets themselves wait for: each list is read once for all of them, and none for those that are done."""
+"""Reads the input of DisaggregatedSets' own diagnoses: each list once for all sets, and none for complete ones."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from leaderworkerset.views.selection import Selection
 async def explain(
     client: Client, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each set in their order; all are of one namespace, or of any where it is empty."""
+    """Return the diagnosis of each set in order; all are of one namespace, or of any if it is empty."""
     reader = Reader(Lists(client))
     async with asyncio.TaskGroup() as tasks:
         for want in wanted(sets, namespace):
@@ -48,7 +48,7 @@ async def explain(
 
 
 def wanted(sets: Sequence[SetView], namespace: str) -> Iterator[Want]:
-    """Yield what is read of sets that are not done."""
+    """Yield the lists for sets that are not complete."""
     waiting = [one for one in sets if not one.is_settled]
     if not waiting:
         return
@@ -73,7 +73,7 @@ def bare(one: SetView) -> View:
 
 
 def _regarded(obj: JSONObject) -> ObjectKey:
-    """Return the key of a DisaggregatedSet, or that of the one that an event regards; of other events none that fits."""
+    """Return the key of a DisaggregatedSet, or of the one that an event regards; for other events a key without a set."""
     about = obj.get("involvedObject")
     if about is None:
         return meta.key(obj)
@@ -86,7 +86,7 @@ def _placed(obj: JSONObject) -> ObjectKey:
 
 
 KEYS: Final[Mapping[Resource, Callable[[JSONObject], ObjectKey]]] = {CORE_EVENTS: _regarded, ROLE_SCALERS: _placed}
-"""By which key a set finds its share of a list; of other lists it has the whole."""
+"""The keys by which a set finds its part of a list; it gets the whole of other lists."""
 
 
 def _arranged(

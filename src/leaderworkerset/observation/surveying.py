@@ -1,7 +1,7 @@
-"""Diagnoses of many LeaderWorkerSets at once: each list is read once for all of them, however many are not ready.
+"""Diagnoses of many LeaderWorkerSets at once: each list is read once for all of them.
 
-What a diagnosis asks for of one LeaderWorkerSet is taken from the list of all; so hundreds cost a dozen requests, and each
-of them as much time as its own objects and events take.
+The lists for one LeaderWorkerSet's diagnosis are taken from the lists of all. So hundreds cost a dozen requests, and
+each costs only the time of its own objects and events.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
 
 Keys: TypeAlias = Callable[[JSONObject], Iterable[ObjectKey]]
-"""Under which keys an object is found: those of LeaderWorkerSets, or a namespace without a name."""
+"""The keys by which an object is found: those of LeaderWorkerSets, or a namespace without a name."""
 
 Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
 
@@ -32,7 +32,7 @@ Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
 async def survey(
     client: Client, views: Sequence[View], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
-    """Return the diagnosis of each view, in their order; all are of one namespace, or of any where it is empty."""
+    """Return the diagnosis of each view, in order; all are of one namespace, or of any if it is empty."""
     shared = SharedLists(Lists(client), namespace, [ObjectKey(view.namespace, view.name) for view in views])
     moment = clock or SystemClock()
     found = []
@@ -46,7 +46,7 @@ async def survey(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a list had, or the error that it ended with."""
+    """The content of a list, or the error of reading it."""
 
     arranged: Arranged
     error: Exception | None = None
@@ -63,13 +63,13 @@ class SharedLists:
         self._answers: dict[tuple[Query, bool], Answer] = {}
 
     def wide(self, query: Query) -> Query:
-        """Return the query of all LeaderWorkerSets for that of one."""
+        """Return the query for all LeaderWorkerSets that includes the query for one."""
         is_own = query.label_selector.startswith(f"{labels.NAME}=")
         namespace = self._namespace if query.namespace else ""
         return replace(query, namespace=namespace, label_selector=labels.NAME if is_own else query.label_selector)
 
     async def read(self, query: Query, keys: Keys, *, is_bounded: bool = False) -> Arranged:
-        """Return the objects by their keys, or raise what reading them has ended with."""
+        """Return the objects by their keys, or raise the error of reading them."""
         answer = self._answers.get((query, is_bounded))
         if answer is None:
             answer = self._answers[query, is_bounded] = await self._ask(query, keys, is_bounded=is_bounded)
@@ -89,7 +89,7 @@ class SharedLists:
         return Answer(arranged)
 
     def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
-        """Yield whose event it may be: every name that is part of what it regards, as `web` is of `data-web-0`.
+        """Yield the keys that an event may belong to: every name within the regarded one, as `web` in `data-web-0`.
 
         The names of pods, claims, gangs and workloads contain that of their LeaderWorkerSet, between dashes.
         """
@@ -102,7 +102,7 @@ class SharedLists:
 
 @dataclass(frozen=True, slots=True)
 class OwnLists:
-    """The share of one LeaderWorkerSet in the lists of all."""
+    """The part of one LeaderWorkerSet in the lists of all."""
 
     shared: SharedLists
     key: ObjectKey
@@ -123,7 +123,7 @@ class OwnLists:
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None where there is none; all are read, for others need theirs."""
+        """Return a node, None if it does not exist; all nodes are read, since other sets need theirs."""
         nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
         return next(iter(nodes.get(ObjectKey("", name), ())), None)
 

@@ -1,4 +1,4 @@
-"""Waiting for a condition of a LeaderWorkerSet or a DisaggregatedSet: what is missing is known at every moment."""
+"""Waits for a condition of a LeaderWorkerSet or a DisaggregatedSet; what is missing is known at every moment."""
 
 from collections.abc import Callable
 
@@ -9,9 +9,9 @@ from leaderworkerset.views.missing import Check
 
 
 class WaitTimeoutError(TimeoutError):
-    """What was awaited did not come in time; the text says what was missing.
+    """The awaited condition was not reached in time; the text says what was missing.
 
-    `missing` is that alone, `view` the last one seen (None: there was none).
+    `missing` is only that, `view` the last one (None: there was none).
     """
 
     def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
@@ -28,7 +28,7 @@ async def wait_for(
     report: Callable[[str], None] = lambda _: None,
     beside: tuple[Followed, ...] = (),
 ) -> Shown | None:
-    """Wait until nothing is missing, and return the view then; `report` is told what is missing at every change."""
+    """Wait until nothing is missing, and return the view then; `report` is called with what is missing at every change."""
     missing = "the first answer of the API server"
     name = informers.key.name
 

@@ -1,11 +1,11 @@
-"""The operator: keeps one installation of the manager as the object `cluster` of LeaderWorkerSetOperators asks for.
+"""The operator: keeps one installation of the manager as the object `cluster` of LeaderWorkerSetOperators specifies.
 
 ```
 operatorprocess ─► operatorcontroller ─► sync ─► operatorstatus | operand ─► covering | desired ─► operatornames
   parts, lease       caches, observe      plan     conditions     objects      drift      spec       names, labels
-                                                                 operandconfig: its file; openshift: what that cluster says
+                                                                 operandconfig: its file; openshift: facts of that cluster
 ```
 
-All but the first two is pure. What the operator installs on a cluster is built in `operatordeployment.py`, its packages for
-OLM in `bundle.py`.
+All but the first two are pure. `operatordeployment.py` builds the operator's own installation, `packaging/bundle.py`
+its packages for OLM.
 """

@@ -1,8 +1,8 @@
-"""Drift: whether a live object still is what was applied, so that nothing is written that would change nothing (R-OP-25).
+"""Drift: whether a live object still equals what was applied, so that no write is sent without a change (R-OP-25).
 
-A live object covers a desired one if every desired field is there with its value. What others add (defaults of the API
-server, injected authorities, labels of their own) is theirs. Fields that are not desired any more show in the hash of
-the desired object, which it carries as an annotation.
+A live object covers a desired one if every desired field has its value there. Fields that others add (defaults of the
+API server, injected authorities, labels) are ignored. Fields that are not desired any more change the hash of the
+desired object, which it carries as an annotation.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ def digest(value: JSON) -> str:
 
 
 def stamped(obj: JSONObject) -> JSONObject:
-    """Return the object with the hash of all that it says."""
+    """Return the object with the hash of its content."""
     own = meta.metadata(obj)
     return obj | {"metadata": own | {"annotations": {**meta.annotations(obj), SPEC_HASH: digest(obj)}}}
 
 
 def covers(live: JSON, desired: JSON) -> bool:
-    """Return whether every desired value is there.
+    """Return whether every desired value is present.
 
     >>> covers({"a": 1, "b": [{"c": 2, "d": 3}]}, {"b": [{"c": 2}]}), covers({"b": [1, 2]}, {"b": [1]})
     (True, False)
@@ -43,5 +43,5 @@ def covers(live: JSON, desired: JSON) -> bool:
 
 
 def _has(live: JSONObject, name: str, value: JSON) -> bool:
-    # An API server may leave out what is empty: `spec: {}` comes back without it.
+    # An API server may omit an empty object: `spec: {}` is returned without it.
     return covers(live[name], value) if name in live else value in ({}, [], None)

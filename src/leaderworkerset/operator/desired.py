@@ -1,6 +1,6 @@
-"""What the object `cluster` asks for, read from its spec and annotations (R-OP-4).
+"""The settings of the object `cluster`, read from its spec and annotations (R-OP-4).
 
-Values that the schema refuses, as an older definition may have let them in, mean the default.
+Values that the schema refuses, but an older definition may have allowed, mean the default.
 """
 
 from collections.abc import Mapping
@@ -9,23 +9,23 @@ from typing import Any, Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.install.settings import Certificates, Placement
+from leaderworkerset.install.installsettings import Certificates, Placement
 from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, REMOVE_OPERAND
 
 MANAGED: Final = ("", "Managed")
 REMOVED: Final = "Removed"
 OPERAND_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 9}
-"""What `logLevel` means to the operand; anything else means Normal (R-OP-20)."""
+"""The operand's verbosity for each `logLevel`; other values mean Normal (R-OP-20)."""
 
 OPERATOR_VERBOSITY: Final = {"Normal": 2, "Debug": 4, "Trace": 6, "TraceAll": 8}
-"""What `operatorLogLevel` means to the operator (R-OP-27)."""
+"""The operator's verbosity for each `operatorLogLevel` (R-OP-27)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """The wishes; `overrides` is a patch of the manager's configuration that nobody supports.
+    """The desired settings; `overrides` is an unsupported patch of the manager's configuration.
 
-    `group_restarts` is the text of its section of that name, empty for none.
+    `group_restarts` is the text of the configuration's section of that name, empty for none.
     """
 
     management_state: str = ""
@@ -39,12 +39,12 @@ class Desired:
 
     @property
     def is_managed(self) -> bool:
-        """Return whether the operand is to be kept as built; Unmanaged, Removed and Force are not (R-OP-24)."""
+        """Return whether the operand is kept as built; with Unmanaged, Removed and Force it is not (R-OP-24)."""
         return self.management_state in MANAGED
 
     @property
     def is_removed(self) -> bool:
-        """Return whether the operand is to be removed: only with the annotation that opts in."""
+        """Return whether the operand is to be removed: only with the annotation that enables it."""
         return self.management_state == REMOVED and self.removes_operand
 
 
@@ -78,7 +78,7 @@ def _object(found: object) -> JSONObject:
 
 
 def _placement(found: object) -> Placement:
-    """Read `nodePlacement` (R-OP-21): an empty selector leaves out the field, empty tolerations are written."""
+    """Read `nodePlacement` (R-OP-21): an empty selector omits the field, empty tolerations are written."""
     if not isinstance(found, dict):
         return Placement()
     selector, tolerations = _object(found.get("nodeSelector")), found.get("tolerations")

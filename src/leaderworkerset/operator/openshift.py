@@ -1,9 +1,9 @@
-"""What an OpenShift cluster says of itself: its TLS profile, and how many control plane nodes it has (R-OP-12, R-OP-28).
+"""Facts of an OpenShift cluster: its TLS profile, and how many control plane nodes it has (R-OP-12, R-OP-28).
 
-In: its objects `cluster` of `apiservers` and `infrastructures`. Out: the section `tls` of the manager's configuration, and
-how long the operator's lease holds. Without a profile of its own, a cluster has the intermediate one; so has one that defines
-other kinds by these names, whose objects do not fit the types below. Suites that the
-manager does not offer are left out: those of finite-field Diffie-Hellman, and 3DES.
+In: its objects `cluster` of `apiservers` and `infrastructures`. Out: the section `tls` of the manager's configuration,
+and the times of the operator's lease. A cluster without a profile has the intermediate one. So has one that defines
+other kinds by these names, whose objects do not have the types below. Suites that the manager does not offer are
+omitted: those of finite-field Diffie-Hellman, and 3DES.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from leaderworkerset.manager.config.configuration import TLS13 as ONLY_TLS13
 
 API_SERVERS: Final = Resource("config.openshift.io", "v1", "apiservers", "APIServer", namespaced=False)
 CLUSTER: Final = ObjectKey("", "cluster")
-"""Both kinds have one object, of this name."""
+"""The key of the only object of both kinds."""
 
 INFRASTRUCTURES: Final = Resource("config.openshift.io", "v1", "infrastructures", "Infrastructure", namespaced=False)
 SINGLE_REPLICA: Final = "SingleReplica"
@@ -29,7 +29,7 @@ SINGLE_REPLICA_TIMES: Final = (270.0, 240.0, 60.0)
 
 INTERMEDIATE: Final = "Intermediate"
 IANA: Final = {openssl: iana for iana, openssl in OPENSSL.items()} | {name: name for name in TLS13}
-"""OpenSSL's names, which profiles use, to those of the configuration."""
+"""OpenSSL's names, which profiles use, mapped to those of the configuration."""
 
 FORWARD: Final = (
     "TLS_AES_128_GCM_SHA256",
@@ -76,7 +76,7 @@ class _APIServerSpec(msgspec.Struct):
 
 
 class _APIServer(msgspec.Struct):
-    """What is read of the object `cluster` of `apiservers`."""
+    """The fields that are read of the object `cluster` of `apiservers`."""
 
     spec: _APIServerSpec | None = None
 
@@ -86,13 +86,13 @@ class _InfrastructureStatus(msgspec.Struct, rename="camel"):
 
 
 class _Infrastructure(msgspec.Struct):
-    """What is read of the object `cluster` of `infrastructures`."""
+    """The fields that are read of the object `cluster` of `infrastructures`."""
 
     status: _InfrastructureStatus | None = None
 
 
 def tls_section(api_server: JSONObject | None) -> JSONObject:
-    """Return the section `tls`; empty where there is no such object.
+    """Return the section `tls`; empty if there is no such object.
 
     >>> tls_section({"spec": {"tlsSecurityProfile": {"type": "Modern"}}}), tls_section(None)
     ({'minVersion': 'VersionTLS13'}, {})
@@ -113,7 +113,7 @@ def tls_section(api_server: JSONObject | None) -> JSONObject:
 
 
 def _read(obj: JSONObject, kind: type[T]) -> T:
-    """Read an object; one that is of another shape says nothing."""
+    """Read an object; one of another type counts as empty."""
     try:
         return msgspec.convert(obj, kind)
     except msgspec.ValidationError:
@@ -121,13 +121,13 @@ def _read(obj: JSONObject, kind: type[T]) -> T:
 
 
 def _with_suites(names: Iterable[str]) -> JSONObject:
-    """Return TLS 1.2, the oldest that the manager speaks, with those of the suites that it has."""
+    """Return TLS 1.2, the oldest version of the manager, with the suites that it supports."""
     known = [IANA[name] for name in names if name in IANA]
     return {"minVersion": TLS12} | ({"cipherSuites": known} if known else {})
 
 
 def is_single(infrastructure: JSONObject | None) -> bool:
-    """Return whether there is one control plane node; unknown is no."""
+    """Return whether there is one control plane node; False if that is unknown."""
     status = _read(infrastructure or {}, _Infrastructure).status
     return status is not None and status.control_plane_topology == SINGLE_REPLICA
 

@@ -1,7 +1,7 @@
-"""The operand as the object `cluster` asks for it: the objects of an installation, in the operator's order (R-OP-15).
+"""The operand that the object `cluster` specifies: the objects of an installation, in the operator's order (R-OP-15).
 
-The objects are those that `lws install` applies (`install/objects.py`); here they get an owner, the label by which they
-are watched and pruned, and the hashes that roll the Deployment when a certificate or the configuration changes (R-OP-26).
+The objects are those that `lws install` applies (`install/objects.py`). Here they get an owner, a label to watch and
+prune them by, and hashes: these roll the Deployment when a certificate or the configuration changes (R-OP-26).
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,8 +31,8 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.operator import covering, operandconfig
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL
@@ -64,7 +64,7 @@ ORDER: Final[Mapping[Resource, int]] = {
         )
     )
 }
-"""Every kind of the operand, in the order of applying; what fails keeps back what comes later."""
+"""Every kind of the operand, in the order of applying; a failed object keeps back the later ones."""
 
 OPTIONAL: Final = (ISSUERS, CERTIFICATES, SERVICE_MONITORS)
 """Kinds that a cluster may not serve."""
@@ -73,17 +73,18 @@ ISSUED: Final[Mapping[str, str]] = {
     certmanager.SERVING: certmanager.SERVING_SECRET,
     certmanager.METRICS: certmanager.METRICS_SECRET,
 }
-"""Which certificate is issued into which secret."""
+"""The secret of each issued certificate."""
 
 Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What the cluster around the operand gives.
+    """The facts of the cluster that the operand depends on.
 
-    `hashes` are those of the issued certificates by the name of their secret, `tls` is the cluster's profile as a section
-    of the configuration, `is_single` whether the control plane is one node: there, one manager is as available as two.
+    `hashes` are those of the issued certificates by the name of their secret. `tls` is the cluster's profile as a
+    section of the configuration. `is_single` says that the control plane is one node: there, one manager is as
+    available as two.
     """
 
     hashes: Mapping[str, str] = field(default_factory=dict)
@@ -92,17 +93,19 @@ class Surroundings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where the operator runs, which image its operand has, which version that is."""
+class OperatorPlace:
+    """The operator's own namespace, the image of its operand, and its version."""
 
     namespace: str
     image: str
     version: str
 
 
-def build(declared: Declared, place: Place, desired: Desired, cluster: JSONObject, around: Surroundings) -> Objects:
-    """Build every object of the operand; raise `OverrideError` where its configuration would be refused."""
-    settings = Settings(
+def build(
+    declared: Declared, place: OperatorPlace, desired: Desired, cluster: JSONObject, around: Surroundings
+) -> Objects:
+    """Build every object of the operand; raise `OverrideError` if its configuration would be refused."""
+    settings = InstallSettings(
         namespace=place.namespace,
         image=place.image,
         configuration=operandconfig.text(desired, around.tls),
@@ -121,17 +124,17 @@ def build(declared: Declared, place: Place, desired: Desired, cluster: JSONObjec
     return sorted(owned, key=lambda one: ORDER[one[0]])
 
 
-def possible(declared: Declared, place: Place) -> frozenset[tuple[Resource, ObjectKey]]:
-    """Return what any installation in the operator's namespace may consist of, whoever issues its certificates."""
+def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
+    """Return all objects of any installation in the operator's namespace, whoever issues its certificates."""
     choices = (
-        Settings(namespace=place.namespace, spread=True),
-        Settings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),
+        InstallSettings(namespace=place.namespace, spread=True),
+        InstallSettings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),
     )
     return frozenset((kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(declared, chosen))
 
 
 def certificate_hash(secret: JSONObject) -> str:
-    """Return the hash of an issued certificate; empty where certificate or key are missing (R-OP-17).
+    """Return the hash of an issued certificate; empty if certificate or key are missing (R-OP-17).
 
     >>> certificate_hash({"data": {"tls.crt": "", "tls.key": "a2V5"}})
     ''
@@ -143,7 +146,7 @@ def certificate_hash(secret: JSONObject) -> str:
 
 def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, desired: Desired) -> JSONObject:
     own = meta.metadata(obj) | {"labels": {**meta.labels(obj), OWNED_LABEL: OWNED_BY}}
-    # Definitions outlive their owner, as every LeaderWorkerSet would go with them.
+    # Definitions have no owner: if they were deleted with it, all LeaderWorkerSets would be, too.
     if kind != CUSTOM_RESOURCE_DEFINITIONS or desired.deletes_definitions:
         own["ownerReferences"] = [_owner(cluster)]
     return covering.stamped(obj | {"metadata": own})
@@ -158,7 +161,7 @@ def _owner(cluster: JSONObject) -> JSONObject:
 
 
 def _rolled_by(deployment: JSONObject, contents: Mapping[str, str]) -> JSONObject:
-    """Return the Deployment with what its pods were made from as annotations: another content is another template."""
+    """Return the Deployment with the hashes of its pods' inputs as annotations: a change of them is a new template."""
     spec = meta.spec(deployment)
     template = spec["template"]
     own = template["metadata"]

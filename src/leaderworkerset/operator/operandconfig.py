@@ -1,7 +1,8 @@
-"""The configuration file of the operand: who issues certificates, the cluster's TLS profile, restarts, and what is overridden.
+"""The configuration file of the operand: the issuer of certificates, the TLS profile, restarts, and overrides.
 
-The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON. `spec.unsupportedConfigOverrides` is a JSON merge patch (RFC 7386) over the file, and has the last word (R-OP-41). What
-comes of it is decoded as the manager does; a file that it would refuse is an error here, before any pod is replaced.
+The annotation `lws.x-k8s.io/group-restarts` is the section `groupRestarts` as JSON. `spec.unsupportedConfigOverrides`
+is a JSON merge patch (RFC 7386) that is applied to the file last (R-OP-41). The result is decoded like in the manager;
+a file that it would refuse is an error here, before any pod is replaced.
 """
 
 from typing import Final
@@ -11,7 +12,7 @@ import yaml
 
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.install import rendering
-from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES
+from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.operator.desired import Desired
@@ -20,15 +21,15 @@ from leaderworkerset.operator.operatornames import GROUP_RESTARTS
 FIELD: Final = "spec.unsupportedConfigOverrides"
 ANNOTATION: Final = f"metadata.annotations[{GROUP_RESTARTS}]"
 DEPTH: Final = 16
-"""Levels of a patch that are followed; the file has four."""
+"""The maximum depth of a patch; the file has four levels."""
 
 
 class OverrideError(ValueError):
-    """Wishes of which no configuration comes that the manager would take; the text says where, and why."""
+    """Settings that lead to an invalid configuration of the manager; the text names the field and the reason."""
 
 
 def text(desired: Desired, tls: JSONObject) -> str:
-    """Return the text of the file; raise `OverrideError` where the manager would refuse it."""
+    """Return the text of the file; raise `OverrideError` if the manager would refuse it."""
     plain = CONFIGURATION if desired.certificates == "internal" else MOUNTED_CERTIFICATES
     if not (tls or desired.group_restarts or desired.overrides):
         return plain

@@ -1,7 +1,7 @@
-"""The two controllers of the operator: one keeps the operand, the other the verbosity of the operator's own logs.
+"""The two controllers of the operator: one for the operand, the other for the verbosity of the operator's own logs.
 
-Everything that is read is watched, so drift is corrected within seconds: the object `cluster`, what carries the labels of
-an installation, the secrets that cert-manager issues, and which kinds the definitions of this cluster establish (R-OP-13).
+Everything that is read is watched, so drift is corrected within seconds. That is the object `cluster`, the objects with
+the labels of an installation, the secrets that cert-manager issues, and the kinds that definitions establish (R-OP-13).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,8 +18,8 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, SECRETS, Resource
-from kuberuntime.permissions import Permission
 from kuberuntime.plan import Emit, Event, Plan
+from kuberuntime.policyrules import Permission
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.install import metadata
@@ -27,19 +27,19 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
-from leaderworkerset.operator.sync import Observed
+from leaderworkerset.operator.sync import ObservedOperand
 from leaderworkerset.operator.verbosity import Verbosity
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"
 
 INSTALLED: Final = ",".join(f"{name}={text}" for name, text in sorted(metadata.LABELS.items()))
-"""The selector of what any installation consists of: the operator takes over what another installer has left."""
+"""The selector of all objects of any installation: the operator takes over what other installers have created."""
 
 WITHOUT_DATA: Final = Projection("metadata.labels", "metadata.annotations")
-"""Of secrets: what they hold is their writer's business, and no other process needs to keep it in memory."""
+"""The kept fields of secrets: their data are never needed, so they are not kept in memory."""
 
 ISSUED: Final = Projection("data['tls.crt']", "data['tls.key']")
 DEFINED: Final = Projection(
@@ -58,7 +58,7 @@ API_SERVER: Final = Cache(
 INFRASTRUCTURE: Final = Cache(
     only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
 )
-"""What OpenShift says of its cluster; elsewhere nobody serves it."""
+"""The infrastructure object of OpenShift; other clusters do not serve the kind."""
 
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
@@ -73,7 +73,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def owned(kind: Resource, namespace: str) -> Cache:
-    """Return the cache of what the operand consists of, of one kind; also what was installed before the operator came."""
+    """Return the cache of the operand's objects of one kind, including those installed before the operator."""
     selection = Selection(kind, namespace if kind.namespaced else "", INSTALLED)
     keep = (lambda _obj: WITHOUT_DATA) if kind == SECRETS else None
     return Cache(selection, keep=keep, optional=kind in operand.OPTIONAL)
@@ -84,10 +84,10 @@ def issued(name: str, namespace: str) -> Cache:
     return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
 
-class Driver:
+class OperatorDriver:
     """Observes the object `cluster` and the operand."""
 
-    def __init__(self, declared: Declared, place: Place, caches: Caches, clock: Clock) -> None:
+    def __init__(self, declared: Declared, place: OperatorPlace, caches: Caches, clock: Clock) -> None:
         self._declared = declared
         self._place = place
         self._clock = clock
@@ -99,17 +99,17 @@ class Driver:
         self._issued = {name: caches[issued(name, place.namespace)] for name in operand.ISSUED.values()}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide what to do; objects of other names are ignored, whoever let them in (R-OP-2)."""
+        """Decide about the object `cluster`; objects of other names are ignored, even if they could be stored (R-OP-2)."""
         if key != SINGLETON:
             log.warning("ignored: only the object named cluster counts", object=str(key))
             return Plan()
         return sync.reconcile(self.observe(), self._declared, self._place, self._clock.now())
 
-    def observe(self) -> Observed:
-        """Collect what the caches know."""
+    def observe(self) -> ObservedOperand:
+        """Collect the observed objects from the caches."""
         live = {(kind, meta.key(obj)): obj for kind, informer in self._owned.items() for obj in informer.store.list()}
         secrets = {name: obj for name, informer in self._issued.items() for obj in informer.store.list()}
-        return Observed(
+        return ObservedOperand(
             cluster=self._clusters.store.get(SINGLETON),
             live=live,
             secrets=secrets,
@@ -119,7 +119,7 @@ class Driver:
         )
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched; whatever changes concerns the object `cluster`."""
+        """Return the watches; every change enqueues the object `cluster`."""
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
             Watch(self._definitions, keys_of_definition),
@@ -139,7 +139,7 @@ def establishes(definition: JSONObject) -> tuple[str, ...]:
 
 
 def keys_of_definition(change: Change) -> Iterable[ObjectKey]:
-    """Map a definition to the object `cluster` where it begins or ceases to serve its kind."""
+    """Map a definition to the object `cluster` if it starts or stops serving its kind."""
     before, after = (() if one is None else establishes(one) for one in (change.old, change.new))
     return (SINGLETON,) if before != after else ()
 
@@ -154,7 +154,7 @@ class LoggingDriver:
         self._clusters = caches[CLUSTERS]
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Set the verbosity; report a change, but not the first value."""
+        """Set the verbosity; report each change, but not the first value."""
         cluster = self._clusters.store.get(key) if key == SINGLETON else None
         if cluster is None:
             return Plan()
@@ -169,16 +169,16 @@ class LoggingDriver:
         return Plan((Emit(events=(Event("Normal", "OperatorLogLevelChange", "Reconcile", note, regarding),)),))
 
     def watches(self) -> Sequence[Watch]:
-        """Return what is watched."""
+        """Return the watches."""
         return (Watch(self._clusters, lambda change: (meta.key(change.object),)),)
 
 
-def controllers(declared: Declared, place: Place, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
-    """Declare both controllers, for an operator at this place."""
+def controllers(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
+    """Return the specs of both controllers, for an operator at this place."""
 
-    def build(caches: Caches, client: Client, clock: Clock) -> Driver:
+    def build(caches: Caches, client: Client, clock: Clock) -> OperatorDriver:
         del client
-        return Driver(declared, place, caches, clock)
+        return OperatorDriver(declared, place, caches, clock)
 
     def build_logging(caches: Caches, client: Client, clock: Clock) -> LoggingDriver:
         del client, clock

@@ -80,18 +80,19 @@ def _spec() -> JSONObject:
     level = {"type": "string", "default": "Normal", "enum": list(LOG_LEVELS)}
     free = {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}
     return {
-        "description": "What is asked for.",
+        "description": "The desired state.",
         "type": "object",
         "properties": {
             "managementState": {
-                "description": "Whether the operator keeps the manager as it installed it; Managed where absent.",
+                "description": "Whether the operator keeps the manager as it installed it; Managed if absent.",
                 "type": "string",
                 "pattern": STATES,
             },
             "logLevel": level | {"description": "How much the manager logs."},
             "operatorLogLevel": level | {"description": "How much the operator logs; applied at once."},
-            "observedConfig": free | {"description": "Stored; the operator neither reads nor writes it."},
-            "unsupportedConfigOverrides": free | {"description": "Stored and ignored; blocks Upgradeable."},
+            "observedConfig": free | {"description": "The TLS profile of the cluster; the operator writes it."},
+            "unsupportedConfigOverrides": free
+            | {"description": "A JSON merge patch of the manager's configuration; sets Upgradeable to False."},
             "nodePlacement": _placement(),
         },
     }
@@ -109,16 +110,16 @@ def _placement() -> JSONObject:
         },
     }
     return {
-        "description": "On which nodes the manager runs; the operator itself is not concerned.",
+        "description": "On which nodes the manager runs; the operator itself is not affected.",
         "type": "object",
         "properties": {
             "nodeSelector": {
-                "description": "Labels of nodes; replaces that of the pods where it is not empty.",
+                "description": "Labels of nodes; replaces that of the pods if it is not empty.",
                 "type": "object",
                 "additionalProperties": TEXT,
             },
             "tolerations": {
-                "description": "Replaces those of the pods where it is given, also by an empty list.",
+                "description": "Replaces those of the pods if present, also by an empty list.",
                 "type": "array",
                 "items": toleration,
             },
@@ -128,7 +129,7 @@ def _placement() -> JSONObject:
 
 def _status() -> JSONObject:
     return {
-        "description": "What was found.",
+        "description": "The observed state.",
         "type": "object",
         "properties": {
             "conditions": _list_map(["type"], _condition()) | {"description": "Available, Degraded and others."},

@@ -1,7 +1,7 @@
-"""What an installation of the operator consists of: kind, namespace, rights, Deployment (R-OP-32 to R-OP-35).
+"""The objects of the operator's own installation: kind, namespace, permissions, Deployment (R-OP-32 to R-OP-35).
 
-The rights follow from what the operator's controllers declare, and from what it hands on: an API server lets nobody
-create a role that allows more than its creator may (R-OP-29).
+The permissions are those that the operator's controllers declare, and those that it grants: an API server allows no
+client to create a role with more permissions than the client has (R-OP-29).
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,12 +24,12 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from kuberuntime.permissions import Permission, policy_rules
+from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
-from leaderworkerset.install import settings
+from leaderworkerset.install import installsettings
 from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import POD_SECURITY_LABEL, build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.openshift import INFRASTRUCTURES
@@ -39,7 +39,7 @@ from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, LEASE, OPERAT
 
 PORT: Final = 8443
 LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}
-"""The label of the Go operator's pods, and that by which the recipe finds them (R-OP-58)."""
+"""The label of the Go operator's pods, and the one that the published recipe selects them by (R-OP-58)."""
 
 HANDED_ON: Final = f"{OPERATOR}-operand"
 METRICS_SERVICE: Final = f"{OPERATOR}-metrics"
@@ -48,16 +48,16 @@ READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["g
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSettings:
-    """Where the operator is installed, with which images."""
+    """The namespace and images of the operator's installation."""
 
     namespace: str = OPERATOR
-    image: str = settings.IMAGE
-    operand_image: str = settings.IMAGE
+    image: str = installsettings.IMAGE
+    operand_image: str = installsettings.IMAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The rules of the operator's account: in the whole cluster, and in its namespace."""
+    """The rules of the operator's account: for the whole cluster, and for its namespace."""
 
     cluster: Sequence[JSONObject]
     namespace: Sequence[JSONObject]
@@ -83,7 +83,7 @@ def build_operator(
 
 
 def own_rights(kinds: Registry) -> Rights:
-    """Return what the operator itself needs: its controllers, its lease, its metrics, the topology of the cluster."""
+    """Return the operator's own permissions: for its controllers, its lease, its metrics, the topology of the cluster."""
     namespaced = [one for one in kinds.permissions if one.resource.namespaced and one.resource != EVENTS]
     cluster_wide = [one for one in kinds.permissions if not one.resource.namespaced]
     topology = Permission(INFRASTRUCTURES, ("get",), names=("cluster",))
@@ -98,10 +98,10 @@ def _lease() -> tuple[Permission, ...]:
 
 
 def handed_rights(declared: Declared) -> Rights:
-    """Return what the operand's roles allow, whoever issues its certificates (R-OP-29)."""
+    """Return the permissions of the operand's roles, whoever issues its certificates (R-OP-29)."""
     cluster: list[JSONObject] = []
     namespace: list[JSONObject] = []
-    for chosen in (Settings(), Settings(certificates="cert-manager", prometheus=PROMETHEUS)):
+    for chosen in (InstallSettings(), InstallSettings(certificates="cert-manager", prometheus=PROMETHEUS)):
         for kind, obj in build_all(declared, chosen):
             if kind == CLUSTER_ROLES:
                 cluster += obj["rules"]
@@ -129,13 +129,13 @@ def deployment(chosen: OperatorSettings) -> JSONObject:
 
 
 def cluster(**spec: object) -> JSONObject:
-    """Build the object `cluster` as consoles propose it (R-OP-64)."""
+    """Build the object `cluster` that consoles offer as an example (R-OP-64)."""
     values = {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal", **spec}
     return build(OPERATORS, SINGLETON.name, spec=values)
 
 
 def metrics_service(namespace: str) -> JSONObject:
-    """Build the service that scrapers of the operator find."""
+    """Build the service by which scrapers find the operator."""
     port = {"name": "https", "port": PORT, "targetPort": PORT, "protocol": "TCP"}
     return build(SERVICES, METRICS_SERVICE, namespace, spec={"selector": {"name": OPERATOR}, "ports": [port]})
 

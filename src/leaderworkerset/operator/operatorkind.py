@@ -10,14 +10,14 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator import operatorcontroller
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import OPERATORS, REPORTER
 from leaderworkerset.operator.verbosity import Verbosity
 
 
-def registry(declared: Declared, place: Place, verbosity: Verbosity) -> Registry:
-    """Return what an operator at this place serves; `declared` are the kinds of its operand."""
+def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
+    """Return the kinds that an operator at this place serves; `declared` are the kinds of its operand."""
     kind = Kind(
         resource=OPERATORS,
         definition=Definition(operator_crd, _described),
@@ -28,7 +28,7 @@ def registry(declared: Declared, place: Place, verbosity: Verbosity) -> Registry
 
 
 def _described(_document: JSONObject) -> JSONObject:
-    """Return the definition, which carries its descriptions always."""
+    """Return the definition, which always has its descriptions."""
     return operator_crd()
 
 
@@ -52,7 +52,7 @@ class _NothingCounted:
     """The metrics of a kind that counts neither events nor objects."""
 
     def recorded(self, event: Event) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
     def following(self, caches: Caches) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
         """Follow nothing."""

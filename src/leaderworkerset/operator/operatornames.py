@@ -9,10 +9,10 @@ OPERATORS: Final = Resource(
     "operator.openshift.io", "v1", "leaderworkersetoperators", "LeaderWorkerSetOperator", namespaced=False
 )
 SINGLETON: Final = ObjectKey("", "cluster")
-"""The one object that counts; others are ignored (R-OP-2)."""
+"""The key of the only valid object; others are ignored (R-OP-2)."""
 
 OPERATOR: Final = "openshift-lws-operator"
-"""Deployment, ServiceAccount, roles and bindings of the operator, and where none is known, its namespace (R-OP-10)."""
+"""The name of the operator's Deployment, ServiceAccount, roles and bindings, and its default namespace (R-OP-10)."""
 
 LEASE: Final = "openshift-lws-operator-lock"
 FIELD_MANAGER: Final = "lws-operator"
@@ -25,10 +25,10 @@ SPEC_HASH: Final = "operator.openshift.io/spec-hash"
 
 PREFIX: Final = "lws.x-k8s.io/"
 DELETE_CRDS: Final = PREFIX + "delete-crds"
-"""`true`: the definitions end with the object `cluster`, and with them every LeaderWorkerSet (R-OP-30, D1)."""
+"""`true`: the definitions are deleted with the object `cluster`, and so is every LeaderWorkerSet (R-OP-30, D1)."""
 
 REMOVE_OPERAND: Final = PREFIX + "remove-operand"
-"""`true`: managementState Removed removes the operand, but for the definitions (R-OP-24, D5)."""
+"""`true`: managementState Removed removes the operand except the definitions (R-OP-24, D5)."""
 
 CERTIFICATES: Final = PREFIX + "certificates"
 """`internal`: the operand issues its certificates itself, and cert-manager is not needed (R-OP-22, D4)."""

@@ -1,4 +1,4 @@
-"""The operator as a process: which parts `lws operator` runs.
+"""The operator as a process: the parts that `lws operator` runs.
 
 ```
 every replica                                     only the leader, under the lease
@@ -42,21 +42,21 @@ from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.parts import background
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import LEASE
 from leaderworkerset.operator.operatorserver import OperatorServer
 from leaderworkerset.operator.verbosity import Verbosity
 
 COMPARE_SECONDS: Final = 10.0
-"""Seconds between two readings of the files that end the process when they change."""
+"""Seconds between two readings of the files whose change ends the process."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What the command line and the environment come down to."""
+class OperatorProcessSettings:
+    """The combined settings of command line and environment."""
 
     namespace: str
     image: str
@@ -65,7 +65,7 @@ class Settings:
     terminate_on: tuple[str, ...] = ()
 
 
-async def run_until_stopped(settings: Settings, verbosity: Verbosity) -> None:
+async def run_until_stopped(settings: OperatorProcessSettings, verbosity: Verbosity) -> None:
     """Run the operator until this process is asked to stop."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
@@ -75,10 +75,10 @@ async def run_until_stopped(settings: Settings, verbosity: Verbosity) -> None:
 class OperatorProcess:
     """One replica of the operator."""
 
-    def __init__(self, settings: Settings, verbosity: Verbosity, clock: Clock) -> None:
+    def __init__(self, settings: OperatorProcessSettings, verbosity: Verbosity, clock: Clock) -> None:
         self._settings = settings
         self._clock = clock
-        place = Place(namespace=settings.namespace, image=settings.image, version=leaderworkerset.__version__)
+        place = OperatorPlace(namespace=settings.namespace, image=settings.image, version=leaderworkerset.__version__)
         self._kinds = registry(MANAGED, place, verbosity)
         self._metrics = Metrics()
         self._instruments = self._kinds.instruments(self._metrics)
@@ -126,11 +126,11 @@ class OperatorProcess:
         )
 
     async def _infrastructure(self) -> JSONObject:
-        """Return what OpenShift says of the cluster; nothing elsewhere, or where it may not be read."""
+        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it may not be read."""
         try:
             return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
         except APIError as error:
-            log.debug("the topology is not known: taken for a highly available one", error=str(error))
+            log.debug("the topology is not known: a highly available one is assumed", error=str(error))
             return {}
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
@@ -140,7 +140,7 @@ class OperatorProcess:
 
 @asynccontextmanager
 async def ending_with(paths: Sequence[str], stopped: asyncio.Event) -> AsyncIterator[None]:
-    """Set `stopped` once the content of a file changes, while the context is entered."""
+    """Set `stopped` when the content of a file changes, while the context is entered."""
     if not paths:
         yield
         return
@@ -159,5 +159,5 @@ async def _compare(paths: Sequence[str], stopped: asyncio.Event) -> None:
 
 
 def contents(paths: Sequence[str]) -> list[str]:
-    """Return a hash of every file; of one that is not there, nothing."""
+    """Return a hash of every file, empty for a missing one."""
     return [hashlib.sha256(Path(path).read_bytes()).hexdigest() if Path(path).is_file() else "" for path in paths]

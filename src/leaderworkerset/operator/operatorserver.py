@@ -1,4 +1,4 @@
-"""What the operator serves over HTTPS on one port: probes for everybody, metrics for those who may read them (R-OP-11)."""
+"""The HTTPS server of the operator on one port: probes for all clients, metrics for authorized ones (R-OP-11)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +15,7 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager import metricsserver
-from leaderworkerset.manager.parts import Part
+from leaderworkerset.manager.parts import ProcessPart
 
 CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
 
@@ -23,9 +23,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class OperatorServer:
-    """Serves at `address`; ready as long as `leading` is. Mounted certificates are exchanged without a restart."""
+    """Serves at `address`; ready as long as `leading` is. Mounted certificates are replaced without a restart."""
 
-    def __init__(self, address: str, metrics: Metrics, authorizer: Authorizer, leading: Part, clock: Clock) -> None:
+    def __init__(
+        self, address: str, metrics: Metrics, authorizer: Authorizer, leading: ProcessPart, clock: Clock
+    ) -> None:
         self._address = serving.parse_address(address)
         self._metrics = metrics
         self._authorizer = authorizer
@@ -34,7 +36,7 @@ class OperatorServer:
 
     @property
     def is_ready(self) -> bool:
-        """Return True: whoever asks got an answer."""
+        """Return True: the caller got an answer."""
         return True
 
     @asynccontextmanager
@@ -49,7 +51,7 @@ class OperatorServer:
             yield
 
     async def drain(self) -> None:
-        """Go on serving."""
+        """Continue to serve."""
 
     def _application(self) -> web.Application:
         application = reviews.application(metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)

@@ -1,6 +1,6 @@
 """The status of the object `cluster`: conditions, generations, readyReplicas (R-OP-5, R-OP-6, R-OP-7).
 
-`lastTransitionTime` moves only where `status` changes. Conditions of others stay.
+`lastTransitionTime` changes only with `status`. Conditions of other writers stay.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 
 AVAILABLE: Final = "Available"
 DEGRADED: Final = "Degraded"
@@ -25,11 +25,11 @@ MISSING_DEPENDENCY: Final = "MissingDependency"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a reconciliation went: what kept it from its end, if anything.
+class SyncOutcome:
+    """The result of a reconcile: the reason why it is not complete, if there is one.
 
-    `missing` is a dependency that is not installed, `error` anything else, `note` what was left out on purpose. An
-    outcome is `complete` when everything was applied; only then nothing is degraded.
+    `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An
+    outcome is `complete` when everything was applied; only then the status is not degraded.
     """
 
     missing: str = ""
@@ -38,8 +38,8 @@ class Outcome:
     complete: bool = True
 
 
-def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: Outcome) -> JSONObject:
-    """Build the status without the times of its conditions; what is not ours stays as it is."""
+def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
+    """Build the status without the times of its conditions; fields of other writers stay."""
     found = {
         "conditions": conditions(deployment, desired, outcome),
         "observedGeneration": meta.generation(cluster),
@@ -52,12 +52,12 @@ def refresh(
     cluster: JSONObject,
     deployment: JSONObject | None,
     desired: Desired,
-    outcome: Outcome,
+    outcome: SyncOutcome,
     *,
-    place: Place,
+    place: OperatorPlace,
     now: datetime,
 ) -> JSONObject:
-    """Return the whole status as it is to be."""
+    """Return the whole new status."""
     old: Sequence[JSONObject] = meta.status(cluster).get("conditions") or []
     status = build(cluster, deployment, desired, outcome)
     status["conditions"] = merge(old, status["conditions"], now)
@@ -69,7 +69,7 @@ def refresh(
 
 
 def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -> list[JSONObject]:
-    """Return the conditions with their times; the order of those that are known stays."""
+    """Return the conditions with their times; the order of known ones stays."""
     fresh = {one["type"]: one for one in new}
     known = {one["type"]: one for one in old}
     moment = timestamps.render(now)
@@ -77,8 +77,8 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
     return merged + [_timed(one, None, moment) for one in new if one["type"] not in known]
 
 
-def conditions(deployment: JSONObject | None, desired: Desired, outcome: Outcome) -> list[JSONObject]:
-    """Return the conditions that hold now."""
+def conditions(deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> list[JSONObject]:
+    """Return the current conditions."""
     found = [_available(deployment), _progressing(deployment, outcome), _upgradeable(desired)]
     if outcome.missing or outcome.error:
         found.append(_condition(SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
@@ -97,7 +97,7 @@ def available(deployment: JSONObject | None) -> int:
 
 
 def is_rolled_out(deployment: JSONObject) -> bool:
-    """Return whether every replica is of the newest template, and available."""
+    """Return whether all replicas are of the newest template and available."""
     status, replicas = meta.status(deployment), meta.spec(deployment).get("replicas")
     return (
         int(status.get("observedGeneration") or 0) >= meta.generation(deployment)
@@ -110,11 +110,11 @@ def _available(deployment: JSONObject | None) -> JSONObject:
     replicas = None if deployment is None else meta.spec(deployment).get("replicas")
     if deployment is not None and replicas == available(deployment):
         return _condition(AVAILABLE, "True", AS_EXPECTED)
-    found = "is not there" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
+    found = "does not exist" if deployment is None else f"has {available(deployment)} of {replicas} replicas"
     return _condition(AVAILABLE, "False", "DeploymentUnavailable", f"the manager is not available: it {found}")
 
 
-def _progressing(deployment: JSONObject | None, outcome: Outcome) -> JSONObject:
+def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
     if deployment is not None and not is_rolled_out(deployment):
         return _condition(PROGRESSING, "True", "RollingOut", "replicas of the newest template are starting")
     return _condition(PROGRESSING, "False", AS_EXPECTED, outcome.note)

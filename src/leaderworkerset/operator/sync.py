@@ -1,16 +1,16 @@
-"""The reconciliation of the object `cluster`: from what is there to a plan (R-OP-15 to R-OP-31).
+"""The reconcile of the object `cluster`: from the observed state to a plan (R-OP-15 to R-OP-31).
 
 ```
 absent, being deleted           nothing: the garbage collector removes what it owns
-Unmanaged, Force, Removed       status only; Removed with its annotation removes the operand, but for the definitions
+Unmanaged, Force, Removed       status only; Removed with its annotation removes the operand, except the definitions
 cert-manager missing            status only: Degraded, MissingDependency
 overrides that are refused      status only: SyncError
-a TLS profile not noted yet     it is written into the spec; the rest follows
-else                            apply in order what is not as it should be, up to a certificate that is not issued yet;
-                                delete what is not wanted any more; status
+a TLS profile not recorded yet  it is written into the spec; the rest follows
+else                            apply in order what differs, up to a certificate that is not issued yet;
+                                delete what is not desired any more; status
 ```
 
-An action that is refused ends the plan, and the status reports it.
+A refused action ends the plan, and the status reports it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,13 +33,13 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.operator import covering, desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operand import Objects, Place, Surroundings
+from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
 from leaderworkerset.operator.operandconfig import OverrideError
 from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
-from leaderworkerset.operator.operatorstatus import Outcome
+from leaderworkerset.operator.operatorstatus import SyncOutcome
 
 RESYNC: Final = 300.0
-"""Seconds after which everything is compared again without a change (R-OP-13)."""
+"""Seconds until everything is compared again without a change (R-OP-13)."""
 
 MISSING: Final = (
     "cert-manager is not installed: its kinds Issuer and Certificate of cert-manager.io/v1 are not served; install it,"
@@ -52,16 +52,16 @@ GONE: Final = {"minVersion": None, "cipherSuites": None}
 Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
-"""What would refuse writes of users once the manager is gone, so it goes before (R-OP-31)."""
+"""The kinds that would refuse writes of users without a manager, so they are removed first (R-OP-31)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What a reconciliation decides on.
+class ObservedOperand:
+    """The observed state of one reconcile.
 
-    `live` is what carries the labels of an installation, `secrets` what was issued for it, `served` the kinds that
-    definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are what OpenShift says of
-    its cluster; elsewhere there is neither.
+    `live` are the objects with the labels of an installation, `secrets` those issued for it, `served` the kinds that
+    definitions of this cluster establish (`plural.group`). `api_server` and `infrastructure` are OpenShift's objects;
+    other clusters have neither.
     """
 
     cluster: JSONObject | None
@@ -82,8 +82,8 @@ class Observed:
         return all(kind.group_resource in self.served for kind in kinds)
 
 
-def reconcile(observed: Observed, declared: Declared, place: Place, now: datetime) -> Plan:
-    """Decide what to do."""
+def reconcile(observed: ObservedOperand, declared: Declared, place: OperatorPlace, now: datetime) -> Plan:
+    """Decide about the object `cluster`."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
         return Plan()
@@ -91,9 +91,9 @@ def reconcile(observed: Observed, declared: Declared, place: Place, now: datetim
     reporter = _Reporter(cluster, observed.deployment, wanted, place, now)
     if not wanted.is_managed:
         removals = _removals(observed, place) if wanted.is_removed else ()
-        return reporter.plan(removals, Outcome(complete=False))
+        return reporter.plan(removals, SyncOutcome(complete=False))
     if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
-        return reporter.plan((), Outcome(missing=MISSING, complete=False))
+        return reporter.plan((), SyncOutcome(missing=MISSING, complete=False))
     around = Surroundings(
         hashes=_hashes(observed, wanted),
         tls=openshift.tls_section(observed.api_server),
@@ -104,28 +104,28 @@ def reconcile(observed: Observed, declared: Declared, place: Place, now: datetim
     try:
         objects = operand.build(declared, place, wanted, cluster, around)
     except OverrideError as error:
-        return reporter.plan((), Outcome(error=str(error), complete=False))
+        return reporter.plan((), SyncOutcome(error=str(error), complete=False))
     monitored = observed.serves(SERVICE_MONITORS)
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
     due, waiting = _until_issued(wished, around.hashes)
     applies = [_apply(kind, obj, place, exists=live is not None) for kind, obj, live in _differing(due, observed.live)]
     pruned = () if waiting else _pruned(objects, observed, declared, place)
-    outcome = Outcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
+    outcome = SyncOutcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
     return reporter.plan((*applies, *pruned), outcome)
 
 
 @dataclass(frozen=True, slots=True)
 class _Reporter:
-    """Turns actions and their outcome into a plan that ends in the status."""
+    """Builds a plan from actions and their outcome; it ends with the status."""
 
     cluster: JSONObject
     deployment: JSONObject | None
     wanted: Desired
-    place: Place
+    place: OperatorPlace
     now: datetime
 
-    def plan(self, actions: Sequence[Action], outcome: Outcome) -> Plan:
-        """Return the plan: the actions, then the status they come to, or that of the first one that fails."""
+    def plan(self, actions: Sequence[Action], outcome: SyncOutcome) -> Plan:
+        """Return the plan: the actions, then the status of their success, or that of the first failed one."""
         status = self._status(outcome)
         current = meta.status(self.cluster)
         version = meta.resource_version(self.cluster)
@@ -133,7 +133,7 @@ class _Reporter:
         after = () if status == current else (written,)
         if not actions:
             return Plan(after, requeue_after=RESYNC)
-        failed = self._status(Outcome(error="{error}", complete=False))
+        failed = self._status(SyncOutcome(error="{error}", complete=False))
         report = Patch(
             resource=OPERATORS,
             key=meta.key(self.cluster),
@@ -143,28 +143,28 @@ class _Reporter:
         )
         return Plan((Finally(actions=(*actions, *after), after=(), on_failure=(report,)),), requeue_after=RESYNC)
 
-    def _status(self, outcome: Outcome) -> JSONObject:
+    def _status(self, outcome: SyncOutcome) -> JSONObject:
         return operatorstatus.refresh(
             self.cluster, self.deployment, self.wanted, outcome, place=self.place, now=self.now
         )
 
 
 def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
-    """Return the plan that writes what was observed of the cluster; the rest follows from the change."""
-    # A merge patch would keep the suites of the profile before.
+    """Return the plan that writes the observed TLS profile; the rest follows from the change."""
+    # A merge patch would keep the suites of the previous profile.
     patch = {"metadata": {"uid": meta.uid(cluster)}, "spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
     return Plan((Patch(resource=OPERATORS, key=meta.key(cluster), patch=patch, if_present=True),), requeue_after=RESYNC)
 
 
-def _hashes(observed: Observed, wanted: Desired) -> Mapping[str, str]:
-    """Return the hash of every certificate that is to be issued, by its secret; empty while it is not."""
+def _hashes(observed: ObservedOperand, wanted: Desired) -> Mapping[str, str]:
+    """Return the hash of every certificate to be issued, by its secret; empty until it is issued."""
     if wanted.certificates == "internal":
         return {}
     return {name: operand.certificate_hash(observed.secrets.get(name) or {}) for name in operand.ISSUED.values()}
 
 
 def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects, str]:
-    """Return what can be applied now, and what is waited for: nothing after a certificate that is not issued yet."""
+    """Return the objects to apply now, and the awaited certificate: objects after one that is not issued are kept back."""
     for index, (kind, obj) in enumerate(objects):
         secret = operand.ISSUED.get(meta.name(obj), "") if kind == CERTIFICATES else ""
         if secret and not hashes[secret]:
@@ -178,10 +178,10 @@ def _differing(objects: Objects, live: Live) -> list[tuple[Resource, JSONObject,
     return [(kind, obj, one) for kind, obj, one in found if one is None or not covering.covers(one, obj)]
 
 
-def _pruned(objects: Objects, observed: Observed, declared: Declared, place: Place) -> list[Action]:
-    """Return the deletion of what is not wanted any more; never of definitions.
+def _pruned(objects: Objects, observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> list[Action]:
+    """Return the deletions of objects that are not desired any more; never of definitions.
 
-    It was left by an earlier version, by another choice of certificates, or by who installed before the operator came.
+    They were left by an earlier version, by another choice of certificates, or by an earlier installer.
     """
     wished = {(kind, meta.key(obj)) for kind, obj in objects}
     left = [
@@ -195,8 +195,8 @@ def _pruned(objects: Objects, observed: Observed, declared: Declared, place: Pla
     return [_delete(kind, obj, place) for kind, obj in left if is_owned(obj) or (kind, meta.key(obj)) in installed]
 
 
-def _removals(observed: Observed, place: Place) -> list[Action]:
-    """Return the deletion of the whole operand but for the definitions; webhooks first."""
+def _removals(observed: ObservedOperand, place: OperatorPlace) -> list[Action]:
+    """Return the deletion of the whole operand except the definitions; webhooks first."""
     owned = [(kind, obj) for (kind, _), obj in observed.live.items() if is_owned(obj)]
     objects = [(kind, obj) for kind, obj in owned if kind != CUSTOM_RESOURCE_DEFINITIONS]
     ordered = sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
@@ -208,9 +208,9 @@ def is_owned(obj: JSONObject) -> bool:
     return meta.labels(obj).get(OWNED_LABEL) == OWNED_BY
 
 
-def _apply(kind: Resource, obj: JSONObject, place: Place, *, exists: bool) -> Action:
+def _apply(kind: Resource, obj: JSONObject, place: OperatorPlace, *, exists: bool) -> Action:
     done, name = "Updated" if exists else "Created", title(kind, obj)
-    why = "it was not as it should be" if exists else "it was missing"
+    why = "it differed" if exists else "it was missing"
     return Apply(
         resource=kind,
         object=obj,
@@ -227,13 +227,13 @@ def _apply(kind: Resource, obj: JSONObject, place: Place, *, exists: bool) -> Ac
     )
 
 
-def _delete(kind: Resource, obj: JSONObject, place: Place) -> Action:
-    event = _event("Normal", f"{kind.kind}Deleted", f"Deleted {title(kind, obj)} because it is not wanted", place)
+def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:
+    event = _event("Normal", f"{kind.kind}Deleted", f"Deleted {title(kind, obj)} because it is not desired", place)
     return guarded_delete(kind, obj, on_success=(event,))
 
 
 def title(kind: Resource, obj: JSONObject) -> str:
-    """Return the name of an object as `kubectl get` takes it (R-OP-14).
+    """Return the name of an object as `kubectl get` accepts it (R-OP-14).
 
     >>> title(DEPLOYMENTS, {"metadata": {"namespace": "lws", "name": "manager"}})
     'Deployment.apps/manager -n lws'
@@ -243,8 +243,8 @@ def title(kind: Resource, obj: JSONObject) -> str:
     return f"{kind.kind}{group}/{meta.name(obj)}{namespace}"
 
 
-def _event(kind: EventType, reason: str, note: str, place: Place) -> Event:
-    """Build an event about the Deployment of the operator, which stands in its own namespace."""
+def _event(kind: EventType, reason: str, note: str, place: OperatorPlace) -> Event:
+    """Build an event about the Deployment of the operator, in the operator's own namespace."""
     regarding = {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,

@@ -1,4 +1,4 @@
-"""The verbosity of this process's logs, which can change while it runs: klog's numbers, from 4 on with debug lines."""
+"""The verbosity of this process's logs, which can change at runtime: klog's numbers, from 4 on with debug lines."""
 
 import logging
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ DEBUG: Final = 4
 
 @dataclass(slots=True)
 class Verbosity:
-    """How much is logged now."""
+    """The current verbosity, as a structlog processor that filters lines."""
 
     level: int = 2
 
     def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
-        """Drop a line that is not asked for; a processor of structlog."""
+        """Drop a line above the current verbosity."""
         if LEVELS.get(method, logging.INFO) <= logging.DEBUG and self.level < DEBUG:
             raise structlog.DropEvent
         return event

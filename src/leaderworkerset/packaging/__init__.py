@@ -1,4 +1,4 @@
-"""Packages of an installation and of the operator: Helm chart, OLM bundle, catalog; pure, from the same builders.
+"""Packages of the manager and of the operator: Helm chart, OLM bundle, catalog; pure, from the builders of objects.
 
-`deploy/generate.py` writes what is returned here. No template is kept by hand beside the objects.
+`deploy/generate.py` writes the files. No template is edited by hand.
 """

@@ -22,7 +22,7 @@ from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 VERSION: Final = "1.0.0"
 CREATED: Final = "2026-01-01T00:00:00Z"
 API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
-"""The project whose API this is."""
+"""The project that defines the API."""
 
 ARCHITECTURES: Final = ("amd64", "arm64", "ppc64le", "s390x")
 MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
@@ -38,11 +38,11 @@ FEATURES: Final = {
     "cni": False,
     "csi": False,
 }
-"""What consoles filter by; only what the code does is claimed."""
+"""The features by which consoles filter; each is implemented."""
 
 DESCRIPTION: Final = """\
 Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
-the object `cluster` of LeaderWorkerSetOperators asks for.
+the object `cluster` of LeaderWorkerSetOperators specifies.
 
 Before an object is created, install cert-manager, or annotate the object with `lws.x-k8s.io/certificates: internal`.
 Deleting the object removes the manager; definitions and LeaderWorkerSets stay unless `lws.x-k8s.io/delete-crds: "true"`.
@@ -56,7 +56,7 @@ ICON: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package of the catalog: where it may be installed, and by which channels."""
+    """A package of the catalog: its name, its install modes and its channels."""
 
     name: str
     modes: tuple[str, ...]
@@ -130,7 +130,7 @@ def annotations(chosen: OperatorSettings) -> dict[str, str]:
 
 
 def related_images(chosen: OperatorSettings) -> list[JSONObject]:
-    """Return the images that a mirror has to hold."""
+    """Return the images that a mirror must contain."""
     return [{"name": "lws", "image": chosen.operand_image}, {"name": "lws-operator", "image": chosen.image}]
 
 
@@ -149,14 +149,14 @@ def metadata(package: Package) -> JSONObject:
 
 
 def containerfile(package: Package) -> str:
-    """Return the instructions that build the image of a bundle, which repeats the annotations as labels."""
+    """Return the Containerfile of a bundle's image, which repeats the annotations as labels."""
     labels: dict[str, str] = metadata(package)["annotations"]
     lines = [f"LABEL {name}={value}" for name, value in labels.items()]
     return "\n".join(["FROM scratch", *lines, "COPY manifests /manifests/", "COPY metadata /metadata/", ""])
 
 
 def manifests(package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings) -> Sequence[JSONObject]:
-    """Return what `manifests/` holds: definitions of the operand are in the operator, not here (R-OP-36)."""
+    """Return the objects of `manifests/`; the operand's definitions are part of the operator, not of these (R-OP-36)."""
     return [version(package, kinds, declared, chosen), operator_crd()]
 
 

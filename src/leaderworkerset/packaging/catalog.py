@@ -11,7 +11,7 @@ from leaderworkerset.packaging.bundle import Package
 
 
 def bundle_image(package: Package) -> str:
-    """Return what the image of a bundle is built as."""
+    """Return the name of a bundle's image."""
     return f"localhost/{package.name}-bundle:v{bundle.VERSION}"
 
 

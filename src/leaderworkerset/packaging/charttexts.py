@@ -1,4 +1,4 @@
-"""The texts of the chart that are not objects of an installation: named templates, notes, the test, the README."""
+"""The texts of the chart that are not objects of an installation: named templates, notes, test, README."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The values of the chart (R-OP-52), each with its default, its schema and what it does."""
+"""The values of the chart (R-OP-52), each with its default, its schema and its description."""
 
 import json
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ import msgspec
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS
-from leaderworkerset.install import rendering, settings
-from leaderworkerset.install.settings import Settings
+from leaderworkerset.install import installsettings, rendering
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
 from leaderworkerset.manager.config.configuration import GroupRestarts
 
@@ -23,12 +23,12 @@ TYPES: Final[dict[type, JSONObject]] = {
     int: {"type": "integer", "minimum": 0, "maximum": MOST_RESTARTS},
     Duration: TEXT | {"pattern": r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"},
 }
-"""The schema of a field of the manager's configuration by its type."""
+"""The schema of a field of the manager's configuration, by its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value; dots in its name are levels."""
+    """One value; dots in its name separate levels."""
 
     name: str
     default: JSON
@@ -42,7 +42,7 @@ def values() -> tuple[Value, ...]:
 
 
 def _identity() -> tuple[Value, ...]:
-    repository, _, tag = settings.IMAGE.rpartition(":")
+    repository, _, tag = installsettings.IMAGE.rpartition(":")
     digest = TEXT | {"pattern": "^(sha256:[0-9a-f]{64})?$"}
     pull_policy = TEXT | {"enum": ["Always", "IfNotPresent", "Never"]}
     return (
@@ -58,7 +58,7 @@ def _identity() -> tuple[Value, ...]:
 
 
 def _pods() -> tuple[Value, ...]:
-    (container,) = deployment(Settings())["spec"]["template"]["spec"]["containers"]
+    (container,) = deployment(InstallSettings())["spec"]["template"]["spec"]["containers"]
     service = TEXT | {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}
     return (
         Value("podAnnotations", {}, MAP, "Further annotations of the pods."),
@@ -91,7 +91,7 @@ def _parts() -> tuple[Value, ...]:
 
 
 def defaults() -> JSONObject:
-    """Return the defaults, nested."""
+    """Return the defaults as a nested object."""
     root: dict[str, Any] = {}
     for one in values():
         _put(root, one.name.split("."), one.default)
@@ -99,7 +99,7 @@ def defaults() -> JSONObject:
 
 
 def text() -> str:
-    """Return `values.yaml`, each value below what it does."""
+    """Return `values.yaml`, with a description above each value."""
     lines: list[str] = []
     for name, default in defaults().items():
         lines += [f"# {one.name}: {one.about}" for one in values() if one.name.split(".")[0] == name]
@@ -108,7 +108,7 @@ def text() -> str:
 
 
 def schema() -> str:
-    """Return `values.schema.json`; values that do not exist are refused."""
+    """Return `values.schema.json`; unknown values are refused."""
     root: JSONObject = {"$schema": "http://json-schema.org/draft-07/schema#", **_closed()}
     for one in values():
         *above, last = one.name.split(".")
@@ -121,7 +121,7 @@ def schema() -> str:
 
 
 def section(of: type[msgspec.Struct]) -> JSONObject:
-    """Return the schema of a section of the manager's configuration; fields that it does not have are refused."""
+    """Return the schema of a section of the manager's configuration; unknown fields are refused."""
     fields = {field.encode_name: dict(TYPES[field.type]) for field in msgspec.structs.fields(of)}
     return _closed() | {"properties": fields}
 

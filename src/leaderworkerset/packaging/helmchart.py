@@ -1,7 +1,7 @@
 """The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): every template is an object that `lws install` applies.
 
-Names begin with the release, but for those that the manager finds by name: one release per cluster. Unlike the Go
-project's chart it binds the role that reads metrics, renders the roles of Prometheus only where they are asked for, and
+Names begin with the release's name, except those that the manager finds by name: one release per cluster. Unlike the Go
+project's chart it binds the role that reads metrics, renders the roles of Prometheus only if they are enabled, and
 refuses values that would have no effect.
 """
 
@@ -29,8 +29,8 @@ from leaderworkerset.core.gang import builtin
 from leaderworkerset.install import metadata, rendering, userroles
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
+from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, Settings
 from leaderworkerset.packaging import charttexts, chartvalues
 from leaderworkerset.packaging.templating import block, either, expressions, inline, only_if, value
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
@@ -39,7 +39,7 @@ PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
 SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts")
-"""Values that are sections of the manager's configuration, which has them where they are given."""
+"""Values that are sections of the manager's configuration; empty ones are omitted."""
 
 _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
 WORDS: Final[Mapping[str, str]] = {
@@ -56,19 +56,19 @@ USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
 MARK: Final = "sections: __BLOCKED__\n"
-"""Stands in the configuration where its sections go."""
+"""The placeholder in the configuration for its sections."""
 
 TOGGLES: Final[Mapping[Resource, str]] = {
     POD_DISRUPTION_BUDGETS: ".Values.podDisruptionBudget.enable",
     NETWORK_POLICIES: ".Values.networkPolicy.enable",
 }
 FIXED: Final = (CUSTOM_RESOURCE_DEFINITIONS, SECRETS, ISSUERS, CERTIFICATES)
-"""Kinds whose objects are found by name, besides the webhooks' service and configurations."""
+"""Kinds with fixed names, beside the webhooks' service and configurations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The kinds as managers serve them, which need different rights: without gang scheduling, with it, with our gate."""
+    """The kinds in three variants with different permissions: without gang scheduling, with it, with the built-in gate."""
 
     plain: Declared
     gang: Declared
@@ -111,7 +111,7 @@ def templates(served: Served) -> dict[str, str]:
 
 
 def _switched(gated: str, otherwise: str) -> str:
-    """Return the text for the built-in gate, or else another one, which has conditions of its own."""
+    """Return one text for the built-in gate, and another one, with conditions of its own, for other settings."""
     return f"{{{{- if {GATED} }}}}\n{gated}{{{{- else }}}}\n{otherwise}{{{{- end }}}}\n"
 
 
@@ -126,7 +126,7 @@ def _file(kind: Resource, name: str) -> str:
 
 
 def _conditional(declared: Declared) -> dict[str, str]:
-    """Return the texts of all objects, conditional on who issues certificates and what is asked for."""
+    """Return the texts of all objects, conditional on the issuer of certificates and the enabled options."""
     internal, external = _rendered(declared, "internal"), _rendered(declared, "cert-manager")
     unmonitored = {(kind, meta.name(obj)) for kind, obj in build_all(declared, _settings("cert-manager", ""))}
     found: dict[str, str] = {}
@@ -147,9 +147,9 @@ def _joined(internal: str | None, external: str | None) -> str:
     return either(CERT_MANAGER, external, internal)
 
 
-def _settings(certificates: Certificates, prometheus: str) -> Settings:
+def _settings(certificates: Certificates, prometheus: str) -> InstallSettings:
     configuration = CONFIGURATION if certificates == "internal" else MOUNTED_CERTIFICATES
-    return Settings(
+    return InstallSettings(
         namespace=NAMESPACE,
         image=IMAGE,
         configuration=configuration,
@@ -172,7 +172,7 @@ def _rendered(declared: Declared, certificates: Certificates) -> dict[tuple[Reso
 
 
 def _released(objects: Iterable[tuple[Resource, JSONObject]]) -> Sequence[str]:
-    """Return the names that begin with the release, longest first."""
+    """Return the names that begin with the release's name, longest first."""
     found = {
         meta.name(obj)
         for kind, obj in objects
@@ -191,7 +191,7 @@ def _text(kind: Resource, obj: JSONObject, names: Sequence[str]) -> str:
 
 
 def _labeled(obj: JSONObject) -> JSONObject:
-    """Add the labels of a chart; the selectors of the Deployment and its services know nothing of them."""
+    """Add the labels of a chart; the selectors of the Deployment and its services do not include them."""
     own = meta.metadata(obj)
     more = {
         "helm.sh/chart": "__CHART__",
@@ -202,12 +202,12 @@ def _labeled(obj: JSONObject) -> JSONObject:
 
 
 def _selected(text: str) -> str:
-    """Let the instance be that of the release."""
+    """Replace the instance label by that of the release."""
     return re.sub(r"(app\.kubernetes\.io/instance): lws$", r"\1: {{ .Release.Name }}", text, flags=re.MULTILINE)
 
 
 def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Put the values of the chart into an object."""
+    """Replace fields of an object by values of the chart."""
     if kind == DEPLOYMENTS:
         return _valued_deployment(obj)
     if kind == SERVICES and meta.name(obj) == metadata.METRICS_SERVICE:
@@ -218,7 +218,7 @@ def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _with_sections(text: str) -> str:
-    """Let the sections that are given be part of the configuration file."""
+    """Add the sections that are set to the configuration file."""
     indent = "    "
     expressions = [
         f"{indent}{{{{- with .Values.{section} }}}}\n{indent}{section}:\n"

@@ -1,7 +1,7 @@
-"""The bill of materials of the image, as CycloneDX JSON: what the lock pins, by whom it is needed, with its hashes.
+"""The software bill of materials of the image, as CycloneDX JSON: locked packages, their dependents, their hashes.
 
 In: the text of a lock as `uv pip compile --generate-hashes` writes it. Out: a document without times or random
-identities, so that the same lock is the same file. The base image of a build has a bill of its own.
+identifiers, so that the same lock gives the same file. The base image of a build has a bill of its own.
 """
 
 import re
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 
 SPECIFICATION: Final = "1.6"
 OWN: Final = ("kuberuntime", "leaderworkerset")
-"""The packages of this repository that are in the image; the last one needs the first."""
+"""The packages of this repository in the image; the last one depends on the first."""
 
 LICENSE: Final = "Apache-2.0"
 PINNED: Final = re.compile(r"^(?P<name>[a-z0-9][a-z0-9.-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+?))? \\$")
@@ -23,12 +23,12 @@ ALONE: Final = "    # via"
 
 
 class LockError(ValueError):
-    """A line of the lock that cannot be read; the text names it."""
+    """A line of the lock that cannot be parsed; the text names it."""
 
 
 @dataclass(slots=True)
 class Pin:
-    """One package of the lock: its version, the hashes of its files, who needs it, where it is not installed."""
+    """One package of the lock: its version, the hashes of its files, its dependents, its platform marker."""
 
     name: str
     version: str
@@ -38,12 +38,12 @@ class Pin:
 
     @property
     def reference(self) -> str:
-        """Return its package URL, which also is its name within the document."""
+        """Return its package URL, which also identifies it within the document."""
         return f"pkg:pypi/{self.name}@{self.version}"
 
 
 def read(lock: str) -> Sequence[Pin]:
-    """Read a lock; every line is understood, or refused, but for empty ones and comments that begin a line."""
+    """Read a lock; every line must be known, except empty ones and comments at the start of a line."""
     pins: list[Pin] = []
     for number, line in enumerate(lock.splitlines(), start=1):
         if line in {"", ALONE} or line.startswith("#"):
@@ -102,7 +102,7 @@ def _pinned(pin: Pin) -> JSONObject:
         "name": pin.name,
         "version": pin.version,
         "purl": pin.reference,
-        # A marker leaves a package out on some platforms, or on newer Pythons.
+        # A marker excludes a package on some platforms, or on newer Pythons.
         "scope": "optional" if pin.marker else "required",
         "hashes": [{"alg": "SHA-256", "content": digest} for digest in pin.hashes],
     }

@@ -1,14 +1,14 @@
-"""Objects as templates of Helm: marks in values become expressions, and two variants of an object one conditional text.
+"""Objects as Helm templates: marks in values become expressions, two variants of an object one conditional text.
 
-An object is built with marks where a value of the chart belongs, and rendered to YAML; then the marks are replaced:
+An object is built with marks in place of values of the chart, and rendered to YAML; then the marks are replaced:
 
 | mark | becomes |
 |---|---|
 | `value("a.b")` | `{{ .Values.a.b }}` |
-| `block("a.b")` as the value of a key | the key with the YAML of the value, nothing where it is empty |
+| `block("a.b")` as the value of a key | the key with the YAML of the value, nothing if it is empty |
 | `inline("a.b")` as a key | the entries of the value beside the other keys |
 
-Whatever is conditional is a difference between two rendered texts, line by line, so each side is exactly what the
+Conditional parts are the differences between two rendered texts, line by line, so each variant is exactly what the
 builders return.
 """
 
@@ -32,7 +32,7 @@ def block(path: str) -> str:
 
 
 def inline(path: str) -> dict[str, str]:
-    """Return the mark of entries beside others."""
+    """Return the mark of further entries in an object."""
     return {f"__INLINE__{path}__": ""}
 
 
@@ -53,7 +53,7 @@ def expressions(text: str) -> str:
 
 
 def either(condition: str, holds: str, otherwise: str) -> str:
-    r"""Return a text that is `holds` where a condition is true, and `otherwise` where it is not.
+    r"""Return a template that renders `holds` if a condition is true, and `otherwise` if it is not.
 
     >>> print(either(".Values.a", "x\ny\n", "x\nz\n"), end="")
     x
@@ -74,7 +74,7 @@ def either(condition: str, holds: str, otherwise: str) -> str:
 
 
 def only_if(condition: str, text: str) -> str:
-    """Return a text that is there where a condition is true."""
+    """Return a template that renders the text only if a condition is true."""
     return f"{{{{- if {condition} }}}}\n{text}{{{{- end }}}}\n"
 
 

@@ -1,1 +1,1 @@
-"""Steering rollouts: what verbs of `lws rollout` read and change, and what a change will do. Pure: objects in, values out."""
+"""The logic of `lws rollout`: what its verbs read and change, and the effects of a change. Pure."""

@@ -1,11 +1,12 @@
-"""What a rollout will do, step by step: the controller's own decisions, tried on groups that become ready as expected. Pure.
+"""What a rollout will do, step by step: the controller's own decisions on groups that become ready as expected. Pure.
 
-In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it, and over all
-of them the most groups there will be and the fewest that stay available. The decisions are those of the core
-(`rollout.next_step`, `replacement.choose`); only what StatefulSets do is modeled: all missing leaders are made at once,
-those at or above the partition from the new revision, and every group of the new revision is ready before the next wave.
+In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it; and the
+most groups and the fewest available ones over all waves. The decisions are those of the core
+(`rollingupdate.next_step`, `replacement.choose`). Only the StatefulSet controller is modeled: it creates all missing
+leaders at once, those at or above the partition from the new revision, and every group of the new revision is ready
+before the next wave.
 
-Groups are bits of an integer as in `fold`. A rollout has at most a wave for each group; `LARGEST` bounds both.
+Groups are bits of an integer as in `fold`. A rollout has at most one wave for each group; `LARGEST` limits both.
 """
 
 from collections.abc import Iterator
@@ -13,24 +14,24 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.leaderworkerset import replacement, rollout
+from leaderworkerset.core.leaderworkerset import replacement, rollingupdate
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, States
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, States
 
 LARGEST: Final = 10_000
-"""The most groups that a forecast is made for."""
+"""The maximum number of groups for which a forecast is made."""
 
 OLD: Final = "old"
 NEW: Final = "new"
 
 
 class TooLargeError(ValueError):
-    """A rollout of more groups than a forecast is made for."""
+    """A rollout with more groups than a forecast supports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wave:
-    """One wave: the groups made in it, how many exist beyond the wanted ones, and how many are available meanwhile."""
+    """One wave: the groups created in it, the number beyond the desired ones, and how many are available meanwhile."""
 
     groups: tuple[int, ...]
     extra: int
@@ -47,18 +48,18 @@ class Forecast:
 
     @property
     def extra(self) -> int:
-        """Return the most groups beyond the wanted ones at any time."""
+        """Return the maximum of groups beyond the desired ones at any time."""
         return max((wave.extra for wave in self.waves), default=0)
 
     @property
     def available(self) -> int | None:
-        """Return the fewest groups available at any time; None where nothing happens."""
+        """Return the minimum of available groups at any time; None if nothing happens."""
         return min((wave.available for wave in self.waves), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The leader StatefulSet, and the groups that exist, are ready, and are of the revision that is wanted."""
+    """The leader StatefulSet, and the groups that exist, are ready, and are of the desired revision."""
 
     current: Current
     members: int = 0
@@ -67,7 +68,7 @@ class World:
 
 
 def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
-    """Try the rollout that follows a change; with a new revision the groups of the one before are not updated.
+    """Simulate the rollout that follows a change; with a new revision the existing groups are not updated.
 
     Raise `TooLargeError` for more than `LARGEST` groups.
     """
@@ -81,7 +82,7 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
         waves.append(wave)
     outdated = below(last.members & ~last.updated, limits.replicas)
     held = below(outdated, limits.partition).bit_count()
-    has_room = last.current.replicas == limits.replicas or held > 0  # surge groups stand in for those that are held
+    has_room = last.current.replicas == limits.replicas or held > 0  # surge groups replace those that are held
     is_done = outdated.bit_count() == held and has_room
     return Forecast(waves=tuple(waves), held=held, is_stuck=not is_done)
 
@@ -89,8 +90,8 @@ def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast
 def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[tuple[World, Wave]]:
     """Yield each state with the wave that led to it, until nothing changes any more.
 
-    Groups below the partition are made from the old revision, where there is one. An update that is taken back has none:
-    the StatefulSet has not left the wanted one, as the lowest group shows, which rolls last.
+    Groups below the partition are created from the old revision, if there is one. A reverted update has none: the
+    StatefulSet still has the desired revision, as the lowest group shows, which is updated last.
     """
     is_new = is_new_revision
     lowest = world.members & -world.members
@@ -115,13 +116,13 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
 
 
 def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
-    """Let the controller move the StatefulSet until it has nothing more to move; groups beyond its replicas go.
+    """Return the state after the controller has changed the StatefulSet as far as it can; surplus groups are deleted.
 
-    It waits for groups that it adds before it moves on.
+    It waits for groups that it adds before it continues.
     """
     while True:
         states = States(world.ready, world.updated, broken=world.members & ~world.ready & ~world.updated)
-        step = rollout.next_step(limits, world.current, states, is_new_revision=is_new_revision)
+        step = rollingupdate.next_step(limits, world.current, states, is_new_revision=is_new_revision)
         current = Current(step.replicas, step.partition, str(limits.replicas))
         moved = replace(
             world,
@@ -151,7 +152,7 @@ def _chosen(world: World, limits: Budget) -> int:
 
 
 def _statefulset(current: Current) -> JSONObject:
-    """Return a leader StatefulSet whose controller has seen it and leaves the replacing to ours."""
+    """Return a leader StatefulSet that its controller has observed, and whose replacement of leaders is ours."""
     return {
         "metadata": {"generation": 1},
         "spec": {

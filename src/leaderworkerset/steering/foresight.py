@@ -1,7 +1,7 @@
-"""What applying a manifest would do to a LeaderWorkerSet: which fields change, and which groups roll in which steps. Pure.
+"""The effects of applying a manifest to a LeaderWorkerSet: changed fields, and the groups that roll in each step. Pure.
 
-In: the LeaderWorkerSet as it is with its pods and leader StatefulSet, and as it would be. Out: a `Foreseen`, its lines for
-people and its document for programs. Both are bounded, however many groups there are.
+In: the LeaderWorkerSet with its pods and leader StatefulSet, and its changed form. Out: a `Foreseen`, its lines for
+people and its document for programs. Lines are limited, however many groups there are.
 """
 
 from collections.abc import Iterator
@@ -15,25 +15,25 @@ import msgspec
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import revisions, rollout, statefulsets
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current
-from leaderworkerset.steering.changes import is_paused
+from leaderworkerset.core.leaderworkerset import revisions, rollingupdate, statefulsets
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.pasts import indexes
+from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import Group, View, view
 from leaderworkerset.views.wording import counted, duration
 
 FIELDS_SHOWN: Final = 30
 WAVES_SHOWN: Final = 12
-"""How many lines people get of either; documents for programs have all fields and waves."""
+"""The maximum number of lines for fields and for waves each; documents for programs have all of them."""
 
 LONGEST_VALUE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field that changes; None stands for a field that is not there."""
+    """One field that changes; None means an absent field."""
 
     path: str
     before: JSON
@@ -45,7 +45,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """A LeaderWorkerSet as it is: with its groups, and its leader StatefulSet where that exists."""
+    """A LeaderWorkerSet with its groups, and its leader StatefulSet if that exists."""
 
     view: View
     statefulset: JSONObject | None = None
@@ -53,9 +53,9 @@ class Situation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreseen:
-    """What a change of one LeaderWorkerSet does. `startup` is how long its groups took to start, as far as is known.
+    """The effects of a change of one LeaderWorkerSet. `startup` is how long its groups took to start, if known.
 
-    Where it `rolls`, `kept` groups are of the wanted revision already: an update that did not end is taken back.
+    If it `rolls`, `kept` groups are of the desired revision already: an incomplete update is reverted.
     """
 
     name: str
@@ -72,18 +72,18 @@ class Foreseen:
 
     @property
     def takes(self) -> timedelta | None:
-        """Return how long all waves take that make groups, where that can be estimated."""
+        """Return how long all waves that create groups take, if that can be estimated."""
         making = sum(bool(wave.groups) for wave in self.forecast.waves)
         return None if self.startup is None else self.startup * making
 
 
 def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
-    """Foresee what follows when the LeaderWorkerSet becomes `after`; `before` is None where there is none yet.
+    """Return the effects of changing the LeaderWorkerSet to `after`; `before` is None if it does not exist yet.
 
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
     lws = leaderworkerset.decode(after)
-    limits = rollout.budget(lws.spec)
+    limits = rollingupdate.budget(lws.spec)
     old = before.view.object if before else None
     content = revisions.build_data(after)
     rolls = old is not None and revisions.build_data(old) != content
@@ -105,7 +105,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
 
 
 def field_changes(old: JSONObject, new: JSONObject) -> Iterator[FieldChange]:
-    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are told by their name.
+    """Yield the fields of the spec, the labels and the annotations that differ; items of lists are named by their name.
 
     >>> old, new = ({"spec": {"c": [{"name": "a", "image": image}]}} for image in ("x", "y"))
     >>> [str(change) for change in field_changes(old, new)]
@@ -121,7 +121,7 @@ def startups(shown: View) -> list[timedelta]:
 
 
 def lines(found: Foreseen) -> list[str]:
-    """Describe it for people."""
+    """Return the effects as text for people."""
     told = [f"{found.name}: {_word(found)}"]
     told += [f"  {change}" for change in found.changes[:FIELDS_SHOWN]]
     if len(found.changes) > FIELDS_SHOWN:
@@ -130,7 +130,7 @@ def lines(found: Foreseen) -> list[str]:
 
 
 def document(found: Foreseen) -> JSONObject:
-    """Return it under stable names, as `-o json` prints it."""
+    """Return the document with stable field names, as `-o json` prints it."""
     takes = found.takes
     return {
         "apiVersion": VERSION,
@@ -153,13 +153,13 @@ def document(found: Foreseen) -> JSONObject:
 
 
 def _read(obj: JSONObject) -> JSONObject:
-    """Return a LeaderWorkerSet with its template as the controller reads it: what is empty there is no difference."""
+    """Return a LeaderWorkerSet with its template as the controller reads it, so that empty fields make no difference."""
     content = revisions.build_content(obj)["spec"]
     return revisions.restore(obj, {"data": {"spec": content}})
 
 
 def _world(before: Situation | None, wanted: str) -> World:
-    """Return the groups as they are; `wanted` is the key of the revision that a change makes, empty where it makes none."""
+    """Return the groups as they are; `wanted` is the key of the revision after the change, empty if it stays."""
     if before is None:
         return World(Current(0, 0, ""))
     shown, found = before.view, before.statefulset
@@ -205,13 +205,13 @@ def _word(found: Foreseen) -> str:
 def _summary(found: Foreseen) -> str:
     making = sum(len(wave.groups) for wave in found.forecast.waves)
     if found.is_new:
-        return f"{counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} would be made"
+        return f"{counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} would be created"
     if not found.forecast.waves:
-        return "no group is made or removed" + (_held(found) if found.rolls else "")
+        return "no group is created or removed" + (_held(found) if found.rolls else "")
     has = "has" if found.kept == 1 else "have"
     back = f"the revision that {counted(found.kept, 'group')} {has} already" if found.kept else "a new revision"
     reason = back if found.rolls else "no new revision"
-    return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be made{_held(found)}"
+    return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be created{_held(found)}"
 
 
 def _held(found: Foreseen) -> str:
@@ -269,7 +269,7 @@ def _differences(path: str, old: JSON, new: JSON) -> Iterator[FieldChange]:
 
 
 def _members(value: JSON) -> dict[str, JSON] | None:
-    """Return what is in an object or a list by the end of its path; None for other values."""
+    """Return the members of an object or a list by the end of their path; None for other values."""
     if isinstance(value, dict):
         return {f"[{name}]" if "." in name or "/" in name else f".{name}": inner for name, inner in value.items()}
     if not isinstance(value, list):

@@ -1,7 +1,7 @@
-"""How far a rollout is, and how long it takes from here at the pace so far. Pure.
+"""How far a rollout is, and how long the rest takes at the pace so far. Pure.
 
-A group is done once it is of the revision that the leader StatefulSet has and every rank of it is ready. Groups below the
-partition are not part of the rollout.
+A group is done once it is of the revision that the leader StatefulSet has and every rank of it is ready. Groups below
+the partition are not part of the rollout.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.steering.changes import is_paused, partition
+from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import reasons
@@ -22,8 +22,8 @@ BAR: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a rollout is. `done` of `wanted` groups are updated and ready, `held` are held back by the partition."""
+class RolloutProgress:
+    """How far a rollout is. `done` of `wanted` groups are updated and ready, the partition holds `held` back."""
 
     name: str
     done: int
@@ -38,11 +38,11 @@ class Progress:
 
     @property
     def standing(self) -> tuple[int, int, int]:
-        """Return what changes as long as the rollout moves."""
+        """Return the numbers that change while the rollout makes progress."""
         return self.done, self.updated, self.ready
 
 
-def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Progress:
+def progress(view: View, statefulset: JSONObject | None, now: datetime) -> RolloutProgress:
     """Measure the rollout of a LeaderWorkerSet by its groups."""
     lws = view.object
     key = meta.labels(statefulset).get(labels.TEMPLATE_REVISION_HASH, "") if statefulset else ""
@@ -54,7 +54,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Progr
     is_observed = meta.is_observed(lws)
     wanted = view.desired - held
     is_complete = is_observed and statefulset is not None and len(done) == wanted and not view.is_updating
-    return Progress(
+    return RolloutProgress(
         name=view.name,
         done=len(done),
         updated=len(updated),
@@ -68,10 +68,10 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Progr
     )
 
 
-def line(found: Progress) -> str:
-    """Say in one line how far a rollout is.
+def line(found: RolloutProgress) -> str:
+    """Return in one line how far a rollout is.
 
-    >>> line(Progress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    >>> line(RolloutProgress(name="web", done=1, updated=2, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=timedelta(seconds=90), why=""))
     'web: 1 of 4 groups updated and ready, 1 starting; 3 ready in all; about 90s left'
     """
@@ -88,8 +88,8 @@ def line(found: Progress) -> str:
     return f"{found.name}: {'; '.join(parts)}"
 
 
-def document(found: Progress) -> JSONObject:
-    """Return it under stable names, as `-o json` prints it."""
+def document(found: RolloutProgress) -> JSONObject:
+    """Return the document with stable field names, as `-o json` prints it."""
     return {
         "apiVersion": VERSION,
         "kind": "RolloutStatus",
@@ -106,10 +106,10 @@ def document(found: Progress) -> JSONObject:
     }
 
 
-def bar(found: Progress) -> str:
+def bar(found: RolloutProgress) -> str:
     """Return a bar of the groups: done, starting, and still to come.
 
-    >>> bar(Progress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
+    >>> bar(RolloutProgress(name="web", done=2, updated=3, ready=3, wanted=4, held=0, is_complete=False, is_paused=False,
     ...     left=None, why=""))
     '[##########=====-----]'
     """
@@ -120,7 +120,7 @@ def bar(found: Progress) -> str:
 
 
 def _left(lws: JSONObject, done: int, wanted: int, now: datetime) -> timedelta | None:
-    """Return how long the other groups take at the pace since the rollout began; None before the first is done."""
+    """Return how long the other groups take at the pace so far; None before the first group is done."""
     began = (meta.find_condition(lws, "UpdateInProgress") or {}).get("lastTransitionTime")
     if not began or not done or not meta.is_condition_true(lws, "UpdateInProgress"):
         return None

@@ -1,6 +1,7 @@
-"""What ran before: the revisions of a LeaderWorkerSet with those of its history, and the groups that run each.
+"""The revisions of a LeaderWorkerSet, those of its history included, and the groups of each.
 
-In: the LeaderWorkerSet, its ControllerRevisions of both kinds, the leader pods. Out: entries by number, the current last.
+In: the LeaderWorkerSet, its ControllerRevisions of both kinds, the leader pods. Out: entries by number, the current
+last.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,14 +11,14 @@ from typing import Any
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import history, revisions
+from leaderworkerset.core.leaderworkerset import revisionhistory, revisions
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One revision: its number and key, when it was made and why, and the indexes of the groups that are made from it."""
+    """One revision: its number and key, its time and change cause, and the indexes of its groups."""
 
     number: int
     key: str
@@ -35,7 +36,7 @@ def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
     """
     lws = view.object
     own = [one for one in found if (meta.controller_of(one) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)]
-    by_key = {key: one for one in sorted(own, key=_rank) if (key := history.key_of(one))}
+    by_key = {key: one for one in sorted(own, key=_rank) if (key := revisionhistory.key_of(one))}
     running: dict[str, list[int]] = {}
     for group in view.groups:
         running.setdefault(group.revision, []).append(group.index)
@@ -61,7 +62,7 @@ def find(found: Sequence[Entry], number: int) -> Entry | None:
 
 
 def current(found: Sequence[Entry]) -> Entry | None:
-    """Return the entry that new groups are made from."""
+    """Return the entry that new groups are created from."""
     return next((entry for entry in found if entry.is_current), None)
 
 
@@ -71,13 +72,13 @@ def before(found: Sequence[Entry]) -> Entry | None:
 
 
 def content(entry: Entry) -> JSONObject:
-    """Return the fields of `spec` that the revision holds; raise `UnreadableRevisionError` where it holds no template."""
+    """Return the fields of `spec` that the revision holds; raise `UnreadableRevisionError` if it holds no template."""
     spec: JSONObject = _without_nulls(revisions.restore({"spec": {}}, entry.revision)["spec"])
     return spec
 
 
 def indexes(numbers: Iterable[int]) -> str:
-    """Return indexes as ranges, empty where there are none.
+    """Return indexes as ranges, empty if there are none.
 
     >>> indexes([0, 1, 2, 5, 7, 8]), indexes([])
     ('0-2,5,7-8', '')
@@ -92,7 +93,7 @@ def indexes(numbers: Iterable[int]) -> str:
 
 
 def document(name: str, found: Sequence[Entry]) -> JSONObject:
-    """Return the entries under stable names, as `-o json` prints them."""
+    """Return the document of the entries with stable field names, as `-o json` prints it."""
     return {
         "apiVersion": VERSION,
         "kind": "RevisionList",
@@ -117,12 +118,12 @@ def _is_history(revision: JSONObject) -> bool:
 
 
 def _rank(revision: JSONObject) -> tuple[bool, int]:
-    """Order such that of one key the one that groups are made from comes last, then the newest."""
+    """Return the sort key: of one key the revision in use comes last, then the newest."""
     return not _is_history(revision), revisions.number_of(revision)
 
 
 def _without_nulls(value: Any) -> Any:
-    """Leave out what Go writes as null, which an API server would refuse in some places."""
+    """Remove values that Go writes as null, which an API server would refuse in some places."""
     if isinstance(value, dict):
         return {name: _without_nulls(inner) for name, inner in value.items() if inner is not None}
     return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -1,7 +1,7 @@
-"""Which groups to restart now, so that no more than the budget are unavailable at once. Pure.
+"""The groups to restart now, so that no more than the budget are unavailable at once. Pure.
 
-In: the groups as they are, the UIDs of the leaders that shall go, the budget. Out: the groups whose turn it is. A restart
-is over when another leader stands in the place and every rank is ready.
+In: the groups as they are, the UIDs of the pods to delete, the budget. Out: the groups to restart next. A restart is
+complete when another pod has the same name and every rank is ready.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,16 @@ from leaderworkerset.views.groups import Group, Rank, View
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The ranks to delete now, and the indexes of the groups that are not back yet."""
+    """The ranks to delete now, and the indexes of the groups that are not ready again yet."""
 
     now: tuple[Rank, ...]
     left: tuple[int, ...]
 
 
-def doomed(view: View, indexes: Sequence[int], rank: int | None = None) -> dict[int, str]:
-    """Return, by group, the UID of the pod to delete: the leader's, or that of the rank that is named.
+def pods_to_delete(view: View, indexes: Sequence[int], rank: int | None = None) -> dict[int, str]:
+    """Return, by group, the UID of the pod to delete: the leader's, or that of the named rank.
 
-    Groups without that pod are left out: it is being made.
+    Groups without that pod are omitted: it is being created.
     """
     found: dict[int, str] = {}
     for group in view.groups:
@@ -33,7 +33,7 @@ def doomed(view: View, indexes: Sequence[int], rank: int | None = None) -> dict[
 
 
 def turn(view: View, old: Mapping[int, str], budget: int, *, rank: int | None = None) -> Turn:
-    """Return whose turn it is: groups that are not ready anyway at once, ready ones while the budget lasts."""
+    """Return the next turn: groups that are not ready anyway at once, ready ones within the budget."""
     unavailable = sum(not group.is_ready for group in view.groups if group.index < view.desired)
     chosen: list[Rank] = []
     left: list[int] = []

@@ -1,7 +1,7 @@
-"""Snapshots: the objects that a plan is made from, as one `v1` List, so that plans can be made without a cluster. Pure.
+"""Snapshots: the objects of a plan as one `v1` List, so that plans can be made without a cluster. Pure.
 
 A snapshot holds LeaderWorkerSets, their pods and their StatefulSets, as `kubectl get lws,sts,pods -o yaml` prints them.
-Without an API server nothing fills in defaults: a manifest is laid over the object of the snapshot field by field.
+Without an API server no defaults are filled in: a manifest is merged into the object of the snapshot field by field.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +41,7 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
 
 
 def overlay(live: JSONObject | None, manifest: JSONObject) -> JSONObject:
-    """Return the object that the manifest would lead to: its fields over the live ones, and what the webhook fills in."""
+    """Return the object after applying the manifest: its fields over the live ones, and the defaults of the webhook."""
     laid = _overlay(live, manifest) if live is not None else manifest
     return admission.default_leaderworkerset(laid) if isinstance(laid, dict) else manifest
 

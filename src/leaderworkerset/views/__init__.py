@@ -1,1 +1,1 @@
-"""What people read of LeaderWorkerSets: groups, ranks, states and outcomes. Pure: objects in, values out."""
+"""Views of LeaderWorkerSets for people: groups, ranks, states and outcomes. Pure: objects in, values out."""

@@ -1,6 +1,6 @@
-"""What a pod waits for before a scheduler may bind it: quota, a place, or the rest of its group. Pure.
+"""What a pod waits for before a scheduler may bind it: quota, a node, or the rest of its group. Pure.
 
-In: a pod as the API has it. Out: one sentence, empty for a pod that nothing holds back.
+In: a pod as the API has it. Out: one sentence, empty for a pod that does not wait.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 
 
 def held_back(pod: JSONObject) -> str:
-    """Return who holds the pod back; quota comes first, as nothing else happens before it.
+    """Return what the pod waits for; quota comes first, as nothing else happens before it.
 
     >>> held_back({"spec": {"schedulingGates": [{"name": "example.com/a"}, {"name": "example.com/b"}]}})
     'waits for the scheduling gates example.com/a, example.com/b'
@@ -49,4 +49,4 @@ KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
     labels.TOPOLOGY_GATE: _topology,
     labels.GANG_GATE: _group,
 }
-"""Gates by their names, in the order in which they go."""
+"""The gates with a sentence of their own, in the order in which they are removed."""

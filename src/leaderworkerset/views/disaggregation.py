@@ -1,6 +1,7 @@
 """The view of a DisaggregatedSet: its roles, and the LeaderWorkerSets that it owns. Pure.
 
-In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show beside those of LeaderWorkerSets.
+In: the object, and the views of LeaderWorkerSets. Out: frozen values that commands show beside those of
+LeaderWorkerSets.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from leaderworkerset.views.wording import counted
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartView:
     """One LeaderWorkerSet of a DisaggregatedSet: a role in one slice, of one revision."""
 
     view: View
@@ -27,12 +28,12 @@ class Part:
 
     @property
     def slice(self) -> str:
-        """Return the number of the slice; objects from before there were slices are of slice 0."""
+        """Return the number of the slice; objects from before slices existed are of slice 0."""
         return meta.labels(self.view.object).get(SLICE) or "0"
 
     @property
     def revision(self) -> str:
-        """Return the revision of the set that it was made from."""
+        """Return the revision of the set that it was created from."""
         return meta.labels(self.view.object).get(REVISION, "")
 
 
@@ -56,7 +57,7 @@ class SetView:
     namespace: str
     created: str
     roles: tuple[RoleCount, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[PartView, ...]
     updated: int
     """Groups of the newest revision, by the status."""
     object: JSONObject = field(repr=False)
@@ -68,7 +69,7 @@ class SetView:
 
     @property
     def desired(self) -> int:
-        """Return the groups that all roles shall have."""
+        """Return the desired groups of all roles."""
         return sum(role.desired for role in self.roles)
 
     @property
@@ -78,13 +79,13 @@ class SetView:
 
     @property
     def is_settled(self) -> bool:
-        """Return whether the newest spec is in place by the status, and nothing of older revisions is left."""
+        """Return whether the status reports the newest spec, and no group of an older revision is left."""
         observed = meta.is_observed(self.object)
         return observed and meta.is_condition_true(self.object, "Available") and not self.is_updating
 
     @property
     def is_ready(self) -> bool:
-        """Return whether no rollout is under way and every group of every role and slice is ready."""
+        """Return whether no rollout is in progress and every group of every role and slice is ready."""
         return self.is_settled and all(part.view.is_ready for part in self.parts if part.view.desired)
 
     @property
@@ -96,12 +97,12 @@ class SetView:
 
 
 Shown: TypeAlias = View | SetView
-"""What a command may be asked about by name."""
+"""What a command shows by name."""
 
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
-    """Arrange those LeaderWorkerSets that the set controls."""
-    own = [Part(view) for view in views if (meta.controller_of(view.object) or {}).get("uid") == meta.uid(obj)]
+    """Build the view of a set from the LeaderWorkerSets that it controls."""
+    own = [PartView(view) for view in views if (meta.controller_of(view.object) or {}).get("uid") == meta.uid(obj)]
     statuses = meta.status(obj).get("roleStatuses") or []
     return SetView(
         name=meta.name(obj),
@@ -114,8 +115,8 @@ def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
     )
 
 
-def _count(obj: JSONObject, role: JSONObject, parts: Iterable[Part]) -> RoleCount:
-    """Count a role: what is wanted stands in the spec, or in the LeaderWorkerSets where a scaler decides."""
+def _count(obj: JSONObject, role: JSONObject, parts: Iterable[PartView]) -> RoleCount:
+    """Count the groups of a role: the desired number is in the spec or, with a scaler, in the LeaderWorkerSets."""
     own = [part.view for part in parts if part.role == role.get("name")]
     if (role.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
         desired = sum(view.desired for view in own)

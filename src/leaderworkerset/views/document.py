@@ -1,4 +1,4 @@
-"""Views as documents: the stable JSON that programs read, of `lws get -o json` and of whatever else serves it. Pure."""
+"""Views as documents: the stable JSON of `lws get -o json` and of other commands, for programs. Pure."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -13,9 +13,9 @@ VERSION: Final = "lws/v1"
 
 
 def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
-    """Return the views under stable names, the objects themselves included; `managedFields` only where asked for.
+    """Return the views with stable field names, the objects included; `managedFields` only on request.
 
-    `disaggregatedSets` is there where there are some.
+    `disaggregatedSets` is present if there are some.
     """
     shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
     return {

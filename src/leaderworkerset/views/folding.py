@@ -1,7 +1,7 @@
-"""Groups that are alike as one row: what is not ready first, the healthy together. Pure.
+"""Equal groups as one row: first those that are not ready, the healthy ones together. Pure.
 
 In: the groups of a view. Out: folds, each the groups of one state, one reason and one revision. Hundreds of groups
-that wait for the same thing, or that are ready, are a row each, not hundreds.
+that wait for the same thing, or that are ready, take one row each.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,18 +14,18 @@ from leaderworkerset.views.groups import Group
 from leaderworkerset.views.reasons import is_fine, is_problem, others_than_ready
 
 FEW_GROUPS: Final = 10
-"""So many groups of a LeaderWorkerSet are shown by rank."""
+"""The maximum number of groups of a LeaderWorkerSet that are shown by rank."""
 
 FEW_SETS: Final = 10
-"""So many LeaderWorkerSets are shown with their groups, unless they were named."""
+"""The maximum number of LeaderWorkerSets that are shown with their groups, unless they were named."""
 
 MOST_RANGES: Final = 6
-"""So many ranges of numbers are written out."""
+"""The maximum number of ranges of numbers in a text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Groups that are alike, by index, and why they are not ready."""
+    """Equal groups, by index, and why they are not ready."""
 
     groups: tuple[Group, ...]
     state: str
@@ -33,7 +33,7 @@ class Fold:
 
     @property
     def is_fine(self) -> bool:
-        """Return whether nothing is missing."""
+        """Return whether the groups are ready."""
         return all(is_fine(rank) for group in self.groups for rank in group.ranks)
 
     @property
@@ -62,7 +62,7 @@ class Fold:
         return self.groups[0].revision
 
     def age(self, now: datetime) -> str:
-        """Return the age of the leaders: of the youngest and the oldest where they differ."""
+        """Return the age of the leaders: of the youngest and the oldest if they differ."""
         created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
         if not created:
             return ""
@@ -71,14 +71,14 @@ class Fold:
 
 
 def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
-    """Return the groups by what they have in common: first what is not ready, then what is, each by index."""
+    """Return the groups by their common state: first those that are not ready, then the others, each by index."""
     found: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda one: one.index):
         why, common = _why(group, now)
         key = (_state(group), common, group.revision)
         found.setdefault(key, []).append((group, why))
     built = [
-        Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first speaks for all
+        Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first one represents all
         for key, members in found.items()
     ]
     return sorted(built, key=lambda fold: (fold.is_fine, fold.groups[0].index))
@@ -90,7 +90,7 @@ def _state(group: Group) -> str:
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:
-    """Return why a group is not ready, and the same without its own name, by which it is compared with others."""
+    """Return why a group is not ready, and the same without the group's name, for comparison with other groups."""
     told = recreations.sentence(group.recreations, now) if group.recreations else ""
     first = next((rank for rank in group.ranks if is_problem(rank)), None)
     if first is None:

@@ -15,15 +15,15 @@ from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.views.admission import held_back
 
 MISSING: Final = "Missing"
-"""The state of a place without a pod."""
+"""The state of a rank without a pod."""
 
 NOT_CREATED: Final = "not created yet"
-"""Why there is no pod, as long as nothing else says it."""
+"""Why there is no pod, if no other reason is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
-    """One place of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
+    """One rank of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
 
     group: int
     index: int
@@ -47,10 +47,10 @@ class Rank:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recreations:
-    """The recreations of a group in a row: the number of the last one, and whose failure it is for.
+    """The recreations of a group in a row: the number of the last one, and the pod whose failure caused it.
 
-    While `is_waiting`, that last one is not done yet: it is due at `due`; where `is_exhausted`, it is not done at all.
-    `failure` is what the pod showed.
+    While `is_waiting`, the last one is not done yet: it is due at `due`. If `is_exhausted`, it will not be done.
+    `failure` is the description of the pod's failure.
     """
 
     count: int
@@ -68,7 +68,7 @@ class Recreations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """One leader and its workers; `ranks` has every place up to the group's size, with or without a pod."""
+    """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod."""
 
     index: int
     ranks: tuple[Rank, ...]
@@ -101,19 +101,19 @@ class View:
 
     @property
     def is_ready(self) -> bool:
-        """Return whether the newest spec is in place and every group is ready: by its status, and by its pods."""
+        """Return whether the newest spec is applied and every group is ready: by its status, and by its pods."""
         observed = meta.is_observed(self.object)
         available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
         return available and all(group.is_ready for group in self.groups if group.index < self.desired)
 
     @property
     def is_updating(self) -> bool:
-        """Return whether a rollout is under way."""
+        """Return whether a rollout is in progress."""
         return meta.is_condition_true(self.object, "UpdateInProgress")
 
     @property
     def pods(self) -> list[JSONObject]:
-        """Return the pods that are there, by group and rank."""
+        """Return the existing pods, by group and rank."""
         return [rank.object for group in self.groups for rank in group.ranks if rank.object is not None]
 
 
@@ -155,7 +155,7 @@ def place_of(pod: JSONObject) -> tuple[int, int] | None:
 
 
 def _size_of(members: dict[int, JSONObject], size: int) -> int:
-    """Return the size that the group was made with; during a rollout it may differ from the spec's."""
+    """Return the size that the group was created with; during a rollout it may differ from the spec's."""
     leader = members.get(0)
     own = meta.annotations(leader).get(labels.SIZE, "") if leader else ""
     return int(own) if own.isdecimal() else size

@@ -1,4 +1,4 @@
-"""What is still missing until a set is as it is wanted: a sentence, or None when nothing is. Pure."""
+"""What is missing until a set has the awaited state: a sentence, or None if nothing is. Pure."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,11 +9,11 @@ from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted
 
 Check: TypeAlias = Callable[[Shown | None], str | None]
-"""Returns what is still missing, in words; None when there is nothing left to wait for."""
+"""Returns what is missing, as text; None if the wait is over."""
 
 
 def parse(condition: str) -> Check:
-    """Read what to wait for; raise ValueError where that is not known."""
+    """Read the condition to wait for; raise ValueError if it is unknown."""
     word, _, value = condition.partition("=")
     if word == "ready" and not value:
         return for_ready
@@ -28,7 +28,7 @@ def parse(condition: str) -> Check:
 
 
 def for_ready(view: Shown | None) -> str | None:
-    """Return what is missing until the newest spec is in place and all groups are ready."""
+    """Return what is missing until the newest spec is applied and all groups are ready."""
     if view is None:
         return "it is gone"
     if view.is_ready:
@@ -52,7 +52,7 @@ def for_replicas(view: Shown | None, count: int) -> str | None:
 
 
 def _first_reason(view: Shown) -> str:
-    """Return the first reason that ranks have, of whichever LeaderWorkerSet of a set."""
+    """Return the first reason of a rank that is not ready, of all LeaderWorkerSets of a set."""
     if isinstance(view, SetView):
         return next((why for part in view.parts if (why := reasons(part.view))), "")
     return reasons(view)

@@ -1,4 +1,4 @@
-"""How a run ends: every rank has done its work, or one fails again and again. Pure: views in, verdicts out."""
+"""How a run ends: every rank has completed its work, or one fails repeatedly. Pure: views in, verdicts out."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,14 +18,14 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Return whether every rank of every group of every LeaderWorkerSet has done its work."""
+    """Return whether every rank of every group of every LeaderWorkerSet has completed its work."""
     shown = list(views)
     counts = [len(view.groups) >= view.desired for view in shown]
     return all(counts) and all(is_done(rank) for view in shown for group in view.groups for rank in group.ranks)
 
 
 def exit_codes(status: JSONObject) -> set[int]:
-    """Return the exit codes in a container status: of this run and of the one before."""
+    """Return the exit codes in a container status: of this run and of the previous one."""
     ended = ((status.get(when) or {}).get("terminated") or {} for when in ("state", "lastState"))
     return {end["exitCode"] for end in ended if "exitCode" in end}
 
@@ -39,7 +39,7 @@ class Failures:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def verdict(self, views: Iterable[View]) -> str | None:
-        """Return why the run has failed, None while it may go on."""
+        """Return why the run has failed, None while it may continue."""
         for view in views:
             for rank in (rank for group in view.groups for rank in group.ranks):
                 if rank.object is None or meta.is_deleting(rank.object):
@@ -56,7 +56,7 @@ class Failures:
 
 
 def described(end: JSONObject) -> str:
-    r"""Return exit code and reason of a container's end, and below them its last lines where it left some.
+    r"""Return exit code and reason of a container's end, and below them its last lines if there are some.
 
     >>> described({"exitCode": 3, "reason": "Error", "message": "boom\n"})
     'exit code 3 (Error):\n  boom'
@@ -70,7 +70,7 @@ def described(end: JSONObject) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FailedContainer:
-    """A container that failed; `previous` says that its log is that of the run before."""
+    """A container that failed; `previous` says that its log is that of the previous run."""
 
     pod: JSONObject
     container: str
@@ -78,14 +78,14 @@ class FailedContainer:
 
 
 def silent_failure(view: View) -> FailedContainer | None:
-    """Return the first container that failed and left no message, so that only its log knows why."""
+    """Return the first container that failed without a message, so that only its log explains it."""
     return next((failed for failed, end in _failures(view) if not podstate.last_lines(end)), None)
 
 
 def failures(view: View) -> list[FailedContainer]:
     """Return the containers that failed, of all ranks that are not ready, by group and rank."""
     found = {(meta.uid(failed.pod), failed.container): failed for failed, _ in reversed([*_failures(view)])}
-    return [*reversed(found.values())]  # of a container's two ends the newer one
+    return [*reversed(found.values())]  # of a container's two failures the newer one
 
 
 def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
@@ -95,14 +95,14 @@ def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
         for status in meta.status(rank.object).get("containerStatuses") or []:
             for when in ("state", "lastState"):
                 end = (status.get(when) or {}).get("terminated") or {}
-                # Without a restart that counts, the last run did not fail: its node was restarted.
+                # Without a counted restart the last run did not fail: its node was restarted.
                 if end.get("exitCode") and (when == "state" or status.get("restartCount")):
                     is_running = "running" in (status.get("state") or {})
                     yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end
 
 
 def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
-    """Yield what identifies each failed end of a container, and that end."""
+    """Yield each failed end of a container with its identity."""
     for status in meta.status(pod).get("containerStatuses") or []:
         for when in ("lastState", "state"):
             end = (status.get(when) or {}).get("terminated") or {}

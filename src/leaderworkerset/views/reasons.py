@@ -9,14 +9,14 @@ from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
-"""States of every normal start and end. Any other state is a problem, and so is Pending with a reason."""
+"""The states of every normal start and end. Any other state is a problem, and so is Pending with a reason."""
 
 UNREADY: Final = "containers with "
-"""How the kubelet begins to say that containers are not ready (yet), which is no reason."""
+"""The beginning of the kubelet's message that containers are not ready (yet), which is no reason."""
 
 
 def is_fine(rank: Rank) -> bool:
-    """Return whether nothing is missing of a rank: it is ready, or has done its work."""
+    """Return whether a rank is ready, or has completed its work."""
     return rank.is_ready or rank.state == "Completed"
 
 
@@ -30,7 +30,7 @@ def is_problem(rank: Rank) -> bool:
 
 
 def first_problem(group: Group) -> str:
-    """Return the first rank with a problem, and why; empty where there is none."""
+    """Return the first rank with a problem, and its reason; empty if there is none."""
     return next((f"{rank.pod}: {rank.why}" for rank in group.ranks if is_problem(rank)), "")
 
 
@@ -41,7 +41,7 @@ def others_than_ready(group: Group) -> str:
 
 
 def summary(view: View, group: Group, now: datetime) -> str:
-    """Describe a group in one line: how many of its ranks are ready, what the others are, how often it was recreated."""
+    """Describe a group in one line: its ready ranks, the states of the others, and its recreations."""
     ranks, others = wording.counted(len(group.ranks), "rank"), others_than_ready(group)
     if group.ranks and all(rank.state == "Completed" for rank in group.ranks):
         text = f"{ranks} completed"
@@ -53,7 +53,7 @@ def summary(view: View, group: Group, now: datetime) -> str:
 
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
-    """Return the first rank with a reason for not being ready, and how many others are not; None where all are ready."""
+    """Return the first rank with a reason for not being ready, and how many others are not; None if all are ready."""
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return None
@@ -65,7 +65,7 @@ def first_waiting(view: View) -> tuple[Rank, int] | None:
 
 
 def is_settled(view: View) -> bool:
-    """Return whether a LeaderWorkerSet is ready, and all of it of its newest revision."""
+    """Return whether a LeaderWorkerSet is ready, with all groups of its newest revision."""
     return view.is_ready and not view.is_updating
 
 
@@ -76,7 +76,7 @@ def reasons(view: View) -> str:
 
 
 def brief(view: View) -> str:
-    """Return the same without the semicolon; empty where every rank is ready."""
+    """Return the same without the semicolon; empty if every rank is ready."""
     found = first_waiting(view)
     if found is None:
         return ""

@@ -1,4 +1,4 @@
-"""How often a group was recreated, for which pod, and when it is again: read of its record (docs/adr/0003). Pure."""
+"""How often a group was recreated, for which pod, and when next, read from its record (docs/adr/0003). Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,7 +11,7 @@ from leaderworkerset.views.wording import counted, duration
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
-    """Read the record of a group that `leader` leads; None where it cannot be read, or is of another revision."""
+    """Read the record of a group that `leader` leads; None if it is unreadable, or of another revision."""
     found = meta.annotations(record)
     revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
     if revision and revision != found.get(labels.TEMPLATE_REVISION_HASH):
@@ -27,7 +27,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     stays = condemned and leader is not None and not meta.is_deleting(leader)
     state = found.get(labels.RECREATION_STATE)
     if state in (labels.WAITING, labels.EXHAUSTED) and not stays:
-        return None  # somebody else replaced the leader meanwhile: that recreation never took place
+        return None  # the leader was replaced otherwise: that recreation did not take place
     is_exhausted = state == labels.EXHAUSTED
     return Recreations(
         count=count,
@@ -40,7 +40,7 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
 
 
 def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONObject]:
-    """Arrange records by namespace, name of the LeaderWorkerSet and group index (as its label has it)."""
+    """Return records by namespace, name of the LeaderWorkerSet and group index (as in its label)."""
     return {
         (
             meta.namespace(record),
@@ -52,7 +52,7 @@ def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONOb
 
 
 def sentence(told: Recreations, now: datetime) -> str:
-    """Say how often a group was recreated, why, and when it is again.
+    """Return a sentence: how often a group was recreated, why, and when next.
 
     >>> from datetime import UTC, timedelta
     >>> now = datetime(2026, 1, 1, tzinfo=UTC)

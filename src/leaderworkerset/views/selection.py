@@ -1,4 +1,4 @@
-"""Which LeaderWorkerSet, group or rank is meant, and a view cut to it. Pure."""
+"""The selection of a LeaderWorkerSet, group or rank, and a view reduced to it. Pure."""
 
 from dataclasses import dataclass, replace
 
@@ -10,7 +10,7 @@ from leaderworkerset.views.reasons import is_fine
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A LeaderWorkerSet, and perhaps one group and one rank of it."""
+    """A LeaderWorkerSet, or one group or one rank of it."""
 
     name: str
     group: int | None = None
@@ -20,28 +20,28 @@ class Selection:
         return "/".join(str(part) for part in (self.name, self.group, self.rank) if part is not None)
 
     def covers(self, pod: JSONObject) -> bool:
-        """Return whether a pod of the LeaderWorkerSet is meant."""
+        """Return whether a pod of the LeaderWorkerSet is selected."""
         place = place_of(pod)
         if place is None:
             return False
         return self.group in (None, place[0]) and self.rank in (None, place[1])
 
     def label_selector(self) -> str:
-        """Return the selector of the pods that are meant."""
+        """Return the label selector of the selected pods."""
         pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, self.group), (labels.WORKER_INDEX, self.rank)]
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which pods of a LeaderWorkerSet are meant: what is selected, and of that these groups and ranks (none: all)."""
+    """The selected pods of a LeaderWorkerSet: those of the selection, and of them these groups and ranks (none: all)."""
 
     chosen: Selection
     groups: frozenset[int] = frozenset()
     ranks: frozenset[int] = frozenset()
 
     def covers(self, pod: JSONObject) -> bool:
-        """Return whether a pod is meant."""
+        """Return whether a pod is selected."""
         place = place_of(pod)
         if place is None or not self.chosen.covers(pod):
             return False
@@ -49,7 +49,7 @@ class Filter:
 
 
 def narrow(view: View, chosen: Selection) -> View:
-    """Cut a view to one group or rank."""
+    """Reduce a view to one group or rank."""
     if chosen.group is None:
         return view
     groups = (group for group in view.groups if group.index == chosen.group)
@@ -61,7 +61,7 @@ def narrow(view: View, chosen: Selection) -> View:
 
 
 def not_ready(view: View) -> View | None:
-    """Cut a view to the ranks that are not ready; None where the LeaderWorkerSet is, and all its ranks are."""
+    """Reduce a view to the ranks that are not ready; None if the LeaderWorkerSet and all its ranks are ready."""
     cut = (replace(group, ranks=tuple(rank for rank in group.ranks if not is_fine(rank))) for group in view.groups)
     kept = tuple(group for group in cut if group.ranks)
     return replace(view, groups=kept) if kept or not view.is_ready else None

@@ -1,4 +1,4 @@
-"""Whether a container has a log, and why not: its pod has no node, or it waits for something and never ran. Pure."""
+"""Whether a container has a log, and why not: its pod has no node, or the container has never run. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from leaderworkerset.views.wording import counted
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return the status of a container (None: the first one), empty before there is one."""
+    """Return the status of a container (None: the first one), empty before it exists."""
     name = container or meta.spec(pod)["containers"][0]["name"]
     return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
 
@@ -21,13 +21,13 @@ def containers(pod: JSONObject) -> list[str]:
 
 
 def has_log(status: JSONObject) -> bool:
-    """Return whether the container has started: it runs, has ended, or waits after its end for the next start."""
+    """Return whether the container has started: it runs, has ended, or waits for its restart."""
     states = (status.get("state") or {}, status.get("lastState") or {})
     return any("running" in state or "terminated" in state for state in states)
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return why a container (None: the first one) has no log yet; empty where it has one, or is not of this pod.
+    """Return why a container (None: the first one) has no log yet; empty if it has one, or is not of this pod.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'
@@ -39,7 +39,7 @@ def unlogged(pod: JSONObject, container: str | None) -> str:
 
 
 def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
-    """Return the state of the first pod without a log, and a sentence on those like it; None where each has one."""
+    """Return the state of the first pod without a log, and a sentence on equal ones; None if each has one."""
     found = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
     if not found:
         return None
@@ -47,7 +47,7 @@ def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str
 
 
 def summed(found: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a sentence for each reason, with the pods that it holds for: (pod, reason) in, in their order.
+    """Return a sentence for each reason, with its pods, from pairs of pod and reason, in their order.
 
     >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
     ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
@@ -64,7 +64,7 @@ def summed(found: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _reason(pod: JSONObject) -> str:
-    """Return what the pod waits for, without saying only that its containers are not ready."""
+    """Return what the pod waits for, but not that its containers are not ready."""
     why = podstate.why(pod)
     if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
         return why
@@ -72,7 +72,7 @@ def _reason(pod: JSONObject) -> str:
 
 
 def _before(pod: JSONObject, container: str | None) -> str:
-    """Return which init container has a log, if one has."""
+    """Return the init container that has a log, if one has."""
     inits = [str(one.get("name")) for one in meta.spec(pod).get("initContainers") or []]
     logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
     return f"; its init container has one: -c {logged[-1]}" if logged else ""

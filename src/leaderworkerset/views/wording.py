@@ -6,9 +6,9 @@ from typing import Final
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Rank
 
 PLAIN_STATES: Final = {MISSING: NOT_CREATED, "Completed": "completed"}
-"""States that are not words of `kubectl get pods`, or that read as an error and are none."""
+"""States that are not words of `kubectl get pods`, or that read like an error and are none."""
 
-STEPS: Final = (  # below so many seconds: this unit, and then this smaller one
+STEPS: Final = (  # below so many seconds: this unit, followed by this smaller one
     (120, "s", ""),
     (600, "m", "s"),
     (3 * 3600, "m", ""),
@@ -31,13 +31,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def state(rank: Rank) -> str:
-    """Return the state of a rank as people read it, with a mark where its program is simulated."""
+    """Return the state of a rank for people, with a mark if its program is simulated."""
     word = PLAIN_STATES.get(rank.state, rank.state)
     return f"{word} (stub)" if rank.is_stub else word
 
 
 def reason(rank: Rank) -> str:
-    """Return why a rank is not ready, empty where its state says it already."""
+    """Return why a rank is not ready, empty if its state says it already."""
     return "" if rank.why == NOT_CREATED else rank.why
 
 

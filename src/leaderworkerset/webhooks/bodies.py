@@ -1,7 +1,7 @@
-"""Reading the bodies of reviews within bounds of time and memory, since anyone can send one.
+"""Reads the bodies of reviews within bounds of time and memory, since anyone can send one.
 
-A usual review is small and says how long it is. Of those that are large or do not say, few are read at the same time;
-so the memory of all bodies is bounded, whatever is sent.
+A usual review is small and has a Content-Length. Of those that are large or have none, only few are read concurrently,
+so that the memory of all bodies is bounded.
 """
 
 import asyncio
@@ -14,22 +14,22 @@ from aiohttp import web
 from kuberuntime import timeouts
 
 SECONDS: Final = 10.0
-"""In which a body has to be there: as long as API servers wait for the whole answer."""
+"""The time limit for a body: as long as API servers wait for the whole answer."""
 
 USUAL: Final = 256 * 1024
-"""Bytes up to which bodies are read at once, as many as there are connections."""
+"""The size in bytes up to which bodies are read at once, on all connections."""
 
 LARGE_AT_ONCE: Final = 8
 
 Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
-"""Notes that a body is read from a connection, for so many seconds at most (`Acceptor.receiving`)."""
+"""Reports that a body is read from a connection, for so many seconds at most (`Acceptor.receiving`)."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds beyond the time for a body, in which the connection is still there for the answer that it was too slow."""
+"""Seconds after the time limit in which the connection stays open for the answer that the body was too slow."""
 
 
 class Bodies:
-    """Reads bodies; of large ones, only some at once."""
+    """Reads bodies; only some large ones concurrently."""
 
     def __init__(self, receiving: Receiving, seconds: float = SECONDS) -> None:
         self._receiving = receiving
@@ -37,13 +37,13 @@ class Bodies:
         self._large = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def read(self, request: web.Request) -> bytes:
-        """Return the body; answer 408 where it is not there in time."""
+        """Return the body; answer 408 if it is not complete in time."""
         try:
             with self._receiving(request.transport, self._seconds + TO_REFUSE):
                 return await self._read(request)
         except TimeoutError as error:
             raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
-        except ConnectionError as error:  # nobody is there to read this
+        except ConnectionError as error:  # the client is gone and cannot read this
             raise web.HTTPBadRequest(text="the body ended early") from error
 
     async def _read(self, request: web.Request) -> bytes:

@@ -1,8 +1,8 @@
-"""Certificates of the webhook server: an authority, what it signs, and how long that is good.
+"""Certificates of the webhook server: an authority, the certificates it signs, and their validity.
 
-PEM bytes come in and go out, so that secrets and files can hold them. Keys are of the curve P-256, made in
-milliseconds and known to every API server, or RSA with 2048 bits in the form that the Go manager reads (R-CERT-1), for
-secrets that both may have to use. Nothing here reads a clock; `now` comes in.
+All functions take and return PEM bytes, so that secrets and files can hold them. Keys are of the curve P-256, which is
+generated in milliseconds and known to every API server. Or they are RSA with 2048 bits, in the form that the Go manager
+reads (R-CERT-1), for secrets that both may use. No function reads a clock: `now` is a parameter.
 """
 
 import ipaddress
@@ -19,14 +19,14 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_NAME = "lws-ca"
 LONGEST_COMMON_NAME: Final = 64
-"""Characters; clients compare the alternative names, which have no such limit."""
+"""The maximum characters; clients compare the alternative names, which have no such limit."""
 
 ORGANIZATION = "lws"
 AUTHORITY_VALIDITY = timedelta(days=3650)
 SERVING_VALIDITY = timedelta(days=365)
 RSA_BITS = 2048
 SKEW = timedelta(days=3650)
-"""How far the clock of an API server may be behind ours, or ours may be set back: certificates begin so long ago."""
+"""How long ago the validity of a certificate begins: API servers' clocks may be behind, or ours may be set back."""
 
 SAMPLE: Final = b"a text to sign"
 HASH: Final = hashes.SHA256()
@@ -38,7 +38,7 @@ PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey
 
 
 class CertificateError(ValueError):
-    """The PEM bytes are not what they should be."""
+    """The PEM bytes are not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def expires_at(certificate: bytes) -> datetime:
 
 
 def begins_at(certificate: bytes) -> datetime:
-    """Return when a PEM certificate begins to be good, in UTC."""
+    """Return when the validity of a PEM certificate begins, in UTC."""
     return _certificate(certificate).not_valid_before_utc
 
 
 def fits_together(pair: Certificate) -> bool:
-    """Return whether the key is that of the certificate: what it signs, the certificate proves."""
+    """Return whether key and certificate belong together: the certificate verifies what the key signs."""
     private, public = _private_key(pair.key), _certificate(pair.certificate).public_key()
     try:
         if isinstance(private, rsa.RSAPrivateKey) and isinstance(public, rsa.RSAPublicKey):
@@ -108,7 +108,7 @@ def fits_together(pair: Certificate) -> bool:
             public.verify(private.sign(SAMPLE, ec.ECDSA(HASH)), SAMPLE, ec.ECDSA(HASH))
         else:
             return False
-    except (ValueError, InvalidSignature, InternalError):  # a damaged key signs wrongly, or not at all
+    except (ValueError, InvalidSignature, InternalError):  # a damaged key produces wrong signatures, or none
         return False
     return True
 
@@ -132,7 +132,7 @@ def is_issued_by(certificate: bytes, authority: bytes) -> bool:
 
 
 def hosts_of(certificate: bytes) -> tuple[str, ...]:
-    """Return the host names that the certificate is good for."""
+    """Return the host names of the certificate."""
     try:
         names = _certificate(certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except x509.ExtensionNotFound:
@@ -141,7 +141,7 @@ def hosts_of(certificate: bytes) -> tuple[str, ...]:
 
 
 def split(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates of a bundle, each as PEM, in order; nothing where there is none."""
+    """Return the certificates of a bundle, each as PEM, in order; empty if there is none."""
     try:
         found = x509.load_pem_x509_certificates(bundle)
     except ValueError:
@@ -217,7 +217,7 @@ def _certificate(pem: bytes) -> x509.Certificate:
 
 
 def _private_key(pem: bytes) -> PrivateKey:
-    """Read a key without looking whether its factors are primes: that takes 40 ms in which no other thread runs."""
+    """Read a key without checking whether its factors are primes: that blocks all threads for 40 ms."""
     try:
         key = serialization.load_pem_private_key(pem, password=None, unsafe_skip_rsa_key_validation=True)
     except (ValueError, TypeError) as error:

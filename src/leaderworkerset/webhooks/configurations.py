@@ -1,7 +1,7 @@
 """The two objects that configure which webhooks an API server calls (contract 12.3, R-WHC-1).
 
-Their names are the same however the manager is installed: a cluster has one set of them, the manager finds it by name to
-put its authority there, and API servers ask configurations in the order of names, ours after those of Kueue (R-KQ-10).
+Their names are the same for every installation: a cluster has one set of them, and the manager finds them by name to
+write its authority there. API servers call configurations in the order of names, ours after those of Kueue (R-KQ-10).
 """
 
 import base64
@@ -23,19 +23,19 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 
 def at_url(url: str, authority: bytes) -> ClientConfig:
-    """Call a server by its address; `authority` is the PEM certificate that signed its own."""
+    """Return a function that points webhooks at a server's address; `authority` is the PEM that signed its certificate."""
     bundle = base64.b64encode(authority).decode()
     return lambda path: {"url": f"{url}{path}", "caBundle": bundle}
 
 
 def at_service(namespace: str, name: str, authority: bytes = b"") -> ClientConfig:
-    """Call a service of the cluster; without `authority` somebody else injects it later."""
+    """Return a function that points webhooks at a service; without `authority` another component injects it later."""
     bundle = {"caBundle": base64.b64encode(authority).decode()} if authority else {}
     return lambda path: {"service": {"namespace": namespace, "name": name, "path": path}} | bundle
 
 
 def build_configurations(webhooks: Iterable[WebhookSpec], client_config: ClientConfig) -> Objects:
-    """Build both configurations, each with the webhooks that belong into it, in their order."""
+    """Build both configurations, each with its webhooks in their order."""
     declared = tuple(webhooks)
     return [
         (resource, _configuration(resource, name, [one for one in declared if one.mutates is mutates], client_config))

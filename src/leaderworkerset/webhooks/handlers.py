@@ -1,4 +1,4 @@
-"""The webhooks of LeaderWorkerSets, of their pods, and of DisaggregatedSets: which path decides what (contract 12.3, R-WHC-2).
+"""The webhooks of LeaderWorkerSets, their pods and DisaggregatedSets: the decision of each path (contract 12.3, R-WHC-2).
 
 Types are checked here, so that decisions can rely on them.
 """
@@ -29,13 +29,13 @@ VALIDATE_DISAGGREGATED_SET: Final = "/validate-disaggregatedset-x-k8s-io-v1-disa
 
 
 def mutate_leaderworkerset(review: Review) -> JSONObject:
-    """Fill defaults (R-DEF)."""
+    """Fill in the defaults of a LeaderWorkerSet (R-DEF)."""
     round_trip("LeaderWorkerSet", review.object)
     return leaderworkerset.default_leaderworkerset(review.object)
 
 
 def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
-    """Refuse with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
+    """Return the LeaderWorkerSet, or refuse it with all errors at once (contract 10.2); deletions pass (R-VAL-26)."""
     if review.operation == "DELETE":
         return Admitted(review.object)
     round_trip("LeaderWorkerSet", review.object)
@@ -48,7 +48,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
 
 
 def validate_disaggregatedset(review: Review) -> Admitted:
-    """Refuse with all errors at once (R-DS-9); deletions pass."""
+    """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
     if review.operation == "DELETE":
         return Admitted(review.object)
     decode_disaggregatedset(review.object)
@@ -61,26 +61,26 @@ def validate_disaggregatedset(review: Review) -> Admitted:
 
 
 def mutate_pod(review: Review, gang: Gang) -> JSONObject:
-    """Make a pod a member of its group (R-ADM)."""
+    """Return the pod as a member of its group (R-ADM)."""
     read = round_trip("ObjectMeta", meta.metadata(review.object), "metadata")
     round_trip("PodSpec", meta.spec(review.object), "spec")
     return pod.admit_pod(_with_texts(review.object, read), gang, review.uid)
 
 
 def _with_texts(obj: JSONObject, read: JSONObject) -> JSONObject:
-    """Return the object with the labels and annotations as Go reads them: null is an empty text."""
+    """Return the object with labels and annotations as Go reads them: null is an empty text."""
     metadata = meta.metadata(obj)
     parts = {part: read[part] for part in ("labels", "annotations") if None in (metadata.get(part) or {}).values()}
     return obj | {"metadata": metadata | parts} if parts else obj
 
 
 def allow(review: Review) -> JSONObject:
-    """Let everything pass (R-ADM-16)."""
+    """Allow everything (R-ADM-16: pods have no validation)."""
     return review.object
 
 
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
-"""Selects pods of LeaderWorkerSets: those of others never wait for a webhook."""
+"""Selects pods of LeaderWorkerSets, so that other pods never wait for a webhook."""
 
 DISAGGREGATED_SET: Final = (
     WebhookSpec(
@@ -94,7 +94,7 @@ DISAGGREGATED_SET: Final = (
 )
 
 Ask: TypeAlias = Callable[[], Gang]
-"""Return the gang schedulers that may be used now; raise `DeniedError` while that is not known."""
+"""Returns the gang schedulers that may be used now; raises `DeniedError` while they are not known."""
 
 
 def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:

@@ -1,8 +1,8 @@
-"""AdmissionReview v1: what the API server asks, and what it is answered.
+"""AdmissionReview v1: reads the request of the API server, and writes the answer.
 
-Bytes come in, bytes go out; a decision is a function from a `Review` to the object as it shall be stored, or it raises.
-What it raises decides the code: a wrong type is 400 (R-DEF-7), a refusal 403 (R-ADM-1, contract 10.2). Every answer is
-an AdmissionReview, so that the user reads the sentence and not that a webhook failed.
+Bytes come in, bytes go out. A decision is a function from a `Review` to the object to store, or it raises an error,
+which decides the code: a wrong type is 400 (R-DEF-7), a refusal 403 (R-ADM-1, contract 10.2). Every answer is an
+AdmissionReview, so that the user reads the error's text and not that a webhook failed.
 """
 
 import base64
@@ -27,7 +27,7 @@ class BadReviewError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One question. `object` is empty on DELETE; `old` is there on UPDATE and DELETE."""
+    """The request of one review. `object` is empty on DELETE; `old` is set on UPDATE and DELETE."""
 
     uid: str
     operation: str
@@ -37,14 +37,14 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The object as it shall be stored, and what the user is told."""
+    """The object to store, and the warnings for the user."""
 
     object: JSONObject
     warnings: Sequence[str] = ()
 
 
 Decide: TypeAlias = Callable[[Review], JSONObject | Admitted]
-"""Return the object as it shall be stored: the review's own where nothing is to change. Raise to refuse."""
+"""Returns the object to store: the review's own if nothing is to change. Raises an error to refuse."""
 
 
 def answer(body: bytes, decide: Decide) -> bytes:
@@ -64,7 +64,7 @@ def answer(body: bytes, decide: Decide) -> bytes:
 
 
 def failed(body: bytes, message: str) -> bytes:
-    """Encode the answer to a review that met an error of ours."""
+    """Encode the answer to a review whose decision failed with an internal error."""
     try:
         uid = decode(body).uid
     except BadReviewError:

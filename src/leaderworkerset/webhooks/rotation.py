@@ -1,13 +1,13 @@
-"""When a certificate is renewed, and with what: decisions on what a secret holds (R-CERT-1).
+"""When a certificate is renewed, and how: decisions on the content of a secret (R-CERT-1).
 
-What the secret holds, the names to be good for and the time come in; what it shall hold comes out. Nothing is refused
-while that happens, because what is trusted changes before what is served:
+In: the content of the secret, the host names and the time. Out: the new content. No connection fails meanwhile, because
+trust is changed before the served certificate:
 
-- The serving certificate is renewed under the same authority, which everybody trusts already.
-- A new authority is put in front of the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica
-  that still shows its old certificate is trusted through the old authority until that ends.
+- The serving certificate is renewed under the same authority, which all clients trust already.
+- A new authority is put before the old one in `ca.crt`. The bundle goes into the webhook configurations; a replica that
+  still serves its old certificate is trusted through the old authority until that ends.
 
-The keys of the secret, and RSA, are those of the Go manager, which can go on with what it finds.
+The keys of the secret, and RSA, are those of the Go manager, which can continue with the same secret.
 """
 
 import base64
@@ -31,8 +31,8 @@ CERTIFICATE: Final = "tls.crt"
 KEY: Final = "tls.key"
 
 
-class Step(StrEnum):
-    """What is to be done."""
+class RotationStep(StrEnum):
+    """The action that is due."""
 
     KEEP = "keep"
     RENEW_CERTIFICATE = "renew the serving certificate"
@@ -41,19 +41,19 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What a secret holds. The first certificate of `authority` signs; further ones are still trusted."""
+    """The content of a secret. The first certificate of `authority` signs; further ones are still trusted."""
 
     authority: Certificate
     serving: Certificate
 
     @property
     def bundle(self) -> bytes:
-        """Return all authorities to be trusted."""
+        """Return all trusted authorities."""
         return self.authority.certificate
 
 
 def read(data: Mapping[str, str]) -> Material:
-    """Read the data of a secret; what is missing or no base64 is empty, and will be renewed."""
+    """Read the data of a secret; missing or invalid base64 values are empty, and will be renewed."""
     parts = {name: _decode(data.get(name) or "") for name in (AUTHORITY_CERTIFICATE, AUTHORITY_KEY, CERTIFICATE, KEY)}
     return Material(
         Certificate(parts[AUTHORITY_CERTIFICATE], parts[AUTHORITY_KEY]), Certificate(parts[CERTIFICATE], parts[KEY])
@@ -71,26 +71,26 @@ def write(material: Material) -> dict[str, str]:
     return {name: base64.b64encode(value).decode() for name, value in parts.items()}
 
 
-def decide(material: Material, hosts: Sequence[str], now: datetime) -> Step:
-    """Decide what is to be renewed."""
+def decide(material: Material, hosts: Sequence[str], now: datetime) -> RotationStep:
+    """Decide what has to be renewed."""
     try:
         if not _is_good_authority(material.authority, now):
-            return Step.RENEW_AUTHORITY
+            return RotationStep.RENEW_AUTHORITY
     except CertificateError:
-        return Step.RENEW_AUTHORITY
+        return RotationStep.RENEW_AUTHORITY
     try:
         is_good = _is_good_serving(material, hosts, now)
     except CertificateError:
-        return Step.RENEW_CERTIFICATE
-    return Step.KEEP if is_good else Step.RENEW_CERTIFICATE
+        return RotationStep.RENEW_CERTIFICATE
+    return RotationStep.KEEP if is_good else RotationStep.RENEW_CERTIFICATE
 
 
-def renew(material: Material, step: Step, hosts: Sequence[str], now: datetime) -> Material:
-    """Return what the secret shall hold after `step`."""
-    if step is Step.KEEP:
+def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: datetime) -> Material:
+    """Return the content of the secret after `step`."""
+    if step is RotationStep.KEEP:
         return material
     authority = material.authority
-    if step is Step.RENEW_AUTHORITY:
+    if step is RotationStep.RENEW_AUTHORITY:
         created = certificates.create_authority(now, algorithm="rsa")
         trusted = [one for one in certificates.split(authority.certificate) if _is_trusted(one, now)]
         authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
@@ -98,13 +98,13 @@ def renew(material: Material, step: Step, hosts: Sequence[str], now: datetime) -
 
 
 def due_at(material: Material) -> datetime:
-    """Return when something is to be renewed, of material that is good."""
+    """Return when the next renewal of valid material is due."""
     ends = (material.authority.certificate, material.serving.certificate)
     return min(certificates.expires_at(one) for one in ends) - LOOKAHEAD
 
 
 def with_authority(configuration: JSONObject, bundle: bytes) -> JSONObject:
-    """Return a webhook configuration whose webhooks all trust `bundle`; the same object where they do already."""
+    """Return a webhook configuration whose webhooks all trust `bundle`; the same object if they do already."""
     encoded = base64.b64encode(bundle).decode()
     webhooks: list[JSONObject] = configuration.get("webhooks") or []
     if all(webhook.get("clientConfig", {}).get("caBundle") == encoded for webhook in webhooks):

@@ -1,8 +1,8 @@
-"""Keeping certificates good: the loop that performs what `rotation.py` decides, on every replica alike (R-CERT-1).
+"""The loop that performs the decisions of `rotation.py`, on every replica (R-CERT-1).
 
-It follows one secret and the two webhook configurations. Each plan renews the secret where that is due, or makes both
-configurations trust its authorities; only once they do the certificate goes to `serve`. Replicas need no leader: of two
-that renew at once the API server takes the first, the other reads what that wrote.
+It watches one secret and the two webhook configurations. Each plan renews the secret if that is due, or makes both
+configurations trust its authorities. Only after that the certificate is passed to `serve`. Replicas need no leader: if
+two renew at once, the API server accepts the first write, and the other replica reads its result.
 """
 
 import asyncio
@@ -32,45 +32,45 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Actions, Plan, Put
 from leaderworkerset.webhooks import certificates, configurations, rotation
-from leaderworkerset.webhooks.rotation import Material, Step
+from leaderworkerset.webhooks.rotation import Material, RotationStep
 
 INTERVAL: Final = 12 * 3600.0
 """Seconds between two plans without a change."""
 
 LOOK_AT_CLOCK: Final = 60.0
-"""Seconds after which a plan follows, at most, when the wall clock was set: a certificate may have ended by it."""
+"""The maximum seconds until a plan follows a change of the wall clock, by which a certificate may have expired."""
 
 SETTLE: Final = 5.0
-"""Seconds that API servers get to learn a new authority before a certificate of it is shown to them."""
+"""Seconds that API servers get to learn a new authority before a certificate of it is served."""
 
 SHORTEST: Final = 1.0
-"""Seconds between two plans at least, where a renewal is due at once."""
+"""The minimum seconds between two plans, even if a renewal is due at once."""
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
 Serve: TypeAlias = Callable[[bytes], Awaitable[None]]
-"""Takes a certificate and its key, as one PEM, to be shown from now on."""
+"""Takes a certificate and its key, as one PEM, to be served from now on."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Which secret holds the certificate, and the host name that API servers call."""
+class CertificatePlace:
+    """The secret that holds the certificate, and the host name that API servers call."""
 
     secret: ObjectKey
     host: str
 
 
-def place(namespace: str, service: str, secret: str) -> Place:
+def place(namespace: str, service: str, secret: str) -> CertificatePlace:
     """Return the place for a webhook service of a namespace."""
-    return Place(ObjectKey(namespace, secret), f"{service}.{namespace}.svc")
+    return CertificatePlace(ObjectKey(namespace, secret), f"{service}.{namespace}.svc")
 
 
 class Rotation:
     """Runs until cancelled; `serve` gets every certificate once API servers trust it."""
 
-    def __init__(self, client: Client, place: Place, clock: Clock, serve: Serve) -> None:
+    def __init__(self, client: Client, place: CertificatePlace, clock: Clock, serve: Serve) -> None:
         self._client = client
         self._place = place
         self._clock = clock
@@ -84,7 +84,7 @@ class Rotation:
         )
 
     async def run(self) -> None:
-        """Keep the certificates good; raise `ConfigError` if there is no secret to begin with."""
+        """Keep the certificates valid; raise `ConfigError` if the secret does not exist at first."""
         await self._check()
         informers = (self._secret, *self._configurations)
         watches = [Watch(informer, lambda _: (self._place.secret,)) for informer in informers]
@@ -100,15 +100,15 @@ class Rotation:
         await Manager(informers=informers, runnables=(controller, clock)).run()
 
     async def plan(self, _key: ObjectKey) -> Plan:
-        """Return what is due now; where nothing is, serve the certificate."""
+        """Return what is due now; if nothing is, serve the certificate."""
         secret = self._secret.store.get(self._place.secret)
         if secret is None:
             raise ConfigError(missing(self._place.secret))
         material = rotation.read(secret.get("data") or {})
         now = self._clock.now()
         step = rotation.decide(material, (self._place.host,), now)
-        if step is not Step.KEEP:
-            return Plan(await self._renew(secret, material, step))  # the change of the secret is planned for next
+        if step is not RotationStep.KEEP:
+            return Plan(await self._renew(secret, material, step))  # the next plan follows the change of the secret
         if untrusting := self._trust(material.bundle):
             return Plan(untrusting, requeue_after=0.0)
         await self._show(material)
@@ -120,7 +120,7 @@ class Rotation:
         except NotFoundError as error:
             raise ConfigError(missing(self._place.secret)) from error
 
-    async def _renew(self, secret: JSONObject, material: Material, step: Step) -> Actions:
+    async def _renew(self, secret: JSONObject, material: Material, step: RotationStep) -> Actions:
         renewed = await asyncio.to_thread(rotation.renew, material, step, (self._place.host,), self._clock.now())
         data = (secret.get("data") or {}) | rotation.write(renewed)
         log.info("renewing certificates", secret=str(self._place.secret), step=step.value)
@@ -143,7 +143,7 @@ class Rotation:
         return actions
 
     async def _show(self, material: Material) -> None:
-        """Serve the certificate, where it is another than before; a new authority gets time to be known."""
+        """Serve the certificate, if it changed; API servers get time to learn a new authority first."""
         chain = material.serving.chain
         signer = certificates.split(material.bundle)[0]
         if chain == self._served:
@@ -156,7 +156,7 @@ class Rotation:
 
 
 class _ClockFollower:
-    """Plans again when the wall clock was set, for a plan sleeps by the monotonic one."""
+    """Plans again when the wall clock was set, since the wait between plans uses the monotonic clock."""
 
     def __init__(self, clock: Clock, plan_again: Callable[[], None]) -> None:
         self._jumps = ClockJumps(clock)

@@ -1,9 +1,8 @@
 """The HTTPS server that API servers call for admission.
 
-It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must
-never stand before it. Nor must a large review stand before small ones: it is decided in another thread, one after the
-other. Decisions are pure and take no locks; nothing is shared with the other threads but start, stop and the
-certificate.
+It runs in a thread of its own with its own event loop: an API server waits for the answer, so a long reconcile must not
+block it. Large reviews must not block small ones either: they are decided in another thread, one after the other.
+Decisions are pure and take no locks; only start, stop and the certificate are shared with other threads.
 """
 
 import asyncio
@@ -24,10 +23,10 @@ from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.review import Decide
 
 LARGEST_BODY = 8 * 1024 * 1024
-"""An object and its old version, each of at most 3 MiB, and what is around them."""
+"""An object and its old version, each of at most 3 MiB, and the review around them."""
 
 LARGE: Final = 64 * 1024
-"""Bytes of a review from which on it is decided beside the event loop; one of this size takes a few milliseconds."""
+"""The bytes from which on a review is decided beside the event loop; one of this size takes a few milliseconds."""
 
 SHUTDOWN_SECONDS = 3.0
 
@@ -44,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookOptions:
-    """What a webhook server does otherwise than by default; `body_seconds` bounds the reading of a request's body."""
+    """Options of a webhook server; `body_seconds` limits the time to read a request's body."""
 
     tls: TLSSettings = field(default_factory=TLSSettings)
     observe: Observe = ignore
@@ -57,7 +56,7 @@ DEFAULTS: Final = WebhookOptions()
 class WebhookServer:
     """Serves the admission paths while the context is entered.
 
-    `decisions` says which path decides what.
+    `decisions` maps paths to decisions.
 
     `async with WebhookServer(Address("127.0.0.1", 0), certificate.chain, decisions) as server: server.url`
     """
@@ -93,15 +92,15 @@ class WebhookServer:
         return self._thread is not None and self._thread.is_alive()
 
     async def replace_certificate(self, chain: bytes) -> None:
-        """Use another certificate and key for every connection from now on; open ones stay as they are."""
+        """Use another certificate and key for every new connection; open ones keep theirs."""
 
-        async def replace() -> None:  # in the thread that serves, where no handshake can be half done
+        async def replace() -> None:  # in the serving thread, where no handshake can be half done
             load_chain(self._tls, chain)
 
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(replace(), self._loop))
 
     def drain(self) -> None:
-        """Go on answering, but keep no connection open: their next requests go to another replica."""
+        """Continue to answer, but close each connection after its answer: next requests go to another replica."""
         self._is_draining = True
 
     async def __aenter__(self) -> Self:
@@ -124,7 +123,7 @@ class WebhookServer:
         try:
             asyncio.run(self._serve(started))
         except Exception as error:  # noqa: BLE001
-            # The edge of the thread: whoever awaits its start, or else its end, gets the error.
+            # The edge of the thread: the caller that awaits its start, or else its end, gets the error.
             (self._ended if started.done() else started).set_exception(error)
         else:
             self._ended.set_result(None)
@@ -199,7 +198,7 @@ def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
     try:
         answer = review.answer(body, decide)
     except Exception as error:
-        # The edge of the server: whatever a decision did not foresee becomes a denial that says so, never an outage.
+        # The edge of the server: an unforeseen error becomes a denial with its text, never an outage.
         log.exception("admission failed", path=path)
         answer = review.failed(body, f"internal error: {type(error).__name__}: {error}")
     return web.Response(body=answer, content_type="application/json")

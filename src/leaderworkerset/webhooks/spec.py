@@ -1,4 +1,4 @@
-"""A webhook as a value: its path, what is decided there, and which writes the API server sends to it."""
+"""A webhook as a value: its path, its decision, and the writes that the API server sends to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.webhooks.review import Decide
 
 ClientConfig: TypeAlias = Callable[[str], JSONObject]
-"""Build the `clientConfig` of a webhook from its path."""
+"""Builds the `clientConfig` of a webhook from its path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSpec:
-    """One webhook. `mutates` says whether it may change objects; `selector` (labels) limits which objects it gets."""
+    """One webhook. `mutates`: whether it may change objects; `selector` (labels): the objects it gets."""
 
     name: str
     path: str

@@ -1,6 +1,7 @@
 """The Kubernetes API over SQLite.
 
-`server.py` answers requests: `routes.py` finds the verb (`verbs/`), `registry.py` the kind (`builtin/`, `custom/`). A write
-passes `admission/`, objects live in `storage/`, `forms/` and `patch/` read and show them, `front/` lets clients in,
-`about/` answers what is not about objects.
+`front/` accepts requests over HTTP and `server.py` answers them: `requests/` reads them, `routing/` finds the verb
+(`verbs/`) and answers what is not about objects. Kinds (`model/`) are built in (`builtin/`) or defined by users
+(`custom/`). A write is patched (`patch/`), defaulted (`types/`), validated (`validation/`), admitted (`admission/`) and
+stored (`storage/`). `tables/` shows objects as kubectl lists them.
 """

@@ -1,7 +1,7 @@
 """Serving the kinds of CustomResourceDefinitions: from the commit of the definition until it is deleted.
 
-A definition carries the finalizer `customresourcecleanup.apiextensions.k8s.io`. When it is being deleted, all its
-objects are deleted; when the last is gone, so is the finalizer, the definition, and the kind.
+A definition has the finalizer `customresourcecleanup.apiextensions.k8s.io`. When it is deleted, all its objects are
+deleted; after the last one the finalizer, the definition and the kind are removed.
 """
 
 from collections.abc import Sequence
@@ -26,18 +26,18 @@ USER: Final = "system:apiserver"
 
 
 class Definitions:
-    """Keeps the registry in step with the definitions that are stored."""
+    """Keeps the registry in accordance with the stored definitions."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def load(self) -> None:
-        """Serve what was defined before this process started, and go on with deletions it did not finish."""
+        """Serve the definitions that were stored before this process started, and continue interrupted deletions."""
         for row in list(self._backend.store.list(STORED_AS)):
             self._serve(msgspec.json.decode(row))
 
     def observe(self, changes: Sequence[Change]) -> None:
-        """React to what was committed."""
+        """Update the registry after a commit."""
         for change in changes:
             if change.key.resource == STORED_AS and change.type == "DELETED":
                 self._end(change.object)
@@ -47,7 +47,7 @@ class Definitions:
                 self._finish(change.key.resource)
 
     def _serve(self, definition: JSONObject, previous: JSONObject | None = None) -> None:
-        """Serve the kind of a definition; a write that left its spec alone leaves the kind, whose schema is large."""
+        """Serve the kind of a definition; if its spec has not changed, keep the kind, whose schema is large."""
         is_redefined = previous is not None and meta.spec(previous) != meta.spec(definition)
         if previous is None or is_redefined:
             self._backend.registry.add(customresource.kind_from_crd(definition))
@@ -83,7 +83,7 @@ class Definitions:
         self._finish(served.stored_as)
 
     def _finish(self, stored_as: str) -> None:
-        """Let a definition go that is being deleted and has no objects left."""
+        """Remove the finalizer of a definition that is being deleted and has no objects left."""
         definition = self._backend.store.get(StoreKey(STORED_AS, "", stored_as))
         if definition is None or not meta.is_deleting(definition) or self._backend.store.count(stored_as):
             return

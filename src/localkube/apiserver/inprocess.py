@@ -1,4 +1,4 @@
-"""The transport into an API server of the same process: no socket, no copy, any event loop.
+"""The transport to an API server in the same process: no socket, no copy, any event loop.
 
 Requests and streams only; `/exec` and `/portforward` need `http.py`.
 """
@@ -12,14 +12,14 @@ from localkube.apiserver.server import ApiServer
 
 
 class InProcessTransport:
-    """Implements `kube.transport.Transport` as the given user."""
+    """Implements `kuberuntime.client.transport.Transport` as the given user."""
 
     def __init__(self, server: ApiServer, user: str) -> None:
         self._server = server
         self._user = user
 
     async def request(self, request: Request) -> Response:
-        """Send one request and return its whole answer."""
+        """Send one request and return its complete response."""
         answer = await self._server.handle(request, self._user)
         if isinstance(answer, Response):
             return answer
@@ -29,7 +29,7 @@ class InProcessTransport:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send one request and yield its answer as a stream."""
+        """Send one request and yield its response as a stream."""
         answer = await self._server.handle(request, self._user)
         if isinstance(answer, Response):
             yield StreamResponse(answer.status, answer.headers, _once(answer.body))
@@ -42,7 +42,7 @@ class InProcessTransport:
 
 
 def _closing(chunks: AsyncIterator[bytes]) -> "aclosing[AsyncGenerator[bytes, None]]":
-    """End the generator of a stream when its reader leaves."""
+    """Return a context that closes the generator of a stream when its reader leaves."""
     return aclosing(cast("AsyncGenerator[bytes, None]", chunks))
 
 

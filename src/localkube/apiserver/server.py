@@ -1,7 +1,7 @@
-"""The API server: one request in, one answer out, over any transport.
+"""The API server: one request in, one response out, over any transport.
 
-`handle` routes a request to the verb it asks for. Whatever a verb refuses becomes a Kubernetes `Status`; so does a
-store that cannot write. Transports: `inprocess.py` (same process) and `http.py` (loopback).
+`handle` routes a request to its verb. Every refusal of a verb becomes a Kubernetes `Status`; so does a failure of the
+store. Transports: `inprocess.py` (same process) and `http.py` (loopback).
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ import structlog
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import Clock
 from kuberuntime.objects.resources import NAMESPACES
-from localkube.apiserver.admission import admission, namespaces
+from localkube.apiserver.admission import admission, namespacelifecycle
 from localkube.apiserver.admission.admission import Configurations
 from localkube.apiserver.admission.webhook_transport import WebhookTransport
 from localkube.apiserver.admission.webhooks import Admission
@@ -29,9 +29,9 @@ from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.watch import WatchHub
 from localkube.apiserver.routing import information, routes
-from localkube.apiserver.storage.errors import StoreError, TooLargeError
 from localkube.apiserver.storage.expiry import Expiry
 from localkube.apiserver.storage.store import Store, StoreKey
+from localkube.apiserver.storage.storeerrors import StoreError, TooLargeError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
 
@@ -40,10 +40,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerOptions:
-    """What an API server does otherwise than by default.
+    """The options of an API server.
 
-    `random` is seeded in simulations, so that names and UIDs repeat; `webhooks` carries reviews (over HTTPS where none
-    is given); `max_pods` bounds the pods of all namespaces together.
+    `random` is seeded in simulations, so that names and UIDs repeat; `webhooks` sends reviews (default: over HTTPS);
+    `max_pods` bounds the pods of all namespaces together.
     """
 
     random: Random | None = None
@@ -82,19 +82,21 @@ class ApiServer:
         self.backend.node.attach(node)
 
     async def start(self) -> None:
-        """Serve what was defined before, and make what every cluster has."""
+        """Serve the stored definitions, and create the objects that every cluster has."""
         self._definitions.load()
         self._configurations.load()
         self._expiry.load()
         store = self.backend.store
-        for name in namespaces.INITIAL:
+        for name in namespacelifecycle.INITIAL:
             key = StoreKey(NAMESPACES.group_resource, "", name)
             if store.get(key) is None:
-                store.create(key, namespaces.initial(name, self.backend.identities.uid(), self.backend.clock.now()))
+                store.create(
+                    key, namespacelifecycle.initial(name, self.backend.identities.uid(), self.backend.clock.now())
+                )
         await store.settle()
 
     async def handle(self, request: Request, user: str) -> Response | StreamResponse:
-        """Answer a request."""
+        """Return the response to a request."""
         try:
             return await self._answer(request, user)
         except refusal.RefusalError as refused:
@@ -103,18 +105,18 @@ class ApiServer:
             return representation.respond_store_error(error)
         except TooLargeError as error:
             return representation.respond_refusal(refusal.not_stored(str(error)))
-        except Exception as error:  # the edge: one request must not end the server
+        except Exception as error:  # a failing request must not end the server
             log.exception("request failed", method=request.method, path=request.path)
             return representation.respond_refusal(refusal.internal_error(f"{type(error).__name__}: {error}"))
 
     def call(self, request: Request, user: str) -> Call:
-        """Read what a request asks for."""
+        """Return the call of a request; refuse a path outside the API."""
         if not request.path.startswith(("/api/v1/", "/apis/")):
             raise refusal.unknown_path(request.path)
         return calls.parse(self.backend.registry, request, user)
 
     def end_watches(self) -> None:
-        """End all watches, and those to come."""
+        """End all watches, also those that are opened later."""
         self.backend.hub.close()
 
     async def close(self) -> None:

@@ -1,7 +1,7 @@
-"""All controllers of the small Kubernetes, wired and run together over one client.
+"""Creates all controllers of the small Kubernetes, and runs them over one client.
 
-Informers are shared, so that every kind is watched once (the garbage collector watches the metadata of all kinds
-beside that). Events are written under the names that the controllers have upstream.
+Informers are shared, so that every kind is watched once; besides, the garbage collector watches the metadata
+of all kinds. Events are written under the upstream names of the controllers.
 """
 
 import asyncio
@@ -34,15 +34,15 @@ from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_defa
 USUAL: Final = ControllerOptions(quiet=True)
 
 MANY: Final = ControllerOptions(workers=8, quiet=True)
-"""For sets, each of which may create its pods concurrently too."""
+"""The options for StatefulSets; each of them also creates its pods concurrently."""
 
 ONE: Final = ControllerOptions(workers=1, quiet=True)
-"""For what may wait."""
+"""The options for controllers whose keys may wait."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerSettings:
-    """What the user can choose: the simulated nodes, and where the directories of volume claims are made."""
+    """The settings of the controllers: the simulated nodes, and the directory for the volumes of claims."""
 
     volumes: Path
     nodes: NodeSettings = field(default_factory=NodeSettings)
@@ -50,7 +50,7 @@ class ControllerSettings:
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What controllers are made of."""
+    """The collaborators from which controllers are built."""
 
     client: Client
     informers: Informers
@@ -66,14 +66,14 @@ class Wiring:
 
 
 class Driver(Protocol):
-    """What a controller is made for: the changes that concern its keys, and the plan of a key."""
+    """The driver of a controller: its watches, and the plan of a key."""
 
     def watches(self) -> Sequence[Watch]:
-        """Return which keys a change concerns."""
+        """Return the watches, with the keys that a change affects."""
         ...
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Observe and decide what is to be done for one key."""
+        """Observe the objects of one key and return its plan."""
         ...
 
 
@@ -85,7 +85,7 @@ def build_controller(name: str, driver: Driver, executor: Executor, options: Con
 async def run_controllers(
     client: Client, settings: ControllerSettings, *, clock: Clock, ready: asyncio.Event | None = None
 ) -> None:
-    """Run all controllers until cancelled; `ready` is set once the nodes are there and everything is watched."""
+    """Run all controllers until cancelled; `ready` is set once the nodes exist and all informers have synced."""
     await ensure_nodes(client, settings.nodes, clock)
     await ensure_default_class(client)
     wiring = Wiring(client, build_informers(client), clock)

@@ -1,7 +1,7 @@
-"""EndpointSlices: which pods are behind a service, for their readers (`kubectl get endpointslices`, clients).
+"""EndpointSlices: the pods of each service, for readers of the API (`kubectl get endpointslices`, clients).
 
-Nothing in this cluster resolves names by them, so they are written at most once a second per service. Slices
-are named `<service>-<number>` and hold up to 100 endpoints each, as upstream's do. The older Endpoints are not made.
+Names are not resolved by them in this cluster, so they are written at most once a second per service. Slices are
+named `<service>-<number>` and hold up to 100 endpoints each, as upstream. The older Endpoints are not created.
 """
 
 from collections import OrderedDict
@@ -27,19 +27,19 @@ INTERVAL: Final = 1.0
 """Seconds between two writes for one service, so that starting n pods costs few writes of n endpoints."""
 
 SHORTEST: Final = 0.01
-"""Seconds to wait at least: a smaller remainder may vanish in the sum with a clock that stands still."""
+"""Shortest wait in seconds: a smaller one may be lost in floating-point sums of virtual time."""
 
 BY_NAMESPACE: Final = "namespace"
 BY_SERVICE: Final = "service"
 
 
 def namespace_index(obj: JSONObject) -> Iterable[str]:
-    """File an object under its namespace."""
+    """Index an object by its namespace."""
     return [meta.namespace(obj)]
 
 
 def service_index(endpoint_slice: JSONObject) -> Iterable[str]:
-    """File a slice made here under its service."""
+    """Index a slice of this controller by its service."""
     labels = meta.labels(endpoint_slice)
     if labels.get(MANAGED_BY) != MANAGER or SERVICE_NAME not in labels:
         return []
@@ -55,10 +55,10 @@ class EndpointSlices:
     slices: Informer
     clock: Clock
     _written: OrderedDict[UID, float] = field(default_factory=OrderedDict)
-    """When the slices of a service were written in the last `INTERVAL`, the longest ago first."""
+    """The times of writes in the last `INTERVAL` by the UID of the service, the oldest first."""
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return which services a change concerns."""
+        """Return the watches, with the services that a change affects."""
         return (
             Watch(self.services, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._services_of_pod),
@@ -66,7 +66,7 @@ class EndpointSlices:
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Write the slices of one service, unless they were written a moment ago; the collector deletes old ones."""
+        """Write the slices of one service, at most every `INTERVAL`; those of deleted services are collected."""
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return Plan()
@@ -99,7 +99,7 @@ class EndpointSlices:
 
 
 def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
-    """Return what makes the existing slices those of the service."""
+    """Return the writes that make the existing slices those of the service."""
     known = {meta.name(one): one for one in existing}
     wanted = {meta.name(one): one for one in build(service, pods)}
     actions: list[Action] = [
@@ -189,7 +189,7 @@ def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
 
 
 def _relevant(pod: JSONObject) -> tuple[object, ...]:
-    """Return what of a pod its endpoint depends on."""
+    """Return the parts of a pod on which its endpoint depends."""
     status, spec = meta.status(pod), meta.spec(pod)
     state = (status.get("podIP"), status.get("phase"), meta.is_condition_true(pod, "Ready"), meta.is_deleting(pod))
     return (*state, meta.labels(pod), spec.get("nodeName"))

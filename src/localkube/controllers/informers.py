@@ -1,4 +1,4 @@
-"""The informers that the controllers share: every kind is watched once, with the indexes of all who read it."""
+"""The informers that the controllers share: every kind is watched once, with the indexes of all its readers."""
 
 from dataclasses import dataclass, fields
 

@@ -1,8 +1,8 @@
-"""The end of a namespace: everything in it is deleted, then its finalizer is removed, and the namespace with it.
+"""The namespace controller: deletes everything in a terminating namespace, then its finalizer, which removes it.
 
-Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources go too. While
-something is left (a pod in its grace period, an object with finalizers) the namespace is planned again and again, and
-its conditions name what is left.
+Mirrors `namespaced_resources_deleter.go`: the kinds come from discovery, so that custom resources are deleted, too.
+While objects remain (a pod in its grace period, an object with finalizers), the namespace is reconciled periodically,
+and its conditions name them.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, Resource
 from kuberuntime.plan import Actions, DeleteCollection, Plan, Put, PutStatus, Together
-from localkube.controllers.garbage.discovery import discover
+from localkube.controllers.garbage.deletableresources import discover
 from localkube.controllers.garbage.metadataclient import metadata_client
 
 FINALIZER: Final = "kubernetes"
@@ -31,7 +31,7 @@ RECOUNT: Final = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Namespaces:
-    """Empties and finishes namespaces that are being deleted; `_emptying` are those whose objects were deleted once."""
+    """Empties and finalizes terminating namespaces; `_emptying` has those whose objects were deleted once."""
 
     namespaces: Informer
     client: Client
@@ -39,11 +39,11 @@ class Namespaces:
     _emptying: dict[ObjectKey, UID] = field(default_factory=dict)
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return which namespaces a change concerns."""
+        """Return the watches, with the namespaces that a change affects."""
         return (Watch(self.namespaces, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Delete what is in one namespace, or finish it once it is empty."""
+        """Delete the objects in one namespace, or finalize it once it is empty."""
         namespace = self.namespaces.store.get(key)
         finalizers = meta.spec(namespace or {}).get("finalizers") or []
         if namespace is None or not meta.is_deleting(namespace) or FINALIZER not in finalizers:
@@ -58,7 +58,7 @@ class Namespaces:
             sequences=tuple((DeleteCollection(resource=resource, namespace=key.name),) for resource in remaining),
             slow_start=False,
         )
-        if self._emptying.get(key) != meta.uid(namespace):  # most objects are gone at once: count before reporting
+        if self._emptying.get(key) != meta.uid(namespace):  # most objects are deleted at once: count before reporting
             self._emptying[key] = meta.uid(namespace)
             return Plan((deletions,), requeue_after=0.0)
         return Plan((*self._report(namespace, remaining), deletions), requeue_after=RECOUNT)
@@ -81,7 +81,7 @@ class Namespaces:
 
 
 def with_remaining(namespace: JSONObject, remaining: Counter[str], now: datetime) -> Sequence[JSONObject] | None:
-    """Return the conditions that name what is left; None where they do so already."""
+    """Return the conditions that name the remaining objects; None if they do so already."""
     listed = ", ".join(f"{kind} has {number} resource instances" for kind, number in sorted(remaining.items()))
     message = f"Some resources are remaining: {listed}"
     known = meta.find_condition(namespace, CONTENT_REMAINING) or {}

@@ -1,4 +1,4 @@
-"""What clients request of a running pod: its logs, a command in it, a connection to it."""
+"""Access of clients to running pods: logs, commands, connections to ports."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import Phase
 from localkube.kubelet.podworker import PodWorker
-from localkube.kubelet.processes import network
+from localkube.kubelet.processes import podconnections
 from localkube.kubelet.processes.runner import StartError
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
@@ -25,7 +25,7 @@ LOCALHOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class PodView:
-    """A pod as far as this node knows it; a node may not know it at all."""
+    """A pod on this node, with its worker and cell; both are None for a pod that this node does not have."""
 
     node: NodeContext
     cell: PodCell | None
@@ -33,7 +33,7 @@ class PodView:
 
 
 async def logs(view: PodView, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-    """Yield pieces of a container's log, to its end or, when following, to the container's end."""
+    """Yield parts of a container's log to its end or, when following, to the end of the container."""
     name = options.container
     if podspec.find_container(pod, name) is None:
         raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
@@ -51,7 +51,7 @@ def _is_waiting(cell: PodCell | None, name: str) -> bool:
 
 
 def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting: bool) -> int:
-    """Return the run whose log is wanted: of a container that waits for its restart, the one that ended."""
+    """Return the run whose log is requested; for a container that waits for its restart, the one that ended."""
     if options.previous and not is_waiting:
         runs = runs[:-1]
     if runs:
@@ -69,7 +69,7 @@ def running(worker: PodWorker | None, pod: JSONObject, container: str) -> Contai
 
 
 async def attach(view: PodView, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
-    """Yield what a running container writes from now on, to its end."""
+    """Yield the output of a running container from now on, to its end."""
     directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / container
     async for piece in logreader.onwards(directory, running(view.worker, pod, container).log):
         yield piece
@@ -89,9 +89,10 @@ async def start(
 async def dial(
     node: NodeContext, cell: PodCell | None, pod: JSONObject, port: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Connect to a port inside the pod: on its loopback address, or on its own.
+    """Connect to a port inside the pod: on its loopback address, or on the pod's address.
 
-    Where pods share the host's network its own address comes first, as the loopback address may be another pod's.
+    If pods share the host's network, the pod's address is tried first, as another pod may listen on the loopback
+    address.
     """
     if cell is None or not cell.state.has_sandbox:
         raise NodeError(f'pod "{meta.name(pod)}" is not running')
@@ -100,7 +101,7 @@ async def dial(
     errors = []
     for address in addresses:
         try:
-            return await network.connect(node.runner, cell.uid, (address, port))
+            return await podconnections.connect(node.runner, cell.uid, (address, port))
         except OSError as error:
             errors.append(f"{address}:{port}: {error.strerror or error}")
     raise NodeError(f'pod "{meta.name(pod)}": {"; ".join(errors)}')

@@ -1,7 +1,7 @@
 """The kubelet of all simulated nodes: runs the pods that are bound to them, and serves their logs, commands and ports.
 
-One informer on pods feeds a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers too,
-so that nothing is polled. When the cluster starts again, pods that were bound before go on (`recovery.py`).
+One informer on pods notifies a worker per pod (`podworker.py`). ConfigMaps, Secrets and Services come from informers,
+too, so that nothing is polled. When the cluster starts again, pods that were bound before continue (`recovery.py`).
 """
 
 import asyncio
@@ -28,8 +28,8 @@ from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import initial
 from localkube.kubelet.podworker import PodWorker, SandboxLostError
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
-from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import podspec
 from localkube.podaccess import ExecSession, LogOptions, Stream
 
@@ -64,9 +64,9 @@ class Kubelet:
         )
 
     async def run(self, caught_up: asyncio.Event | None = None) -> None:
-        """Run the pods of these nodes until cancelled; what still runs then is for the runner to end.
+        """Run the pods of these nodes until cancelled; the runner terminates processes that remain.
 
-        `caught_up` is set once no pod shows the status that it had before.
+        `caught_up` is set once no pod has the status of an earlier run.
         """
         informers = [self._pods, self._services, *self._objects.informers]
         async with asyncio.TaskGroup() as tasks:
@@ -87,11 +87,11 @@ class Kubelet:
                 caught_up.set()
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-        """Yield pieces of a container's log."""
+        """Yield parts of a container's log."""
         return access.logs(self._view(pod), pod, options)
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
-        """Yield what a running container writes from now on."""
+        """Yield the output of a running container from now on."""
         return access.attach(self._view(pod), pod, container)
 
     async def exec(
@@ -121,7 +121,7 @@ class Kubelet:
             return
         if cell is None:
             cell = self._adopt(pod)
-            tasks.create_task(self._look_after(cell))
+            tasks.create_task(self._supervise(cell))
         cell.renew(pod)
         self._node.hosts.set_pod(pod, cell.address)
 
@@ -130,7 +130,7 @@ class Kubelet:
         cell.recover(recovery.CLUSTER_RESTARTED)
         return cell
 
-    async def _look_after(self, cell: PodCell) -> None:
+    async def _supervise(self, cell: PodCell) -> None:
         """Run the worker of one pod. An error in it is reported on that pod, and does not affect other pods."""
         known = ""
         while not cell.is_finished:
@@ -173,14 +173,14 @@ class Kubelet:
                 cell.refresh()
 
     def _on_claim(self, change: Change) -> None:
-        """Reconcile the pods that refer to a claim of this name: it may be bound by now."""
+        """Reconcile the pods that refer to a claim of this name, which may be bound now."""
         key = meta.key(change.object)
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and key.name in claim_names(cell.pod):
                 cell.refresh()
 
     def _discard_orphans(self) -> None:
-        """Remove what deleted pods left behind."""
+        """Remove the directories of deleted pods."""
         known = {meta.uid(pod) for pod in self._pods.store.list()}
         directory = self._settings.state_directory / "pods"
         for path in directory.iterdir() if directory.is_dir() else ():
@@ -188,7 +188,7 @@ class Kubelet:
                 self._trash.add(path)
 
     def _holder_of(self, port: int, uid: str) -> str:
-        """Name another pod with a running container that declares the port."""
+        """Return the name of another pod with a running container that declares the port."""
         for cell in self._cells.values():
             live = [name for name, container in cell.state.containers.items() if container.is_live]
             declared = [podspec.find_container(cell.pod, name) or {} for name in live]

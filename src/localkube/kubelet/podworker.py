@@ -1,7 +1,7 @@
-"""The life of one pod on this node: a loop that performs the steps decided by `lifecycle.py` and writes the status.
+"""The worker of one pod on this node: a loop that performs the steps decided by `lifecycle.py` and writes the status.
 
-The loop rests until something happens (the pod's object changed, a container ended, a probe's verdict changed) or
-until the time the decision named. The status is written only when it changed, after all steps of one round.
+The loop waits for a change (of the pod's object, a container or a probe's verdict) or for the time of the decision. The
+status is written only if it changed, after all steps of one round.
 """
 
 import asyncio
@@ -20,12 +20,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
-from localkube.kubelet.pod import lifecycle, state, status
+from localkube.kubelet.pod import lifecycle, podstatus, state
 from localkube.kubelet.pod.lifecycle import Step
 from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Waiting
 from localkube.kubelet.processes.runner import SandboxSpec, StartError
-from localkube.kubelet.sandbox.launcher.kernel.refusal import explain
+from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import explain
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories
@@ -36,11 +36,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class SandboxLostError(Exception):
-    """The machine lost the pod's sandbox, with all that ran in it."""
+    """The pod's sandbox was lost, with all its processes."""
 
 
 class PodWorker:
-    """Runs one pod until nothing is left of it."""
+    """Runs one pod until it is completely removed."""
 
     def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
         self.cell = cell
@@ -49,9 +49,9 @@ class PodWorker:
         self._published: JSONObject = meta.status(cell.pod)
 
     async def run(self) -> None:
-        """Do what is to be done until the pod is finished; when cancelled, let its containers end in an orderly way.
+        """Perform steps until the pod is finished; when cancelled, terminate its containers gracefully.
 
-        Raise `SandboxLostError` as soon as there is nothing left to go on with; none of that is written to the API.
+        Raise `SandboxLostError` as soon as the sandbox is lost; this is not written to the API.
         """
         try:
             while not self.cell.is_finished:
@@ -65,11 +65,11 @@ class PodWorker:
             self.containers.close()
 
     async def _round(self) -> datetime | None:
-        """Do one round of steps; return when to reconcile next. What the API server refuses is tried again."""
+        """Perform one round of steps; return when to reconcile next. Writes that the API server refuses are retried."""
         try:
             return await self._advance()
         except ConflictError:
-            return None  # the newer object is on its way
+            return None  # the informer will deliver the newer object
         except KubeError as error:
             log.warning("pod status not written", pod=str(meta.key(self.cell.pod)), error=str(error))
             return self.cell.now() + API_RETRY
@@ -114,7 +114,7 @@ class PodWorker:
             case lifecycle.Start(name):
                 self.containers.start(name)
             case lifecycle.Delay(name, until, wait):
-                cell.update(name, partial(state.delayed, waiting=status.back_off(cell.pod, name, wait), until=until))
+                cell.update(name, partial(state.delayed, waiting=podstatus.back_off(cell.pod, name, wait), until=until))
                 cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
             case lifecycle.Stop(name, kill_at, message):
                 self.containers.stop(name, kill_at, message)
@@ -148,7 +148,7 @@ class PodWorker:
             cell.set(replace(cell.state, has_volumes=True, problem="", not_before=None))
 
     async def _refresh_volumes(self) -> None:
-        """Bring files made from ConfigMaps, Secrets and the pod's own fields up to date."""
+        """Update files from ConfigMaps, Secrets and the pod's own fields."""
         cell = self.cell
         is_stale, cell.are_sources_stale = cell.are_sources_stale, False
         if is_stale and cell.state.has_volumes and directories.has_written(cell.pod):
@@ -201,10 +201,10 @@ class PodWorker:
         self._node.hosts.set_pod(self.cell.pod, "")
 
     async def _publish(self) -> None:
-        """Write the status, if the API shows another one."""
+        """Write the status, if that in the API differs."""
         cell = self.cell
         self._require_sandbox()
-        new = status.build(cell.pod, cell.state, cell.now(), self._node.settings.host_ip)
+        new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.settings.host_ip)
         if cell.state.gone or new in (self._published, meta.status(cell.pod)):
             cell.reported.set()
             return
@@ -228,4 +228,4 @@ class PodWorker:
         try:
             await self._node.client.delete(PODS, meta.key(self.cell.pod), uid=self.cell.uid, grace_period=0)
         except (NotFoundError, ConflictError):
-            return  # gone already, or another pod has the name by now
+            return  # deleted already, or another pod has the name now

@@ -10,14 +10,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.storage.store import Store, StoreKey
+from localkube.apiserver.storage.storeerrors import StoreError
 
 pytestmark = pytest.mark.slow
 
 WRITER = """
 import asyncio, sys
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.storeerrors import StoreError
 from localkube.apiserver.storage.store import Store, StoreKey
 
 async def write(store, number):

@@ -48,8 +48,8 @@ TOLERATED: Final = CYCLES // 2
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.REMEMBERED,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
-    "kuberuntime.cache.strings.Strings._young": 4 * strings.MOST,
-    "kuberuntime.cache.strings.Strings._old": 4 * strings.MOST,
+    "kuberuntime.cache.strings.Strings._young": strings.MOST,
+    "kuberuntime.cache.strings.Strings._old": strings.MOST,
 }
 """What may grow until it is full, and the most that all of its kind hold then."""
 

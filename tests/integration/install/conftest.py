@@ -20,8 +20,8 @@ from tests.integration.manager.installation import ACCOUNT
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
+from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import NAMESPACE, Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 SECONDS = 180
@@ -59,7 +59,7 @@ class Administrator:
         """Return what is there of an installation, by kind and name."""
         names = [
             f"{kind.plural}.{kind.version}.{kind.group}/{meta.name(obj)}"
-            for kind, obj in build_all(MANAGED, Settings())
+            for kind, obj in build_all(MANAGED, InstallSettings())
         ]
         found = self.get(*names, "-n", NAMESPACE) or {"items": []}
         return {(obj["kind"], meta.name(obj)): obj for obj in found.get("items", [found])}

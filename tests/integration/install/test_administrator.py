@@ -19,7 +19,7 @@ from tests.permissions import Need, missing, unused
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.permissions import Permission
+from kuberuntime.policyrules import Permission
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.metadata import LEASE, MANAGER

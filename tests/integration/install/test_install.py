@@ -10,8 +10,8 @@ from tests.integration.clusters import objects
 from tests.integration.install.conftest import Administrator
 
 from leaderworkerset.install import metadata
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = pytest.mark.slow
@@ -95,7 +95,7 @@ def test_an_update_keeps_certificates_and_configuration(administrator: Administr
 
 def go_installation() -> list[dict[str, Any]]:
     """Return what matters of an installation of the Go manager: same names, more rights, other settings (contract 12)."""
-    installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, Settings())}
+    installed = {(kind.kind, obj["metadata"]["name"]): obj for kind, obj in build_all(MANAGED, InstallSettings())}
     role = installed["ClusterRole", "lws-manager-role"]
     deployment = installed["Deployment", "lws-controller-manager"]
     definition = installed["CustomResourceDefinition", "leaderworkersets.leaderworkerset.x-k8s.io"]
@@ -140,7 +140,7 @@ def test_the_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
     deployment = fresh.there(*DEPLOYMENT)
     assert deployment["metadata"]["uid"] == before["metadata"]["uid"]
     container = deployment["spec"]["template"]["spec"]["containers"][0]
-    assert container["image"] == Settings().image
+    assert container["image"] == InstallSettings().image
     assert container["args"][1] == "--zap-log-level=2"
     assert "secrets" not in str(fresh.there("clusterrole/lws-manager-role")["rules"])
     assert fresh.there("lws/web") == web
@@ -206,7 +206,9 @@ def test_who_may_not_install_is_told_what_is_missing(fresh: Administrator) -> No
 def test_all_that_is_installed_is_there_and_carries_our_labels(administrator: Administrator) -> None:
     administrator.lws("install")
     installed = administrator.installed()
-    assert installed.keys() == {(kind.kind, obj["metadata"]["name"]) for kind, obj in build_all(MANAGED, Settings())}
+    assert installed.keys() == {
+        (kind.kind, obj["metadata"]["name"]) for kind, obj in build_all(MANAGED, InstallSettings())
+    }
     assert all(metadata.is_installed(obj) for obj in installed.values())
 
 

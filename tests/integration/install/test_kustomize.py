@@ -9,9 +9,9 @@ import pytest
 import yaml
 from tests.integration.install.conftest import Administrator
 
-from leaderworkerset.install import settings, userroles
+from leaderworkerset.install import installsettings, userroles
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import GroupRestarts
@@ -27,7 +27,7 @@ def by_name(objects: Iterable[dict[str, Any]]) -> dict[tuple[str, str], dict[str
     return {(obj["kind"], obj["metadata"]["name"]): obj for obj in objects}
 
 
-def built(chosen: Settings) -> dict[tuple[str, str], dict[str, Any]]:
+def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
     """Return what an installation applies; the files of definitions carry no labels, those are for `lws uninstall`."""
     objects = by_name(obj for _, obj in build_all(MANAGED, chosen))
     for resource in MANAGED.defined:
@@ -49,12 +49,12 @@ def overlay(directory: Path, **fields: Any) -> Path:
 
 
 def test_the_base_is_what_is_installed(administrator: Administrator) -> None:
-    assert rendered(administrator, KUSTOMIZE) == built(Settings())
+    assert rendered(administrator, KUSTOMIZE) == built(InstallSettings())
 
 
 def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administrator, tmp_path: Path) -> None:
     """R-OP-47: references move along, those of the webhooks too."""
-    name, _, tag = settings.IMAGE.partition(":")
+    name, _, tag = installsettings.IMAGE.partition(":")
     folder = overlay(
         tmp_path,
         namespace="serving",
@@ -63,29 +63,29 @@ def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administ
     )
     assert tag
     assert rendered(administrator, folder) == built(
-        Settings(namespace="serving", image="example.com/lws:7", replicas=3)
+        InstallSettings(namespace="serving", image="example.com/lws:7", replicas=3)
     )
 
 
 def test_the_component_spreads_the_managers(administrator: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/spread"])
-    assert rendered(administrator, folder) == built(Settings(spread=True))
+    assert rendered(administrator, folder) == built(InstallSettings(spread=True))
 
 
 def test_the_component_lets_the_manager_write_gangs(administrator: Administrator, tmp_path: Path) -> None:
     """The rights are those of `lws install` with gang scheduling; the configuration is the user's."""
     folder = overlay(tmp_path, components=["components/gang"])
-    ganged = by_name(obj for _, obj in build_all(managed("auto"), Settings()))
+    ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
     found = rendered(administrator, folder)
-    assert found == built(Settings()) | {role: ganged[role]}
-    assert found[role] != built(Settings())[role]
+    assert found == built(InstallSettings()) | {role: ganged[role]}
+    assert found[role] != built(InstallSettings())[role]
 
 
 def test_the_component_adds_the_roles_for_users(administrator: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/user-roles"])
     roles = by_name(obj for _, obj in userroles.build(MANAGED))
-    assert rendered(administrator, folder) == built(Settings()) | roles
+    assert rendered(administrator, folder) == built(InstallSettings()) | roles
 
 
 def test_the_operators_overlay_of_the_page_sets_both_images(administrator: Administrator, tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(
     (section,) = (text for text in blocks if text.startswith("groupRestarts:"))
     (kustomization,) = (text for text in blocks if text.startswith("# kustomization.yaml"))
     (tmp_path / "kustomization.yaml").write_text(kustomization)
-    (tmp_path / "controller_manager_config.yaml").write_text(settings.CONFIGURATION + section)
+    (tmp_path / "controller_manager_config.yaml").write_text(installsettings.CONFIGURATION + section)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
-    found, plain = rendered(administrator, tmp_path), built(Settings())
+    found, plain = rendered(administrator, tmp_path), built(InstallSettings())
     key = ("ConfigMap", "lws-manager-config")
     read = configurationfile.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
     assert read.group_restarts == GroupRestarts()
@@ -133,4 +133,4 @@ def test_the_overlay_of_the_page_is_an_installation(administrator: Administrator
     (tmp_path / "kustomization.yaml").write_text(text)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
     image = "registry.example.com/lws/leaderworkerset:0.1.0"
-    assert rendered(administrator, tmp_path) == built(Settings(namespace="serving", image=image, spread=True))
+    assert rendered(administrator, tmp_path) == built(InstallSettings(namespace="serving", image=image, spread=True))

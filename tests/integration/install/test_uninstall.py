@@ -62,7 +62,7 @@ def test_leaderworkersets_can_be_kept(administrator: Administrator) -> None:
     create_sets(administrator, "one")
     before = administrator.there("lws/one")
     output = administrator.lws("uninstall", "--keep-crd")
-    assert "nothing heals, scales or updates them until it is installed again" in output
+    assert "nothing recreates, scales or updates them until it is installed again" in output
     assert left(administrator) == {"CustomResourceDefinition", "Namespace"}
     assert administrator.there("lws/one") == before
     assert administrator.there("service/one")

@@ -19,8 +19,8 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Event
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.kubelet.kubelet import Kubelet
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Network, ProcessRunner
-from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.sandbox import create_runner
 from localkube.podaccess import LogOptions
 

@@ -63,7 +63,8 @@ async def running_groups(space: Space, count: int, *, of: int) -> set[int]:
 
 
 async def test_quota_is_by_group_up_and_down(space: Space, queue: Queue) -> None:
-    """Quota by group, scale up and down group by group (R-KQ-10, R-KQ-20 to R-KQ-33, R-KQ-43 to R-KQ-48, R-KQ-60)."""
+    """Quota by group, scale up and down group by group (R-KQ-10, R-KQ-20 to R-KQ-25, R-KQ-30 to R-KQ-33,
+    R-KQ-43 to R-KQ-48, R-KQ-60)."""
     await queue.make(SIZE)
     created = await space.create(queued(2))
     assert meta.spec(created)["rolloutStrategy"]["type"] == "RollingUpdate"

@@ -22,11 +22,11 @@ from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.inspect import describe
 from leaderworkerset.cli.commands.scale import scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.following import following
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
-from leaderworkerset.observation.logs import Options
+from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
@@ -146,7 +146,7 @@ async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(spa
     found = await get.chosen_of(session, [Selection("split")])
     assert [meta.name(one) for one in found.sets] == ["split"]
     assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
-    wanted = get.Wanted((), None, everywhere=False, selector="", managed_fields=False)
+    wanted = get.GetRequest((), None, everywhere=False, selector="", managed_fields=False)
     assert await get.all_of(session, space.namespace, wanted) == found
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await get.chosen_of(session, [Selection("split", 0)])
@@ -192,13 +192,13 @@ async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> 
         await scale(session, whole.parts[0].view.name, 1)
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
-    wanted = logs.Wanted(
+    wanted = logs.LogsRequest(
         chosen=(Selection("split"),),
         groups=frozenset(),
         ranks=frozenset({0}),
         pattern=None,
         most=9,
-        options=Options(),
+        options=PodLogOptions(),
     )
     assert len(await logs.pods_of(session, wanted)) == 5
 

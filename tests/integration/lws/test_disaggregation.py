@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import rolehash
-from leaderworkerset.core.disaggregatedset.roleset import Place, owner_reference
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import lwsmanager
 
@@ -298,7 +298,7 @@ async def test_a_set_that_another_controller_made_is_taken_over_untouched(space:
     await define_as_the_go_controller(space)
     revision = rolehash.revision_of(meta.spec(owner)["roles"])
     for one in roles:
-        place = Place("split", 0, revision, one["name"])
+        place = RolePlace("split", 0, revision, one["name"])
         metadata = {"name": place.name, "labels": place.labels, "ownerReferences": [owner_reference(owner)]}
         kind = {"apiVersion": LEADERWORKERSETS.api_version, "kind": LEADERWORKERSETS.kind}
         template = one["spec"]["leaderWorkerTemplate"]

@@ -8,8 +8,8 @@ from tests.integration.lws.test_commands import session_of
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS
-from leaderworkerset.cli.doctor import installation
-from leaderworkerset.cli.doctor.findings import Finding, Level
+from leaderworkerset.cli.doctor import installationchecks
+from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.doctor.observing import observe
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
@@ -19,10 +19,10 @@ NO_DEPLOYMENT = {"LWS-D502", "LWS-D512"}
 """The manager of the tests runs in their process: there is no Deployment, and it needs no lease."""
 
 
-async def problems(space: Space) -> dict[str, Finding]:
+async def problems(space: Space) -> dict[str, CheckResult]:
     """Return the findings that are errors or warnings."""
     facts = await observe(session_of(space))
-    found = installation.findings(facts, datetime.now(UTC))
+    found = installationchecks.findings(facts, datetime.now(UTC))
     return {one.code: one for one in found if one.level in {Level.ERROR, Level.WARNING}}
 
 

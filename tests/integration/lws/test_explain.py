@@ -127,7 +127,7 @@ async def test_a_finalizer_of_a_pod_is_named(space: Space) -> None:
         told = await named(space, "LWS-E052", "web/0/1", seconds=NAMED_WITHIN + 2)  # its grace period is a second
     finally:
         await space.patch({"metadata": {"finalizers": None}}, "web-0-1", resource=PODS)
-    assert f"pod web-0-1 is terminating, and finalizer {HELD} holds it" in told.sentence
+    assert f"pod web-0-1 is terminating, and finalizer {HELD} has blocked that" in told.sentence
 
 
 async def test_a_finalizer_of_the_set_is_named(space: Space) -> None:
@@ -137,7 +137,7 @@ async def test_a_finalizer_of_the_set_is_named(space: Space) -> None:
     await space.delete("web")
     try:
         told = await named(space, "LWS-E001", seconds=3 + NAMED_WITHIN)  # a finalizer may hold it for three seconds
-        assert f"finalizer {HELD} holds it" in told.sentence
+        assert f"blocked by finalizer {HELD}" in told.sentence
     finally:
         await space.patch({"metadata": {"finalizers": None}})
 
@@ -194,7 +194,7 @@ async def test_a_manager_that_does_not_act_is_named(space: Space) -> None:
         told = await named(space, "LWS-E005", seconds=10 + NAMED_WITHIN)  # a controller has ten seconds to act
     finally:
         await space.manager.start()
-    assert "no manager acts: the newest spec of web is not acted on for" in told.sentence
+    assert "no manager acts: the newest spec of web has not been acted on for" in told.sentence
     assert await space.get(LEADERWORKERSETS, "web")
 
 

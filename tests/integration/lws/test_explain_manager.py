@@ -44,8 +44,8 @@ async def test_a_lease_that_nobody_holds_is_named(space: Space) -> None:
         await space.delete(LEASE, LEASES)
     finally:
         await space.manager.start()
-    assert told.sentence.startswith("no manager is the leader: the newest spec of web is not acted on for")
-    assert f"Lease {space.namespace}/{LEASE} is held by nobody" in told.evidence
+    assert told.sentence.startswith("no manager is the leader: the newest spec of web has not been acted on for")
+    assert f"Lease {space.namespace}/{LEASE} has no holder" in told.evidence
 
 
 async def test_a_manager_whose_deployment_has_no_pod_is_named(space: Space) -> None:
@@ -71,7 +71,7 @@ async def test_a_manager_whose_deployment_has_no_pod_is_named(space: Space) -> N
         await space.delete("manager", DEPLOYMENTS)
     finally:
         await space.manager.start()
-    assert told.sentence.startswith("the manager does not run: the newest spec of web is not acted on for")
+    assert told.sentence.startswith("the manager does not run: the newest spec of web has not been acted on for")
     assert f"Deployment {space.namespace}/manager: 0 of 2 replicas ready" in told.evidence
 
 
@@ -97,7 +97,7 @@ async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space
 
         async with timeouts.within(NAMED_WITHIN):
             told = await space.eventually(look, lambda one: one.code == "LWS-E014")
-    assert told.sentence.startswith("the StatefulSet controller does not act on StatefulSet web")
+    assert told.sentence.startswith("the StatefulSet controller has not acted on StatefulSet web")
     assert told.evidence == ("metadata.generation 1, status.observedGeneration 0",)
     await space.settled()
 
@@ -118,7 +118,7 @@ async def test_a_revision_that_is_gone_is_named(space: Space) -> None:
         told = await named(space, "LWS-E015")
     finally:
         await space.manager.start()
-    assert "of leader web-0 does not exist, so its workers cannot be made" in told.sentence
+    assert "of leader web-0 does not exist, so its workers cannot be created" in told.sentence
     assert meta.name(await space.get(STATEFULSETS, "web")) == "web"
 
 

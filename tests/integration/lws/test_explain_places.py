@@ -40,7 +40,7 @@ async def test_what_nodes_have_too_little_of_is_named(
 async def test_labels_that_no_node_has_are_named(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=template(nodeSelector={"gpu": "b300"})))
     await space.until(unschedulable("affinity/selector"))
-    assert "labels that pod web-0 asks for" in (await named(space, "LWS-E040")).sentence
+    assert "labels that pod web-0 requires" in (await named(space, "LWS-E040")).sentence
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ async def test_a_cordoned_node_is_named(space: Space) -> None:
         await space.create(lws(replicas=1, size=1, template=chosen))
         await space.until(unschedulable("were unschedulable"))
         told = await named(space, "LWS-E043")
-    assert told.sentence == "no node that would do takes pods now, so web-0 waits"
+    assert told.sentence == "no suitable node accepts pods now, so web-0 waits"
 
 
 async def test_groups_that_hold_the_topology_domains_are_named(space: Space) -> None:
@@ -92,7 +92,7 @@ async def test_a_scheduler_that_does_not_exist_is_named(space: Space) -> None:
     await space.create(lws(replicas=1, size=1, template=template(schedulerName="volcanoo")))
     await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
     told = await named(space, "LWS-E033", seconds=5 + NAMED_WITHIN)  # a scheduler has five to say something
-    assert "no scheduler called volcanoo acts on pod web-0" in told.sentence
+    assert "no scheduler called volcanoo has acted on pod web-0" in told.sentence
 
 
 async def test_a_scheduling_gate_is_named(space: Space) -> None:

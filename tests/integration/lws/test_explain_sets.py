@@ -45,16 +45,16 @@ async def test_a_scaler_of_somebody_else_is_named(space: Space, capsys: pytest.C
     }
     await space.create(scaler, ROLE_SCALERS)
     await create(space, [role("prefill", 1), role("decode", 1) | EXTERNAL])
-    await space.until(warned("belongs to somebody else"))
+    await space.until(warned("belongs to another owner"))
     found = await told(space, "LWS-E016")
     assert (found.target, found.verdict) == ("split", Verdict.STUCK)
     line = (
-        f"split is stuck: LWS-E016 (a role's scaler belongs to somebody else); `lws -n {space.namespace} explain split`"
+        f"split is stuck: LWS-E016 (a role's scaler belongs to another owner); `lws -n {space.namespace} explain split`"
     )
     assert await note(session_of(space), space.namespace, "split") == f"{line} says more"
     capsys.readouterr()
     session = session_of(space)
-    wanted = get.Wanted((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
+    wanted = get.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
     await get.say_causes(session, await get.observe(session, wanted), wanted)
     assert f"{line} says more" in capsys.readouterr().err.splitlines()
 

@@ -20,15 +20,15 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.commands.rollout import diff, plan, subjects, trial
 from leaderworkerset.cli.commands.rollout.causes import Causes
-from leaderworkerset.cli.commands.rollout.following import Follower, StuckError, follower_of
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
-from leaderworkerset.cli.commands.rollout.restart import Restart, Wanted, restart_all
+from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest, restart_all
+from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, StuckError, follower_of
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import following
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.core.leaderworkerset import history
-from leaderworkerset.steering import changes, pasts
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.steering import pasts, patches
 
 ODD = ["echo", "<a> & 'b' \u2028 \u00e9"]
 """Words that Go's JSON encoder escapes: a revision is moved without a change of its data."""
@@ -59,8 +59,8 @@ def raises_one(kind: type[CommandError], match: str) -> Iterator[None]:
     assert re.search(match, str(found)), found
 
 
-def follower(space: Space, stuck_after: float = 600.0) -> Follower:
-    return Follower(session_of(space), space.key("web"), stuck_after)
+def follower(space: Space, stuck_after: float = 600.0) -> RolloutFollower:
+    return RolloutFollower(session_of(space), space.key("web"), stuck_after)
 
 
 def image_of(state: State, pod: str) -> str:
@@ -111,28 +111,28 @@ async def test_what_a_verb_would_do_is_shown_and_nothing_is_written(space: Space
         "+image: app:1",
     }
     assert "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:2 -> app:1" in undone
-    assert "a new revision: 3 groups of 2 pods would be made" in undone
+    assert "a new revision: 3 groups of 2 pods would be created" in undone
     assert undone[-1] == "nothing was changed (dry run)"
     assert await undo(session, "web", 2, is_trial=True) == "web is of revision 2 already: nothing was changed (dry run)"
 
     restarted = (await restart_all(session, "web", is_trial=True)).splitlines()
-    assert any(line.strip().startswith("+") and changes.RESTARTED_AT in line for line in restarted)
-    assert "a new revision: 3 groups of 2 pods would be made" in restarted
+    assert any(line.strip().startswith("+") and patches.RESTARTED_AT in line for line in restarted)
+    assert "a new revision: 3 groups of 2 pods would be created" in restarted
 
-    assert await Restart(session, Wanted("web", (0, 2))).preview() == (
+    assert await Restart(session, RestartRequest("web", (0, 2))).preview() == (
         "web groups 0,2 would be recreated, at most 1 group unavailable at a time, in this order:\n"
         "  group 2: pod web-2 and 1 worker\n"
         "  group 0: pod web-0 and 1 worker\n"
         "nothing was changed (dry run)"
     )
-    assert (await Restart(session, Wanted("web", (1,), 1), force=True).preview()).splitlines() == [
+    assert (await Restart(session, RestartRequest("web", (1,), 1), force=True).preview()).splitlines() == [
         "web rank 1/1 would be recreated, all at once, in this order:",
         "  rank 1/1: pod web-1-1",
         "with the restart policy RecreateGroupOnPodRestart, all ranks of the group with it",
         "nothing was changed (dry run)",
     ]
     with pytest.raises(CommandError, match="web has no pod for group 7 now: nothing was restarted"):
-        await Restart(session, Wanted("web", (7,))).preview()
+        await Restart(session, RestartRequest("web", (7,))).preview()
     after = await space.get(LEADERWORKERSETS, "web")
     assert (meta.generation(after), meta.annotations(after)) == (meta.generation(before), meta.annotations(before))
 
@@ -148,7 +148,7 @@ async def test_what_was_undone_may_be_applied_again(space: Space) -> None:
 
 
 async def _history(space: Space) -> list[JSONObject]:
-    selector = history.selector("web")
+    selector = revisionhistory.selector("web")
     return list(
         (await space.client.list(CONTROLLER_REVISIONS, namespace=space.namespace, label_selector=selector)).items
     )
@@ -179,7 +179,7 @@ async def test_a_paused_rollout_stays_where_it_is_until_it_is_resumed(space: Spa
     assert "the rollout is done: 3 groups updated and ready" in await follower(space).follow(60)
     state = await space.settled()
     assert {image_of(state, pod) for pod in state.of("web")} == {"app:2"}
-    assert not changes.is_paused(await space.get(LEADERWORKERSETS, "web"))
+    assert not patches.is_paused(await space.get(LEADERWORKERSETS, "web"))
 
 
 def _assert_observed(state: State) -> None:
@@ -231,12 +231,12 @@ async def test_groups_are_restarted_within_the_budget(space: Space) -> None:
         assert len(away) <= 1, f"groups {away} are away"
 
     space.always(at_most_one_is_away)
-    assert await Restart(session, Wanted("web", (0, 2))).run(60) == "web groups 0,2 restarted"
+    assert await Restart(session, RestartRequest("web", (0, 2))).run(60) == "web groups 0,2 restarted"
     state = await space.until(lambda state: assert_pods(state, "web", replicas=3, size=2))
     after = state.uids("web")
     assert {pod for pod in after if after[pod] == before[pod]} == {"web-1", "web-1-1"}
     with raises_one(CommandError, "web has no pod for group 7 now: nothing was restarted; web has 3 groups"):
-        await Restart(session, Wanted("web", (7,))).run(60)
+        await Restart(session, RestartRequest("web", (7,))).run(60)
 
 
 def _is_up(state: State, index: int) -> bool:

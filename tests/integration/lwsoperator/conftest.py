@@ -20,7 +20,7 @@ from tests.integration.lwsoperator.waiting import until
 
 from kuberuntime.objects import meta
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator.operand import ISSUED, Place
+from leaderworkerset.operator.operand import ISSUED, OperatorPlace
 from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator, cluster
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR, OPERATORS
@@ -106,7 +106,7 @@ class Site:
 
 def objects() -> list[dict[str, Any]]:
     """Return what an installation of the operator applies, but the object `cluster`."""
-    kinds = registry(MANAGED, Place(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
+    kinds = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image=IMAGE, version=""), Verbosity())
     return [obj for kind, obj in build_operator(kinds, MANAGED, OperatorSettings()) if kind != OPERATORS]
 
 

@@ -25,10 +25,10 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
 from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
-from leaderworkerset.install.settings import NAMESPACE, Settings
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
@@ -42,14 +42,14 @@ async def install(client: Client, port: int) -> None:
     """Apply everything; API servers find the webhooks at `port` of this machine."""
     await _remove(client, SECRETS, SECRET)
     await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
-    for resource, obj in build_all(MANAGED, Settings()):
+    for resource, obj in build_all(MANAGED, InstallSettings()):
         if resource != DEPLOYMENTS:
             await client.apply(resource, _adapted(resource, obj, port), manager="tests")
 
 
 async def clear(client: Client) -> None:
     """Remove the webhook configurations and all LeaderWorkerSets, so that the next test begins with none."""
-    for resource, obj in build_all(MANAGED, Settings()):
+    for resource, obj in build_all(MANAGED, InstallSettings()):
         if resource in CONFIGURATIONS:
             await _remove(client, resource, meta.key(obj))
     for lws in (await client.list(LEADERWORKERSETS)).items:

@@ -15,7 +15,7 @@ from tests.integration.manager.world import World
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
-from leaderworkerset.install.settings import NAMESPACE
+from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 from leaderworkerset.webhooks.rotation import Material

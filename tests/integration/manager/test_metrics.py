@@ -7,8 +7,8 @@ from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.installation import token_of
 
 from kuberuntime.objects.resources import SERVICE_ACCOUNTS
+from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.metadata import MANAGER
-from leaderworkerset.install.settings import NAMESPACE
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, ProcessRunner, SandboxSpec
 from localkube.kubelet.sandbox import create_runner
-from localkube.kubelet.sandbox.launch import Isolation
+from localkube.kubelet.sandbox.launcherprocess import Isolation
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 DEADLINE = 20.0

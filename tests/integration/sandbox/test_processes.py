@@ -11,7 +11,7 @@ import pytest
 from tests.integration.sandbox.harness import Program, eventually, is_alive, machine
 
 from localkube.kubelet.processes.runner import Exit, Network, SandboxSpec, StartError
-from localkube.kubelet.sandbox.launch import Isolation
+from localkube.kubelet.sandbox.launcherprocess import Isolation
 
 pytestmark = pytest.mark.slow
 

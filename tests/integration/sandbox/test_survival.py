@@ -17,9 +17,9 @@ from tests.integration.sandbox.harness import eventually, is_alive, machine
 
 from localkube.kubelet.processes.runner import ContainerSpec, Exit, Network, StartError
 from localkube.kubelet.sandbox.channel import LauncherEndedError
-from localkube.kubelet.sandbox.launch import Isolation
 from localkube.kubelet.sandbox.launcher import supervise
 from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.sandbox.launcherprocess import Isolation
 
 pytestmark = pytest.mark.slow
 

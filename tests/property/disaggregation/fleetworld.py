@@ -19,9 +19,9 @@ from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import REVISION
 from leaderworkerset.api.resources import LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import fleet, rolehash, rolling
-from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.planner import RoleState
-from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 NAMES = ("prefill", "decode", "encode", "draft")
 
@@ -40,7 +40,7 @@ class FleetWorld:
     image: int = 1
     revisions: dict[tuple[int | str, ...], str] = field(default_factory=dict)
     """The revision of each image and order of roles."""
-    known: dict[ObjectKey, tuple[JSONObject, Part]] = field(default_factory=dict)
+    known: dict[ObjectKey, tuple[JSONObject, RolePart]] = field(default_factory=dict)
     """The facts of objects as they were last seen."""
     rollouts: int = 0
     drains: int = 0
@@ -76,7 +76,7 @@ class FleetWorld:
         return self.revisions[what]
 
     @property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[RolePart]:
         """Return the LeaderWorkerSets as facts."""
         for key, one in self.leaderworkersets.items():
             if self.known.get(key, (None,))[0] is not one:
@@ -111,7 +111,7 @@ class FleetWorld:
     def step(self, *, actions: int | None = None) -> list[Action]:
         """Decide and perform, of all writes the first few where the manager dies; assert the bounds; return the writes."""
         plan = reconcile(
-            Observed(
+            ObservedDisaggregatedSet(
                 disaggregatedset=self.obj,
                 leaderworkersets=list(self.leaderworkersets.values()),
                 scalers=list(self.scalers.values()),

@@ -8,7 +8,15 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from leaderworkerset.core.disaggregatedset.planner import RoleState, State, Step, batches, is_done, moved, next_step
+from leaderworkerset.core.disaggregatedset.planner import (
+    PlannerStep,
+    RoleState,
+    State,
+    batches,
+    is_done,
+    moved,
+    next_step,
+)
 
 ROLLOUTS: Final = int(os.environ.get("DISAGGREGATED_ROLLOUTS", "600"))
 LONGEST: Final = 300
@@ -32,7 +40,7 @@ def disturb(random: Random, state: State) -> State:
     return (*state[:index], changed, *state[index + 1 :])
 
 
-def check(state: State, step: Step) -> None:
+def check(state: State, step: PlannerStep) -> None:
     """Assert what holds of every step (R-DS-55 to R-DS-61)."""
     after = moved(state, step)
     steps = batches(state)

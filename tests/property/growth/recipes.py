@@ -18,11 +18,12 @@ from tests.property.growth.restarts import GIVEN_UP, RESTARTS
 from tests.property.growth.shapes import World
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.gotypes.canonicaljson import WrittenJSON
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
 from leaderworkerset.core.admission import queueing
@@ -32,12 +33,12 @@ from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
     drift,
     fold,
-    groups,
-    history,
+    groupfacts,
     reconcile,
     replacement,
+    revisionhistory,
     revisions,
-    rollout,
+    rollingupdate,
     services,
     settled,
     statefulsets,
@@ -58,7 +59,7 @@ from leaderworkerset.core.policies import (
     numbers,
     policy,
     recreation,
-    restart,
+    restartpolicy,
     startup,
     subdomain,
     subgroups,
@@ -114,7 +115,7 @@ def or_denied(decide: Callable[[], object]) -> object:
         return str(denied)
 
 
-def _each(ask: Callable[[groups.Group], object]) -> Recipe:
+def _each(ask: Callable[[groupfacts.GroupFacts], object]) -> Recipe:
     return lambda world: [ask(group) for group in world.groups]
 
 
@@ -134,6 +135,12 @@ def _built_template(world: World) -> object:
     return templates.build_pod_template(
         world.template, path="spec", own_labels=world.labels, own_annotations=world.labels
     )
+
+
+def _seen(world: World) -> settled.Settled:
+    found = settled.describe(world.posted, world.statefulset, world.revisions)
+    assert found is not None
+    return found
 
 
 def _applying(world: World) -> Plan:
@@ -182,20 +189,25 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "fold.highest": lambda w: list(fold.highest(w.folded.members)),
     "fold.fold": lambda w: fold.fold(w.groups, "web"),
     "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
-    "groups.Group.is_ready": _each(lambda group: group.is_ready(2)),
-    "groups.Group.is_updated": _each(lambda group: group.is_updated(2, "old")),
-    "groups.Group.is_whole": _each(lambda group: group.is_whole(2)),
-    "groups.describe": lambda w: groups.describe(w.leader, w.worker_sets[-1]),
-    "groups.describe_workers": lambda w: groups.describe_workers(w.statefulset),
-    "groups.own_size": lambda w: groups.own_size(w.leader),
-    "groups.is_pod_ready": lambda w: groups.is_pod_ready(w.leader),
-    "groups.is_statefulset_ready": lambda w: groups.is_statefulset_ready(w.statefulset),
-    "history.is_growing": lambda w: history.is_growing(Plan(tuple(history.settle(w.posted, w.key, w.revisions, ())))),
-    "history.key_of": lambda w: history.key_of(w.revision),
-    "history.limit": lambda w: history.limit(w.posted),
-    "history.newest": lambda w: history.newest(w.revisions, w.key, 10),
-    "history.selector": lambda _: history.selector("web"),
-    "history.settle": lambda w: history.settle(w.posted, w.key, w.revisions, w.revisions),
+    "groupfacts.GroupFacts.is_ready": _each(lambda group: group.is_ready(2)),
+    "groupfacts.GroupFacts.is_updated": _each(lambda group: group.is_updated(2, "old")),
+    "groupfacts.GroupFacts.is_whole": _each(lambda group: group.is_whole(2)),
+    "groupfacts.describe": lambda w: groupfacts.describe(w.leader, w.worker_sets[-1]),
+    "groupfacts.describe_workers": lambda w: groupfacts.describe_workers(w.statefulset),
+    "groupfacts.own_size": lambda w: groupfacts.own_size(w.leader),
+    "groupfacts.is_pod_ready": lambda w: groupfacts.is_pod_ready(w.leader),
+    "groupfacts.is_statefulset_ready": lambda w: groupfacts.is_statefulset_ready(w.statefulset),
+    "revisionhistory.is_growing": lambda w: revisionhistory.is_growing(
+        Plan(tuple(revisionhistory.settle(w.posted, w.key, w.revisions, ())))
+    ),
+    "revisionhistory.is_retiring": lambda w: revisionhistory.is_retiring(
+        Plan(tuple(revisionhistory.settle(w.posted, w.key, w.revisions, ()))), w.revisions
+    ),
+    "revisionhistory.key_of": lambda w: revisionhistory.key_of(w.revision),
+    "revisionhistory.limit": lambda w: revisionhistory.limit(w.posted),
+    "revisionhistory.newest": lambda w: revisionhistory.newest(w.revisions, w.key, 10),
+    "revisionhistory.selector": lambda _: revisionhistory.selector("web"),
+    "revisionhistory.settle": lambda w: revisionhistory.settle(w.posted, w.key, w.revisions, w.revisions),
     "reconcile.decide": lambda w: reconcile.decide(w.observed, NOW),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
     "replacement.abandoned": lambda w: replacement.abandoned(
@@ -206,6 +218,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     ),
     "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
     "revisions.Resolution.found": lambda w: revisions.Resolution.found(w.revision, w.posted, 7),
+    "revisions.Resolution.made": lambda w: revisions.Resolution.made(
+        w.posted, WrittenJSON(w.data, w.revision["data"]), 1
+    ),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
     "revisions.build_content": lambda w: revisions.build_content(w.posted),
     "revisions.build_data": lambda w: revisions.build_data(w.posted),
@@ -221,27 +236,32 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "revisions.number_of": lambda w: revisions.number_of(w.revision),
     "revisions.outdated": lambda w: revisions.outdated(w.revisions, w.key),
     "revisions.owned": lambda w: revisions.owned(w.revisions, w.posted),
+    "revisions.reading_of": lambda w: revisions.reading_of(w.posted["spec"], w.revision),
     "revisions.resolve": lambda w: revisions.resolve(w.edited, w.statefulset, w.revisions),
     "revisions.restore": lambda w: revisions.restore(w.posted, w.revision),
-    "rollout.Budget.burst": lambda w: w.limits.burst,
-    "rollout.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
-    "rollout.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
-    "rollout.States.of": lambda w: rollout.States.of({i: rollout.State(True, False) for i in range(len(w.groups))}),
-    "rollout.budget": lambda w: rollout.budget(w.lws.spec),
-    "rollout.count_unready": lambda w: rollout.count_unready(w.states, w.lws.spec.replicas),
-    "rollout.next_step": lambda w: rollout.next_step(
-        w.limits, rollout.Current(w.lws.spec.replicas, 2, str(w.lws.spec.replicas)), w.states
+    "rollingupdate.Budget.burst": lambda w: w.limits.burst,
+    "rollingupdate.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
+    "rollingupdate.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
+    "rollingupdate.States.of": lambda w: rollingupdate.States.of(
+        {i: rollingupdate.GroupState(True, False) for i in range(len(w.groups))}
     ),
-    "rollout.wait": lambda w: rollout.wait(
-        rollout.Step(rollout.Case.ROLLING, 1, len(w.groups)), rollout.Current(len(w.groups), 2, "")
+    "rollingupdate.budget": lambda w: rollingupdate.budget(w.lws.spec),
+    "rollingupdate.count_unready": lambda w: rollingupdate.count_unready(w.states, w.lws.spec.replicas),
+    "rollingupdate.next_step": lambda w: rollingupdate.next_step(
+        w.limits, rollingupdate.Current(w.lws.spec.replicas, 2, str(w.lws.spec.replicas)), w.states
     ),
-    "rollout.rolling_partition": lambda w: rollout.rolling_partition(
-        w.limits, rollout.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
+    "rollingupdate.wait": lambda w: rollingupdate.wait(
+        rollingupdate.RolloutStep(rollingupdate.Case.ROLLING, 1, len(w.groups)),
+        rollingupdate.Current(len(w.groups), 2, ""),
     ),
-    "rollout.states": lambda w: rollout.states(w.folded, size=w.lws.size, revision=w.key),
+    "rollingupdate.rolling_partition": lambda w: rollingupdate.rolling_partition(
+        w.limits, rollingupdate.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
+    ),
+    "rollingupdate.states": lambda w: rollingupdate.states(w.folded, size=w.lws.size, revision=w.key),
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
     "settled.describe": lambda w: settled.describe(w.posted, w.statefulset, w.revisions),
+    "settled.with_reading": lambda w: settled.with_reading(_seen(w), w.posted),
     "statefulsets.begins_to_roll": lambda w: statefulsets.begins_to_roll(w.statefulset, _applying(w)),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
     "statefulsets.current": lambda w: statefulsets.current(w.statefulset),
@@ -255,6 +275,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, status.AVAILABLE),
     "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
     "status.set_true": lambda w: status.set_true(w.lws.status.conditions, status.AVAILABLE, 1, NOW),
+    "templates.add_metadata": lambda w: templates.add_metadata(
+        revisions.build_content(w.posted)["spec"]["leaderWorkerTemplate"]["leaderTemplate"], w.labels, w.labels
+    ),
     "templates.build_pod_template": _built_template,
     "templates.claim_fields": lambda w: templates.claim_fields(w.lws.spec.leader_worker_template, "default"),
     "templates.group_annotations": lambda w: templates.group_annotations(
@@ -357,7 +380,7 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "policy.add_nothing": lambda w: policy.add_nothing(_made(w)),
     "policy.go_on": lambda w: policy.go_on(_live(w)),
     "policy.keep_pod": lambda w: policy.keep_pod(w.leader, LEADER),
-    "restart.decide": lambda w: restart.decide(_live(w)),
+    "restartpolicy.decide": lambda w: restartpolicy.decide(_live(w)),
     "startup.decide": lambda w: startup.decide(_live(w)),
     "subdomain.admit": lambda w: subdomain.admit(w.leader, LEADER),
     "subgroups.admit": lambda w: subgroups.admit(_in_subgroups(w.leader), LEADER),
@@ -379,10 +402,10 @@ def _nodes(world: World) -> fit.FreeSpace:
     )
 
 
-def _gated(world: World) -> gate.Observed:
+def _gated(world: World) -> gate.ObservedCluster:
     """Return every pod as one of a group that waits."""
     pods = [builtin.link(edits.with_annotations(pod, {labels.GANG_GROUP: "g"}), "g") for pod in world.members.pods]
-    return gate.Observed(nodes=[], used={}, unbound=pods, members=pods)
+    return gate.ObservedCluster(nodes=[], used={}, unbound=pods, members=pods)
 
 
 NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
@@ -438,20 +461,20 @@ GANG: Final[Mapping[str, Recipe]] = {
 }
 
 EVENTS: Final[Mapping[str, Recipe]] = {
-    "events.backing_off": lambda w: events.backing_off(w.posted, w.leader, w.text),
-    "events.condition_changed": lambda w: events.condition_changed(w.posted, "R", w.text),
-    "events.created": lambda w: events.created(w.posted, w.text, w.leader),
-    "events.creating_revision": lambda w: events.creating_revision(w.posted, w.revision, w.text),
-    "events.deleting_surge": lambda w: events.deleting_surge(w.posted, w.text),
-    "events.failed_create": lambda w: events.failed_create(w.posted, w.text, w.leader),
-    "events.failed_update": lambda w: events.failed_update(w.posted, w.text),
-    "events.recreating_group": lambda w: events.recreating_group(w.posted, w.leader, w.text),
-    "events.reference": lambda w: events.reference(w.posted),
-    "events.replacing_group": lambda w: events.replacing_group(w.posted, w.text),
-    "events.releasing_lost_pod": lambda w: events.releasing_lost_pod(w.posted, w.leader, w.text),
-    "events.restarts_exhausted": lambda w: events.restarts_exhausted(w.posted, w.leader, w.text),
-    "events.waiting_for_lost_pod": lambda w: events.waiting_for_lost_pod(w.posted, w.leader, w.text),
-    "events.updating": lambda w: events.updating(w.posted, w.text),
+    "decisionevents.backing_off": lambda w: decisionevents.backing_off(w.posted, w.leader, w.text),
+    "decisionevents.condition_changed": lambda w: decisionevents.condition_changed(w.posted, "R", w.text),
+    "decisionevents.created": lambda w: decisionevents.created(w.posted, w.text, w.leader),
+    "decisionevents.creating_revision": lambda w: decisionevents.creating_revision(w.posted, w.revision, w.text),
+    "decisionevents.deleting_surge": lambda w: decisionevents.deleting_surge(w.posted, w.text),
+    "decisionevents.failed_create": lambda w: decisionevents.failed_create(w.posted, w.text, w.leader),
+    "decisionevents.failed_update": lambda w: decisionevents.failed_update(w.posted, w.text),
+    "decisionevents.recreating_group": lambda w: decisionevents.recreating_group(w.posted, w.leader, w.text),
+    "decisionevents.reference": lambda w: decisionevents.reference(w.posted),
+    "decisionevents.replacing_group": lambda w: decisionevents.replacing_group(w.posted, w.text),
+    "decisionevents.releasing_lost_pod": lambda w: decisionevents.releasing_lost_pod(w.posted, w.leader, w.text),
+    "decisionevents.restarts_exhausted": lambda w: decisionevents.restarts_exhausted(w.posted, w.leader, w.text),
+    "decisionevents.waiting_for_lost_pod": lambda w: decisionevents.waiting_for_lost_pod(w.posted, w.leader, w.text),
+    "decisionevents.updating": lambda w: decisionevents.updating(w.posted, w.text),
 }
 
 WEBHOOK: Final[Mapping[str, Recipe]] = {

@@ -10,7 +10,7 @@ from tests.property.growth.shapes import World
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import exhausted
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.restarts import failure, lost, settings
 from leaderworkerset.core.restarts.settings import DEFAULTS
 
@@ -27,7 +27,7 @@ def _lost(pod: JSONObject) -> JSONObject:
     return pod | {"metadata": pod["metadata"] | deleted, "spec": pod["spec"] | {"nodeName": "n"}}
 
 
-def _record(group: Group) -> JSONObject:
+def _record(group: GroupFacts) -> JSONObject:
     annotations = {labels.RECREATION_STATE: "exhausted", labels.RECREATED_LEADER: group.uid}
     own = {labels.GROUP_INDEX: group.group_index}
     return {"metadata": {"name": f"{group.leader}-recreations", "labels": own, "annotations": annotations}}

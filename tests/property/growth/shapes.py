@@ -16,10 +16,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import fold, groups, revisions, rollout, statefulsets
-from leaderworkerset.core.leaderworkerset.groups import Group
-from leaderworkerset.core.leaderworkerset.reconcile import Observed
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Case, Step
+from leaderworkerset.core.leaderworkerset import fold, groupfacts, revisions, rollingupdate, statefulsets
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Case, RolloutStep
 from leaderworkerset.core.pod import reconcile as pod
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.webhooks.review import Review
@@ -174,11 +174,11 @@ class World:
 
     @cached_property
     def limits(self) -> Budget:
-        return rollout.budget(self.lws.spec)
+        return rollingupdate.budget(self.lws.spec)
 
     @cached_property
-    def step(self) -> Step:
-        return Step(Case.ROLLING, 1, self.lws.spec.replicas)
+    def step(self) -> RolloutStep:
+        return RolloutStep(Case.ROLLING, 1, self.lws.spec.replicas)
 
     @cached_property
     def desired(self) -> JSONObject:
@@ -236,16 +236,16 @@ class World:
         return [*others, own]
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[GroupFacts]:
         found = []
         for i in self.many("groups"):
             leader = builders.leader_pod(self.posted, i, key=self.key if i % 2 else "old")
-            found.append(groups.describe(leader, builders.worker_statefulset(leader) if i % 3 else None))
+            found.append(groupfacts.describe(leader, builders.worker_statefulset(leader) if i % 3 else None))
         return found
 
     @cached_property
-    def states(self) -> rollout.States:
-        return rollout.states(self.folded, size=self.lws.size, revision=self.key)
+    def states(self) -> rollingupdate.States:
+        return rollingupdate.states(self.folded, size=self.lws.size, revision=self.key)
 
     @cached_property
     def folded(self) -> fold.Folded:
@@ -260,8 +260,8 @@ class World:
         return Members(self.bare_leader, [self.bare_leader, *self.workers], self.gone, self.worker_sets)
 
     @cached_property
-    def observed(self) -> Observed:
-        return Observed(
+    def observed(self) -> ObservedLeaderWorkerSet:
+        return ObservedLeaderWorkerSet(
             leaderworkerset=self.posted,
             leader_statefulset=self.statefulset,
             revisions=self.revisions,
@@ -269,9 +269,9 @@ class World:
         )
 
     @cached_property
-    def observed_group(self) -> pod.Observed:
+    def observed_group(self) -> pod.ObservedGroup:
         """Return a group that failed."""
-        return pod.Observed(
+        return pod.ObservedGroup(
             leader=self.bare_leader,
             leaderworkerset=self.posted,
             pods=self.members.pods,
@@ -282,9 +282,9 @@ class World:
         )
 
     @cached_property
-    def observed_new_group(self) -> pod.Observed:
+    def observed_new_group(self) -> pod.ObservedGroup:
         """Return a group whose workers are to be made."""
-        return pod.Observed(
+        return pod.ObservedGroup(
             leader=self.leader,
             leaderworkerset=self.posted,
             pods=[self.leader],

@@ -17,9 +17,9 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import rollout
+from leaderworkerset.core.leaderworkerset import rollingupdate
 from leaderworkerset.core.leaderworkerset.fold import LIMIT
-from leaderworkerset.core.leaderworkerset.rollout import Case, Current, State, States, Step
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, GroupState, RolloutStep, States
 from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
@@ -29,7 +29,7 @@ MOST_GROUPS = 1_000_000
 MOST_MEMORY = 4 * 2**20
 """Bytes: a list of a million would be more."""
 
-READY, OUTDATED = State(is_ready=True, is_updated=True), State(is_ready=True, is_updated=False)
+READY, OUTDATED = GroupState(is_ready=True, is_updated=True), GroupState(is_ready=True, is_updated=False)
 
 
 class Numerous(World):
@@ -69,20 +69,20 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
 
 def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() -> None:
     """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
-    limits = rollout.budget(spec(LARGEST))
+    limits = rollingupdate.budget(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
     states = States.of({0: OUTDATED, LIMIT - 1: READY})
 
-    step = rollout.next_step(limits, current, states)
+    step = rollingupdate.next_step(limits, current, states)
 
-    assert rollout.count_unready(states, LARGEST) == LARGEST - 1
-    assert step == Step(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
+    assert rollingupdate.count_unready(states, LARGEST) == LARGEST - 1
+    assert step == RolloutStep(Case.ROLLING, LARGEST - LARGEST // 4, LARGEST)
 
 
 def test_a_partition_near_the_largest_number_is_followed() -> None:
-    limits = rollout.budget(spec(LARGEST, partition=LARGEST - 2))
+    limits = rollingupdate.budget(spec(LARGEST, partition=LARGEST - 2))
 
-    step = rollout.next_step(limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({LIMIT - 1: OUTDATED}))
+    step = rollingupdate.next_step(limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({LIMIT - 1: OUTDATED}))
 
     assert step.partition == LARGEST - 2
 

@@ -11,8 +11,8 @@ from tests.property.growth import work
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.admission import disaggregatedset as admission
 from leaderworkerset.core.disaggregatedset import rolehash
-from leaderworkerset.core.disaggregatedset.roleset import Place, owner_reference
-from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
+from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 MOST = 2.2
 SLACK = 200
@@ -33,7 +33,7 @@ def with_environment(count: int) -> JSONObject:
 def parts(obj: JSONObject, slices: int) -> list[JSONObject]:
     """Return the LeaderWorkerSets of all slices."""
     revision = rolehash.revision_of(obj["spec"]["roles"])
-    places = [Place("split", index, revision, name) for index in range(slices) for name in ("prefill", "decode")]
+    places = [RolePlace("split", index, revision, name) for index in range(slices) for name in ("prefill", "decode")]
     return [
         {
             "apiVersion": "leaderworkerset.x-k8s.io/v1",
@@ -57,11 +57,13 @@ def rolling(slices: int) -> Callable[[], object]:
     """Return the decision in the middle of a rollout: every slice has the old revision, none of the new one."""
     obj = with_slices(slices)
     renewed = obj | {"spec": obj["spec"] | with_image(obj, "app:2")}
-    return partial(reconcile, Observed(disaggregatedset=renewed, leaderworkersets=tuple(parts(obj, slices))), NOW)
+    return partial(
+        reconcile, ObservedDisaggregatedSet(disaggregatedset=renewed, leaderworkersets=tuple(parts(obj, slices))), NOW
+    )
 
 
 def creating(slices: int) -> Callable[[], object]:
-    return partial(reconcile, Observed(disaggregatedset=with_slices(slices)), NOW)
+    return partial(reconcile, ObservedDisaggregatedSet(disaggregatedset=with_slices(slices)), NOW)
 
 
 def hashing(count: int) -> Callable[[], object]:

@@ -9,12 +9,12 @@ from tests.property.growth import work
 from tests.property.growth.shapes import World, as_live
 
 from kuberuntime.plan import Apply
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, decide
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
 
 SHAPES = ("labels", "ports", "quantities", "variables", "volumes")
 
 
-def settle(world: World) -> Observed:
+def settle(world: World) -> ObservedLeaderWorkerSet:
     """Return what is observed after the StatefulSet was applied, with what the next decision found in order."""
     plan = decide(world.observed, builders.NOW).plan
     applied = next(action.object for action in plan.actions if isinstance(action, Apply))

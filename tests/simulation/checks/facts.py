@@ -155,6 +155,14 @@ class Facts:
         key = labels.TEMPLATE_REVISION_HASH
         return meta.labels(template).get(key) != meta.labels(leader).get(key)
 
+    def is_released(self, group: Group) -> bool:
+        """Return whether the leader StatefulSet was told to replace the leader of a group (R-ROLL-7)."""
+        name = meta.labels(group.leader).get(labels.NAME, "")
+        statefulset = self.objects.get(STATEFULSETS.group_resource, {}).get(name)
+        strategy = meta.spec(statefulset).get("updateStrategy") if statefulset else None
+        partition = ((strategy or {}).get("rollingUpdate") or {}).get("partition") or 0
+        return group.index >= partition and self.is_outdated(group.leader)
+
     def floor(self) -> int:
         """Return how many groups must stay available, by the weakest of the specs."""
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)

@@ -9,7 +9,9 @@ In: every change that the API server commits, and every write of a manager as it
   and once more for each write of a recreation that failed, or that a manager died before: what is due at once is done
   first and recorded second.
 - Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
-  surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed.
+  surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed, nor one
+  that the leader StatefulSet had been told to replace before it became available.
+- Leadership: no write of a manager arrives while another one holds the lease.
 - One revision: the ready pods of an incarnation have one, and run what it says.
 """
 
@@ -24,7 +26,7 @@ from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEASES, PODS, SERVICES, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
@@ -66,6 +68,9 @@ class Invariants:
             for value in store.list(resource.group_resource):
                 self.facts.put(resource.group_resource, msgspec.json.decode(value))
         self._available = self._now_available()
+        self._holder = ""
+        for value in store.list(LEASES.group_resource):
+            self._holder = _holder(msgspec.json.decode(value))
         store.subscribe(self._committed)
 
     def excuse(self, *uids: str) -> None:
@@ -102,7 +107,9 @@ class Invariants:
             facts.remove(change.key.resource, change.object)
         else:
             facts.put(change.key.resource, change.object)
-        if change.key.resource == LEADERWORKERSETS.group_resource:
+        if change.key.resource == LEASES.group_resource:
+            self._holder = _holder(change.object)
+        elif change.key.resource == LEADERWORKERSETS.group_resource:
             self._new_spec(change)
         elif change.key.resource in (PODS.group_resource, STATEFULSETS.group_resource):
             self._check_groups(change)
@@ -122,8 +129,9 @@ class Invariants:
         self._excused |= {index for index, group in groups.items() if group.is_hurt}
         known = {index for index in self._available if self._available_since.get(index, 0.0) <= now - self.lag}
         lost = known - available - self._excused
-        self._available_since |= dict.fromkeys(available - self._available, now)
-        self._available = available
+        begun = {index for index in available - self._available if not self.facts.is_released(groups[index])}
+        self._available_since |= dict.fromkeys(begun, now)
+        self._available = self._available & available | begun
         self._excused -= {index for index in available if index in groups and not groups[index].is_hurt}
         if not self.facts.specs or self._is_tolerant:
             return
@@ -159,6 +167,8 @@ class Invariants:
         target = read_target(request)
         if target is None:
             return
+        if self._holder not in ("", actor):
+            self._violate(f"{actor} writes {target} while {self._holder} leads")
         known = self.facts.find(target)
         if known is not None and FOREIGN in meta.annotations(known) and request.method == "DELETE":
             self._violate(f"{actor} deletes {target}, which is not ours")
@@ -250,6 +260,10 @@ class Invariants:
 def is_ready(pod: JSONObject) -> bool:
     """Return whether a pod is ready and stays."""
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+
+
+def _holder(lease: JSONObject) -> str:
+    return str(meta.spec(lease).get("holderIdentity") or "")
 
 
 def _what(change: Change) -> str:

@@ -11,6 +11,7 @@ import msgspec
 from tests.simulation.cluster import Settings, without_logs
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import lean, planted
+from tests.simulation.schedules.clocks import play_clocks
 from tests.simulation.schedules.crashes import play_crashes
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.lean import LeanWorld
@@ -22,6 +23,9 @@ from tests.simulation.virtualtime import SingleThreadLoop, run
 
 MISUSE: Final = "misuse"
 """What the names of families of bent specs begin with."""
+
+CLOCKS: Final = "clocks"
+"""What the names of families of two managers begin with whose clocks are set."""
 
 BRANCHES: Final = 20
 """Schedules of one family."""
@@ -99,7 +103,7 @@ class Part:
     """What is played: branches of families, with a bug planted where one is named."""
 
     families: Sequence[int | str]
-    """Numbers of random families, names of scenarios with a death at every write, and `misuse` with a number."""
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse` or `clocks` with a number."""
     branches: Sequence[int]
     """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
     bug: str | None = None
@@ -114,6 +118,8 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
             with planted.bug(part.bug):
                 if isinstance(family, str) and family.startswith(MISUSE):
                     await play_misuse(world, family, part.branches, send)
+                elif isinstance(family, str) and family.startswith(CLOCKS):
+                    await play_clocks(world, family, part.branches, send)
                 elif isinstance(family, str):
                     await play_crashes(world, family, send, deaths=len(part.branches) > 1)
                 else:

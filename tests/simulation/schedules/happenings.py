@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers.selection import OF_STATEFULSETS
+from leaderworkerset.controllers.indexes import OF_STATEFULSETS
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 
 NAME: Final = "web"

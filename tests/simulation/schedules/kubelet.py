@@ -17,8 +17,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.objects.timestamps import render
-from localkube.apiserver.storage.errors import StaleError
 from localkube.apiserver.storage.store import Change, Store, StoreKey
+from localkube.apiserver.storage.storeerrors import StaleError
 
 RESOURCE: Final = PODS.group_resource
 NODES: Final = ("node-0", "node-1", "node-2")

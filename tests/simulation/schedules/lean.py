@@ -53,6 +53,8 @@ class LeanWorld(World):
         """Start everything but managers."""
         await self.server.start()
         await product.install(self.client, self.settings.kinds)
+        for served in self.server.backend.registry:
+            served.kind.schema_of()  # lazily built once: by this process, and not by each of its branches
         for name in NODES:
             await self.client.create(NODE_KIND, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
         ready = asyncio.Event()

@@ -12,13 +12,24 @@ from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
 from kuberuntime.client import requests
+from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.workqueue import WorkQueue
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.plan import Create, Delete, Plan, PutStatus
+from kuberuntime.serving import leaderelection
+from kuberuntime.serving.leaderelection import Sighting
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import history, reconcile, replacement, revisions, rollout, statefulsets
-from leaderworkerset.core.policies import failures, restart
+from leaderworkerset.core.leaderworkerset import (
+    reconcile,
+    replacement,
+    revisionhistory,
+    revisions,
+    rollingupdate,
+    statefulsets,
+)
+from leaderworkerset.core.policies import failures, restartpolicy
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 Plant: TypeAlias = Any
@@ -77,22 +88,22 @@ def _never_backs_off() -> Plant:
 
 def _forgets_recreations() -> Plant:
     """Do not record a recreation, so that every one is the first."""
-    decide = restart.POLICY.decide
+    decide = restartpolicy.POLICY.decide
 
     def forgetful(group: Any) -> Any:
         return decide(replace(group, record=None))
 
-    return patch.object(restart, "POLICY", replace(restart.POLICY, decide=forgetful))
+    return patch.object(restartpolicy, "POLICY", replace(restartpolicy.POLICY, decide=forgetful))
 
 
 def _partition_off_by_one() -> Plant:
     """Let one group more go than may be unavailable."""
-    return patch.object(rollout, "_affordable", lambda limits, current, states, partition: max(partition - 1, 0))
+    return patch.object(rollingupdate, "_affordable", lambda limits, current, states, partition: max(partition - 1, 0))
 
 
 def _ignores_readiness() -> Plant:
     """Let groups go whether or not those before them are ready."""
-    return patch.object(rollout, "_affordable", lambda limits, current, states, partition: 0)
+    return patch.object(rollingupdate, "_affordable", lambda limits, current, states, partition: 0)
 
 
 def _replaces_one_too_many() -> Plant:
@@ -110,28 +121,28 @@ def _replaces_one_too_many() -> Plant:
 def _reclaims_surge_early() -> Plant:
     """Give surge groups back at once."""
     return patch.multiple(
-        rollout.Budget,
+        rollingupdate.Budget,
         replicas_needed=lambda self, unready: self.replicas,
     )
 
 
 def _keeps_surge() -> Plant:
     """Never give surge groups back."""
-    return patch.object(rollout.Budget, "replicas_needed", lambda self, unready: self.burst)
+    return patch.object(rollingupdate.Budget, "replicas_needed", lambda self, unready: self.burst)
 
 
 def _surges_too_far() -> Plant:
     """Ask for one surge group more than may be."""
-    return patch.object(rollout.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
+    return patch.object(rollingupdate.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
 
 
 def _rolls_without_holding_back() -> Plant:
     """Set the new template and lower the partition in one step."""
 
     def hold_back(limits: Any, current: Any) -> Any:
-        return rollout.Step(rollout.Case.NEW_REVISION, 0, current.replicas)
+        return rollingupdate.RolloutStep(rollingupdate.Case.NEW_REVISION, 0, current.replicas)
 
-    return patch.object(rollout, "_hold_back", hold_back)
+    return patch.object(rollingupdate, "_hold_back", hold_back)
 
 
 def _builds_workers_of_today() -> Plant:
@@ -146,7 +157,7 @@ def _builds_workers_of_today() -> Plant:
 
 def _keeps_revisions() -> Plant:
     """Never delete revisions that no group needs."""
-    return patch.object(history, "settle", lambda obj, key, outdated, known: [])
+    return patch.object(revisionhistory, "settle", lambda obj, key, outdated, known: [])
 
 
 def _writes_status_over_others() -> Plant:
@@ -205,6 +216,19 @@ def _reports_once() -> Plant:
     return patch.object(of_lws, "decide", decide)
 
 
+def _trusts_wall_clocks() -> Plant:
+    """Believe a leader by the time that it wrote, and not by when a change was seen: clocks that differ make two leaders."""
+    real = leaderelection.decide
+
+    def decide(settings: Any, lease: Any, seen: Any, clock: Clock) -> Any:
+        spec = meta.spec(lease) if lease else {}
+        renewed = timestamps.parse(spec["renewTime"]) if spec.get("renewTime") else clock.now()
+        is_over = (clock.now() - renewed).total_seconds() > settings.lease_duration
+        return real(settings, lease, Sighting(spec, float("-inf")) if is_over else seen, clock)
+
+    return patch.object(leaderelection, "decide", decide)
+
+
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     real = module.reconcile
     return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
@@ -244,6 +268,7 @@ BUGS: Final = {
         Bug(_never_retries, "fail before the update.0"),
         Bug(_insists_on_creating, "33.0"),
         Bug(_reports_once, "1.2"),
+        Bug(_trusts_wall_clocks, "clocks1.8"),
     )
 }
 """All bugs by name."""

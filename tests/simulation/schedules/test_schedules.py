@@ -34,8 +34,9 @@ def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
         ("--crashes", "create", "fail", "replace", "--seeds", "0"),
         ("--seeds", str(SEEDS)),
         ("--seeds", "0", "--misuse", "20"),
+        ("--seeds", "0", "--clocks", "20"),
     ],
-    ids=["deaths", "random", "misuse"],
+    ids=["deaths", "random", "misuse", "clocks"],
 )
 def test_nothing_is_violated(what: tuple[str, ...]) -> None:
     played = play(*what, "--processes", "1")

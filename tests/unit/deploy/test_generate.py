@@ -1,20 +1,18 @@
 """The generated files below `deploy/`."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
+from deploy import generate
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
-ROOT = Path(__file__).parents[3]
-DEPLOY = ROOT / "deploy"
+DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
 def load(path: Path) -> list[JSONObject]:
@@ -36,41 +34,43 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 
 @pytest.mark.slow
-def test_files_are_up_to_date() -> None:
+def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     """`make generate` leaves no diff."""
-    result = subprocess.run(
-        [sys.executable, DEPLOY / "generate.py", "--check"], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
+
+
+def images(suffix: str) -> list[str]:
+    return [f"--{name}-image=registry.example.com/{name}{suffix}" for name in ("operator", "operand")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("suffix", "code"), [(f"@sha256:{'0a' * 32}", 0), (":1", 1)], ids=["digest", "tag"])
-def test_a_release_names_images_by_digest(tmp_path: Path, suffix: str, code: int) -> None:
+def test_a_release_names_images_by_digest(tmp_path: Path) -> None:
     """R-OP-70."""
-    images = [f"--{name}-image=registry.example.com/{name}{suffix}" for name in ("operator", "operand")]
-    words = [sys.executable, str(DEPLOY / "generate.py"), "--release", str(tmp_path), *images]
-    result = subprocess.run(words, capture_output=True, text=True, check=False, cwd=ROOT)
-    assert result.returncode == code, result.stderr
-    if code:
-        assert "not by digest" in result.stderr
-        assert not list(tmp_path.iterdir())
-    else:
-        (catalog,) = [load(path) for path in tmp_path.glob("olm/catalog/lws-operator/*.yaml")]
-        (bundle,) = [one for one in catalog if one["schema"] == "olm.bundle"]
-        assert {f"registry.example.com/{name}{suffix}" for name in ("operator", "operand")} <= {
-            one["image"] for one in bundle["relatedImages"]
-        }
+    digest = f"@sha256:{'0a' * 32}"
+    assert generate.main(["--release", str(tmp_path), *images(digest)]) == 0
+    (catalog,) = [load(path) for path in tmp_path.glob("olm/catalog/lws-operator/*.yaml")]
+    (bundle,) = [one for one in catalog if one["schema"] == "olm.bundle"]
+    assert {f"registry.example.com/{name}{digest}" for name in ("operator", "operand")} <= {
+        one["image"] for one in bundle["relatedImages"]
+    }
+
+
+@pytest.mark.slow
+def test_a_release_that_names_an_image_by_tag_is_refused(tmp_path: Path) -> None:
+    """R-OP-70: the message ends the program with exit code 1."""
+    with pytest.raises(SystemExit, match="not by digest"):
+        generate.main(["--release", str(tmp_path), *images(":1")])
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_base_has_what_lws_install_applies() -> None:
-    installed = {identity(obj) for _, obj in build_all(MANAGED, Settings())}
+    installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
 
 def test_the_component_adds_the_disruption_budget() -> None:
-    more = {identity(obj) for _, obj in build_all(MANAGED, Settings(spread=True))} - {
-        identity(obj) for _, obj in build_all(MANAGED, Settings())
+    more = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings(spread=True))} - {
+        identity(obj) for _, obj in build_all(MANAGED, InstallSettings())
     }
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize/components/spread")} == more
 

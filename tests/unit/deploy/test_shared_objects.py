@@ -1,6 +1,7 @@
 """One source of all packages: an object that several of them install is the same in each (R-OP-56)."""
 
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
-from leaderworkerset.operator.operand import Place, Surroundings
+from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
@@ -25,6 +26,7 @@ DIFFERING = {"Deployment", "ConfigMap", "RoleBinding"}
 IGNORED = {"ownerReferences", "labels", "annotations"}
 
 
+@cache  # the definitions of the release are large
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
     objects = (obj for name in names for obj in yaml.load_all((DEPLOY / name).read_text(), yaml.CSafeLoader))
     return by_name(objects)
@@ -46,20 +48,24 @@ def operated(certificates: str) -> dict[tuple[str, str], JSONObject]:
     """Return what the operator applies, in the namespace of the other packages."""
     found = cluster()
     found["metadata"] |= {"uid": "u", "annotations": {"lws.x-k8s.io/certificates": certificates}}
-    place = Place(namespace=NAMESPACE, image="x", version="")
+    place = OperatorPlace(namespace=NAMESPACE, image="x", version="")
     return by_name(obj for _, obj in operand.build(MANAGED, place, desired.read(found), found, Surroundings()))
 
 
-RELEASE = load("manifests.yaml")
-BASE = load("kustomize/namespace.yaml", "kustomize/rbac.yaml", "kustomize/manager.yaml", "kustomize/webhooks.yaml")
+def release() -> dict[tuple[str, str], JSONObject]:
+    return load("manifests.yaml")
+
+
+def base() -> dict[tuple[str, str], JSONObject]:
+    return load(*(f"kustomize/{name}.yaml" for name in ("namespace", "rbac", "manager", "webhooks")))
 
 
 def test_the_release_is_the_base_and_the_definitions() -> None:
     """R-OP-46."""
     definitions = load("crds/leaderworkersets.yaml")
-    assert BASE.keys() | definitions.keys() <= RELEASE.keys()
-    assert {key: RELEASE[key] for key in BASE} == BASE
-    assert all(plain(RELEASE[key]) == plain(obj) for key, obj in definitions.items())
+    assert base().keys() | definitions.keys() <= release().keys()
+    assert {key: release()[key] for key in base()} == base()
+    assert all(plain(release()[key]) == plain(obj) for key, obj in definitions.items())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +87,7 @@ def test_the_operator_applies_what_others_do(package: str, certificates: str) ->
 def test_the_operators_pods_are_those_of_the_release() -> None:
     """But for image, replicas and the hashes that roll them."""
     pods = []
-    for objects in (RELEASE, operated("internal")):
+    for objects in (release(), operated("internal")):
         pod = objects["Deployment", "lws-controller-manager"]["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         kept = {name: value for name, value in pod.items() if name != "topologySpreadConstraints"}
@@ -95,7 +101,7 @@ def test_the_chart_installs_the_same_definitions() -> None:
 
 def test_every_package_asks_our_webhooks_after_those_of_kueue() -> None:
     """R-KQ-10: API servers ask configurations by name, and a manager finds its own by the one name that all packages have."""
-    packages = [RELEASE, BASE, operated("internal"), operated("cert-manager")]
+    packages = [release(), base(), operated("internal"), operated("cert-manager")]
     packages += [load(f"kustomize/overlays/{name}/objects.yaml") for name in ("cert-manager", "prometheus")]
     for objects in packages:
         names = [name for kind, name in objects if kind == "MutatingWebhookConfiguration"]
@@ -121,7 +127,7 @@ def test_every_image_is_in_the_list_for_mirrors() -> None:
 
 def test_labels_of_groups_are_not_on_what_is_installed() -> None:
     """The webhooks for pods select by the label of a LeaderWorkerSet: an installation must not call itself."""
-    for obj in (*RELEASE.values(), *operated("internal").values()):
+    for obj in (*release().values(), *operated("internal").values()):
         template = meta.spec(obj).get("template", {}).get("metadata", {}).get("labels", {})
         assert labels.NAME not in {**meta.labels(obj), **template}
 

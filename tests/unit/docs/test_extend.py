@@ -48,7 +48,7 @@ def test_a_file_that_is_named_alone_is_in_a_folder_of_its_section(section: str) 
 
 
 def test_a_path_that_is_gone_would_be_found() -> None:
-    section = "A rule\n\nIn `localkube/controllers/scheduler/`: `pod.py`, `cluster.py`; see `localkube/gone/`."
+    section = "A rule\n\nIn `localkube/controllers/scheduler/`: `podinfo.py`, `cluster.py`; see `localkube/gone/`."
     assert paths_of(section) == ["localkube/controllers/scheduler/", "localkube/gone/"]
     assert not any((root / "localkube/gone/").exists() for root in ROOTS)
     assert [word for word in files_of(section) if not any((one / word).exists() for one in folders_of(section))] == [

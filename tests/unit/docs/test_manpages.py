@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,19 +11,25 @@ from docs import manpages
 
 from leaderworkerset.cli import app
 
-PAGES = {path.name: text for path, text in manpages.pages().items()}
+NAMES = ["lws.1", *(f"lws-{name}.1" for name in app.COMMANDS)]
 
 MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
 
 
+@cache
+def pages() -> dict[str, str]:
+    """Return each page by its file, made when a test asks: not each process that collects tests runs these."""
+    return {path.name: text for path, text in manpages.pages().items()}
+
+
 def test_every_command_has_a_page_that_is_kept() -> None:
-    assert set(PAGES) == {"lws.1", *(f"lws-{name}.1" for name in app.COMMANDS)}
-    assert {path.name for path in manpages.FOLDER.iterdir()} == set(PAGES)
+    assert set(pages()) == set(NAMES)
+    assert {path.name for path in manpages.FOLDER.iterdir()} == set(NAMES)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_page_has_its_sections_and_only_known_macros(name: str) -> None:
-    lines = PAGES[name].splitlines()
+    lines = pages()[name].splitlines()
     assert {line.split(" ")[0] for line in lines if line.startswith(".")} - {r".\""} <= MACROS
     assert not [line for line in lines if line.startswith("'")]
     sections = [line.removeprefix(".SH ") for line in lines if line.startswith(".SH")]
@@ -36,7 +43,7 @@ def test_a_page_has_its_sections_and_only_known_macros(name: str) -> None:
 @pytest.mark.parametrize("name", ["lws.1", "lws-rollout.1", "lws-explain.1", "lws-run.1"])
 def test_a_page_is_shown_as_it_is_written(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
-    path.write_text(PAGES[name])
+    path.write_text(pages()[name])
     words = ["groff", "-man", "-ww", "-Tascii", "-P-c", "-rLL=200n", str(path)]
     shown = subprocess.run(words, capture_output=True, text=True, check=True)
     assert shown.stderr == ""
@@ -44,7 +51,7 @@ def test_a_page_is_shown_as_it_is_written(name: str, tmp_path: Path) -> None:
     expected = {
         "lws.1": "--kubeconfig FILE",
         "lws-rollout.1": "lws rollout undo web --to-revision 3",
-        "lws-explain.1": "4 stuck until somebody acts",
+        "lws-explain.1": "4 stuck until a user acts",
         "lws-run.1": "--until",
     }
     assert expected[name] in text

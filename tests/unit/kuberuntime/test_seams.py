@@ -4,12 +4,16 @@ Timers (`asyncio.sleep`, `call_later`, `loop.time`) belong to the event loop: a 
 """
 
 import ast
+import re
 from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Final
 
 import pytest
+from tests import layout
 
 from kuberuntime import randomness
 from localkube.apiserver.model.identities import Identities
@@ -25,6 +29,11 @@ CALLS: Final = frozenset(
         "datetime.datetime.utcnow", "datetime.date.today",
     }
 )  # fmt: skip
+
+LAST: Final = frozenset(name.rpartition(".")[2] for name in CALLS)
+WORDS: Final = re.compile(rf"\b({'|'.join(sorted(MODULES | LAST))})\b")
+CALLED: Final = re.compile(rf"\b({'|'.join(sorted(LAST))})\b")
+"""Sources without any of these words are not parsed, or not searched for calls: to walk through all of them takes long."""
 
 TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
 """What is only a type, or a form: the seed and the bits come from elsewhere."""
@@ -42,7 +51,7 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/commands/local/localcluster.py": "composes a cluster",
     "leaderworkerset/cli/commands/get.py": "prints ages for people",
     "leaderworkerset/cli/commands/local/clusters.py": "prints ages for people",
-    "leaderworkerset/cli/commands/rollout/following.py": "estimates for people how long a rollout takes",
+    "leaderworkerset/cli/commands/rollout/rolloutstatus.py": "estimates for people how long a rollout takes",
     "leaderworkerset/cli/commands/rollout/history.py": "prints ages for people",
     "leaderworkerset/cli/commands/rollout/restart.py": "stamps the annotation of a restart",
     "leaderworkerset/cli/commands/inspect/describe.py": "prints ages for people",
@@ -59,13 +68,17 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/manager/managerprocess.py": "composes the manager",
     "leaderworkerset/operator/operatorprocess.py": "composes the operator",
     "localkube/cluster.py": "composes a cluster",
-    "localkube/kubelet/sandbox/runner.py": "runs real processes",
+    "localkube/kubelet/sandbox/sandboxrunner.py": "runs real processes",
 }
 
 
 def direct_uses(source: str) -> list[str]:
     """Name what a module uses beside the seams."""
-    return sorted({name for node in ast.walk(ast.parse(source)) for name in _names(node)})
+    if not WORDS.search(source):
+        return []
+    tree = ast.parse(source)
+    nodes = chain(layout.statements(tree), ast.walk(tree) if CALLED.search(source) else ())
+    return sorted({name for node in nodes for name in _names(node)})
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -74,7 +87,7 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield from (one.name for one in names if one.name in MODULES)
         case ast.ImportFrom(module=str(module), names=names, level=0) if module in MODULES:
             yield from (f"{module}.{one.name}" for one in names if f"{module}.{one.name}" not in TYPES)
-        case ast.Call(func=ast.Attribute() as called) if ast.unparse(called) in CALLS:
+        case ast.Call(func=ast.Attribute(attr=last) as called) if last in LAST and ast.unparse(called) in CALLS:
             yield ast.unparse(called)
         case ast.ImportFrom(module="os", names=names):
             yield from (f"os.{one.name}" for one in names if one.name == "urandom")
@@ -82,6 +95,7 @@ def _names(node: ast.AST) -> Iterator[str]:
             return
 
 
+@cache
 def modules() -> dict[str, str]:
     return {path.relative_to(SOURCES).as_posix(): path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
 

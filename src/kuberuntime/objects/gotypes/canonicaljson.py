@@ -1,47 +1,73 @@
-"""JSON in the bytes that Go writes: revisions are compared byte for byte with those of Go controllers."""
+"""Encodes JSON to the same bytes as Go: revisions are compared byte for byte with those of Go controllers."""
 
 import json
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from kuberuntime.objects import quantity
-from kuberuntime.objects.meta import JSON
+from kuberuntime.objects.meta import JSON, JSONObject
 
 MAX_EXACT_INTEGER: Final = 2**53
 
 _ESCAPES = [(char.encode(), b"\\u%04x" % ord(char)) for char in "<>&\u2028\u2029"]
 
-_ODD_NUMBER = rb"-?[0-9]+(?:[0-9]{15}|[.eE])"
-_ODD_NUMBERS = [re.compile(before + _ODD_NUMBER) for before in (rb"^", rb":", rb",", rb"\[")]
-"""One pattern for each byte that a number can follow: a pattern with one beginning is searched for much faster."""
+_ODD = rb"-?(?:[0-9]{16}|[0-9]++[.eE])"
+_ODD_NUMBER = re.compile(_ODD)
+_AFTER = [re.compile(re.escape(before) + _ODD) for before in (b":", b",", b"[")]
+"""One pattern for each byte that a number can follow: a pattern with a fixed first byte is found much faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenJSON:
+    """A value as Go writes it: the bytes, and what is read from them, which is another value only where Go rounds."""
+
+    data: bytes
+    value: JSON
+
+
+def written(value: JSON) -> WrittenJSON:
+    """Write as Go writes a generic map: compact, sorted keys, HTML characters escaped (R-REV-6.7 and 6.8)."""
+    encoded = _sorted(value)
+    if not _holds_odd_numbers(encoded):
+        return WrittenJSON(_escaped(encoded), value)
+    encoded = _sorted(_with_numbers_of_go(value))
+    return WrittenJSON(_escaped(encoded), msgspec.json.decode(encoded))
 
 
 def canonical_json(value: JSON) -> bytes:
-    r"""Encode as Go encodes a generic map: compact, sorted keys, HTML characters escaped (R-REV-6.7 and 6.8).
+    r"""Return the bytes that Go writes for a generic map.
 
     >>> canonical_json({"b": "<&>", "a": [1, None]})
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'
     """
     encoded = _sorted(value)
-    if _may_hold_odd_numbers(encoded):
-        encoded = _sorted(_with_numbers_of_go(value))
-    for char, escaped in _ESCAPES:
-        encoded = encoded.replace(char, escaped)
-    return encoded
+    return _escaped(_sorted(_with_numbers_of_go(value)) if _holds_odd_numbers(encoded) else encoded)
+
+
+def canonical_object(value: JSONObject, known: Mapping[str, bytes]) -> bytes:
+    """Return the bytes that Go writes for an object of which those of some fields are known.
+
+    >>> canonical_object({"b": 1, "a": {}}, {"a": b'{"c":2}'})
+    b'{"a":{"c":2},"b":1}'
+    """
+    fields = ((name, known[name] if name in known else canonical_json(value[name])) for name in sorted(value))
+    return b"{" + b",".join(canonical_json(name) + b":" + data for name, data in fields) + b"}"
 
 
 def is_same_json(left: JSON, right: JSON) -> bool:
-    """Return whether two values have the same canonical JSON, without writing it where a cheaper text decides.
+    """Return whether two values have the same canonical JSON, by a cheaper encoding where that decides.
 
-    The text before numbers and HTML characters are written as Go does differs in about all values that differ, and is
-    the same in all that are the same but for numbers that Go rounds.
+    The cheaper encoding writes numbers and HTML characters not as Go does. Where it is equal, the canonical JSON is
+    equal; where it differs, the canonical JSON can be equal only if a number is one that Go rounds.
     """
     ours, theirs = _sorted(left), _sorted(right)
     if ours == theirs:
         return True
-    may_round = _may_hold_odd_numbers(ours) or _may_hold_odd_numbers(theirs)
+    may_round = _holds_odd_numbers(ours) or _holds_odd_numbers(theirs)
     return may_round and canonical_json(left) == canonical_json(right)
 
 
@@ -49,13 +75,39 @@ def _sorted(value: JSON) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def _may_hold_odd_numbers(encoded: bytes) -> bool:
-    """Return whether there may be a number with a fraction or more than 15 digits; a text may look like one."""
-    return any(pattern.search(encoded) for pattern in _ODD_NUMBERS)
+def _escaped(encoded: bytes) -> bytes:
+    for char, escaped in _ESCAPES:
+        encoded = encoded.replace(char, escaped)
+    return encoded
+
+
+def _holds_odd_numbers(encoded: bytes) -> bool:
+    """Return whether there is a number with a fraction or more than 15 digits, which a text may only look like.
+
+    Versions of images do (`app:1.2`). Whether a place is within a text follows from the quotes before it.
+    """
+    if _ODD_NUMBER.match(encoded):
+        return True
+    found = [pattern for pattern in _AFTER if pattern.search(encoded)]
+    if not found:
+        return False
+    plain = encoded.replace(rb"\\", b"__").replace(rb"\"", b"__")
+    return any(_is_outside_texts(plain, pattern) for pattern in found)
+
+
+def _is_outside_texts(encoded: bytes, pattern: re.Pattern[bytes]) -> bool:
+    """Return whether the pattern occurs outside of texts; of these, no quote is escaped."""
+    quotes = end = 0
+    for found in pattern.finditer(encoded):
+        quotes += encoded.count(b'"', end, found.start())
+        end = found.start()
+        if quotes % 2 == 0:
+            return True
+    return False
 
 
 def _with_numbers_of_go(value: JSON) -> JSON:
-    """Give numbers the digits to write: those that Go prints for an integer that a float64 cannot hold."""
+    """Replace numbers by the digits to write: for an integer that a float64 cannot hold, those that Go prints."""
     if isinstance(value, dict):
         return {name: _with_numbers_of_go(child) for name, child in value.items()}
     if isinstance(value, list):

@@ -1,8 +1,9 @@
-"""Go's struct types as data: type name to JSON fields to Go's notation of the field's type.
+"""Go's struct types as data: the JSON fields of each type, and the Go type of each field.
 
-The notation is that of Go with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`. Scalars
-beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for JSON that is kept as it
-is. `KUBERNETES` has what pod templates, volume claims and metadata are made of; others declare their types on top of it.
+The notation is that of Go with the options of the JSON tag: `*int32,omitempty`, `[]Container`, `map[string]quantity`.
+Scalars beyond Go's own are `quantity`, `time`, `microtime`, `bytes` (base64), `int-or-string`, and `raw` for JSON that
+is kept as it is. `KUBERNETES` has the types of pod templates, volume claims and metadata; other packages declare their
+types on top of it.
 """
 
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ SCALARS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class GoField:
-    """One field: the type without its pointer mark, and how absence and emptiness look on the wire."""
+    """One field: its type without the pointer mark, and how absent and empty values are written."""
 
     type: str
     pointer: bool
@@ -30,12 +31,12 @@ class GoField:
 
     @property
     def shape(self) -> Shape:
-        """Return what sort of value the field holds."""
+        """Return the shape of the field's values."""
         return shape_of(self.type)
 
 
 def shape_of(go_type: str) -> Shape:
-    """Return what sort of value a type has.
+    """Return the shape of a type's values.
 
     >>> shape_of("[]Container"), shape_of("map[string]string"), shape_of("int32"), shape_of("PodSpec")
     ('list', 'map', 'scalar', 'struct')
@@ -53,7 +54,7 @@ def element_of(go_type: str) -> str:
 
 
 class GoTypes:
-    """A table of struct types, read from a file at first use; what it lacks is looked up in `base`."""
+    """A table of struct types, read from a file at first use; types that it lacks are looked up in `base`."""
 
     def __init__(self, file: Path, base: "GoTypes | None" = None) -> None:
         self._file = file
@@ -66,7 +67,7 @@ class GoTypes:
         return msgspec.json.decode(self._file.read_bytes(), type=dict[str, dict[str, str]])
 
     def owner(self, struct: str) -> "GoTypes":
-        """Return the table that declares a struct: this one or one below it."""
+        """Return the table that declares a struct: this one or one of its bases."""
         if struct in self.own:
             return self
         if self._base is None:

@@ -1,8 +1,9 @@
-"""Whether Go writes a value otherwise than as another one, seen without reading it into a Go type.
+"""Detects that Go would write a value differently from another one, without reading it into a Go type.
 
-Two large templates differ mostly in a text or a number. Go keeps texts and numbers as they are, apart from amounts and
-moments; lists keep their length. What such a difference proves need not be read into a Go type, which takes a hundred
-times as long. What it does not prove (absent and unknown fields, zeroes, other notations) is left to `roundtrip`.
+Two large templates usually differ in a string or a number. Go keeps strings and numbers unchanged, apart from
+quantities and times; lists keep their length. Where such a difference decides, the value need not be read into a Go
+type, which takes a hundred times as long. All other cases (absent and unknown fields, zeros, other notations) are left
+to `roundtrip`.
 """
 
 from typing import Final
@@ -10,17 +11,17 @@ from typing import Final
 from kuberuntime.objects import quantity
 from kuberuntime.objects.gotypes.canonicaljson import MAX_EXACT_INTEGER
 from kuberuntime.objects.gotypes.scalars import MICROSECONDS, SECONDS
-from kuberuntime.objects.meta import JSON
+from kuberuntime.objects.meta import JSON, JSONObject
 
 AMOUNTS: Final = tuple("-0123456789")
-"""What amounts and moments begin with, as Go writes them."""
+"""The first characters of quantities and times, as Go writes them."""
 
 ZEROES: Final = ("", "0")
-"""Texts that Go writes where nothing was read."""
+"""Strings that Go writes for absent values."""
 
 
 def surely_differs(value: JSON, written: JSON) -> bool:
-    """Return True only if `value`, read into any Go type, is not written as `written`, which Go has written.
+    """Return True only if Go writes `value` differently from `written`, whatever its type; `written` was written by Go.
 
     >>> surely_differs({"image": "app:1"}, {"image": "app:2"})
     True
@@ -30,12 +31,17 @@ def surely_differs(value: JSON, written: JSON) -> bool:
     if isinstance(written, dict):
         if value is None:
             value = {}
-        return isinstance(value, dict) and any(surely_differs(value.get(name), part) for name, part in written.items())
+        return isinstance(value, dict) and _fields_differ(value, written)
     if isinstance(written, list):
         return _lists_differ(value, written)
     if isinstance(written, str):
         return _texts_differ(value, written)
     return _numbers_differ(value, written)
+
+
+def _fields_differ(value: JSONObject, written: JSONObject) -> bool:
+    pairs = ((value.get(name), part) for name, part in written.items())
+    return any(one != other and surely_differs(one, other) for one, other in pairs)
 
 
 def _lists_differ(value: JSON, written: list[JSON]) -> bool:
@@ -63,7 +69,7 @@ def _texts_differ(value: JSON, written: str) -> bool:
 
 
 def _numbers_differ(value: JSON, written: JSON) -> bool:
-    """Compare switches and integers; those that a float64 cannot hold may be written alike."""
+    """Compare booleans and integers; different integers that a float64 cannot hold may be written alike."""
     if isinstance(written, bool):
         return isinstance(value, bool) and value is not written
     if not isinstance(written, int) or isinstance(value, bool) or not isinstance(value, int):

@@ -1,6 +1,6 @@
 """Mismatches: the first place where a value does not fit its Go type, for error texts.
 
-The round trip itself runs in C and says little; this walk is made only after it has failed.
+The round trip itself runs in C and reports few details; this walk runs only after it has failed.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ CONTAINERS: Final = {"list": "a list", "map": "an object", "struct": "an object"
 class Mismatch:
     """A value that does not fit its type.
 
-    `path` is for people, with indexes and keys; `names` are the fields on the way, the last of which `owner` declares.
+    `path` is for users, with indexes and keys; `names` are the fields along it, the last of which `owner` declares.
     `syntax` is Go's error for a text; it is empty where the JSON type is wrong.
     """
 
@@ -44,7 +44,7 @@ class Mismatch:
 
     @property
     def expected(self) -> str:
-        """Return what must stand there instead."""
+        """Return a description of the values that fit."""
         if self.go_type != "quantity":
             return EXPECTED.get(self.go_type) or CONTAINERS[shape_of(self.go_type)]
         try:
@@ -54,7 +54,7 @@ class Mismatch:
 
 
 class GoTypeError(ValueError):
-    """A value does not fit its Go type; `error` names the field, `mismatch` has all that is known."""
+    """A value does not fit its Go type; `error` names the field, `mismatch` has the details."""
 
     def __init__(self, mismatch: Mismatch) -> None:
         self.mismatch = mismatch
@@ -64,7 +64,7 @@ class GoTypeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the walk is."""
+    """The position of the walk."""
 
     path: str
     owner: str
@@ -105,7 +105,7 @@ def _find(types: GoTypes, go_type: str, value: JSON, place: _Place) -> Mismatch 
 
 
 def _scalar_problem(go_type: str, value: JSON) -> str | None:
-    """Return the problem with a scalar: empty for its JSON type, None where there is none."""
+    """Return Go's error for a scalar: empty where its JSON type is wrong, None where it is valid."""
     annotation: Any = scalars.ANNOTATIONS[go_type]
     if annotation in scalars.KINDS:
         try:

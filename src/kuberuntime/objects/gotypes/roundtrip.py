@@ -1,15 +1,16 @@
 """Reading a JSON value into a Go struct and writing it again, as every Go client and the API server do (R-REV-6).
 
-That drops unknown fields and zero values of `omitempty` fields, keeps zero values behind pointers, always writes structs
-and quantities that are not pointers, and writes quantities and times in canonical form. One pass in C (msgspec) over
-generated structs does it, and returns a fresh tree that the caller may change.
+That drops unknown fields and zero values of `omitempty` fields, but keeps zero values behind pointers. Structs and
+quantities that are not pointers are always written, quantities and times in canonical form. One pass in C (msgspec)
+over generated structs does it, and returns a fresh tree that the caller may change.
 
 In: a table of types, a type name and a JSON value. Out: the value as Go would write it, or `GoTypeError`, which names the
-field that has the wrong type. Structs are generated at first use, type by type.
+field whose type is wrong. Structs are generated at first use, type by type.
 """
 
 from collections.abc import Callable
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ ZEROES: dict[str, Any] = {
     "string": "", "bool": False, "int32": 0, "int64": 0, "int-or-string": 0, "quantity": scalars.QuantityText("0"),
     "bytes": None,
 }  # fmt: skip
+AMOUNTS = "map[string]quantity"
 TIMES = {"time", "microtime"}
 NEVER_EMPTY = {"int-or-string", "quantity"}
 """Scalars that Go holds in structs, which `omitempty` does not leave out."""
@@ -40,7 +42,7 @@ def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSON
     try:
         return _round_trip(types, struct, {} if value is None else value)
     except msgspec.ValidationError:
-        # Null is the zero value of whatever it stands for; rare enough to be worth a second pass only.
+        # Null stands for the zero value of its field; it is rare, so only a second pass replaces it.
         try:
             return _round_trip(types, struct, _denull(types, struct, value))
         except msgspec.ValidationError as error:
@@ -78,6 +80,8 @@ def _type_annotation(types: GoTypes, go_type: str) -> Any:
     match shape_of(go_type):
         case "list":
             return list[_type_annotation(types, element)]  # type: ignore[misc]  # a type made at run time
+        case "map" if go_type == AMOUNTS:
+            return scalars.Amounts
         case "map":
             return dict[str, _type_annotation(types, element)]  # type: ignore[misc]  # as above
         case "struct":
@@ -93,6 +97,8 @@ def _default(types: GoTypes, field: GoField) -> Any:
         return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
     if field.shape == "struct":
         return msgspec.field(default_factory=_compile(types.owner(field.type), field.type))
+    if field.type == AMOUNTS:
+        return scalars.NO_AMOUNTS
     if field.shape in CONTAINERS:
         return msgspec.field(default_factory=CONTAINERS[field.shape])
     zero = ZEROES[field.type]
@@ -100,7 +106,8 @@ def _default(types: GoTypes, field: GoField) -> Any:
 
 
 def _always(value: Any) -> Any:
-    factory: Callable[[], Any] = lambda: value  # noqa: E731  a name for the type checker
+    """Return a default that is written, too: one that msgspec calls for, without running Python."""
+    factory: Callable[[], Any] = repeat(value).__next__
     return msgspec.field(default_factory=factory)
 
 

@@ -14,8 +14,9 @@ import msgspec
 from kuberuntime.objects import quantity
 
 QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
+QUANTITY_TEXT: Final = f"quantities must match the regular expression '{QUANTITY_PATTERN}'"
 MOMENT = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d"
-"""What is in its canonical form, whatever the calendar says of the month's last days."""
+"""Times in canonical form, except on the days that some months do not have (29 to 31)."""
 
 SECONDS = re.compile(MOMENT + "Z", re.ASCII)
 MICROSECONDS = re.compile(MOMENT + r"\.\d{6}Z", re.ASCII)
@@ -25,13 +26,13 @@ LAYOUT = (
     ("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"), ("15", r"\d\d"), (":", ":"),
     ("04", r"\d\d"), (":", ":"), ("05", r"\d\d([.,]\d+)?"), ("Z07:00", r"Z|[+-]\d\d:\d\d"),
 )  # fmt: skip
-"""The parts of a moment in Go's layout, and what fits each."""
+"""The parts of a time in Go's layout, and a pattern for each."""
 
 RANGES = {"01": ("month", 12), "02": ("day", 31), "15": ("hour", 23), "04": ("minute", 59), "05": ("second", 59)}
 
 
 class Scalar:
-    """A canonical text."""
+    """A scalar as its canonical text."""
 
     __slots__ = ("text",)
 
@@ -44,16 +45,25 @@ class QuantityText(Scalar):
 
 
 class Time(Scalar):
-    """A moment in whole seconds, UTC."""
+    """A time in whole seconds, UTC."""
 
 
 class MicroTime(Scalar):
-    """A moment in microseconds, UTC."""
+    """A time in microseconds, UTC."""
 
 
 class Base64(Scalar):
     """Bytes in base64."""
 
+
+class Amounts(dict[str, str]):
+    """A map of resource quantities, read at once: a large template has one of them, or many, with much the same amounts."""
+
+    __slots__ = ()
+
+
+NO_AMOUNTS: Final = Amounts()
+"""What stands for every empty map, so that msgspec sees that it is the default."""
 
 KINDS: Final = (QuantityText, Time, MicroTime, Base64)
 
@@ -73,7 +83,12 @@ ANNOTATIONS: Final[dict[str, Any]] = {
 }
 
 
-def decode(kind: type[Any], value: Any) -> Scalar:
+def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
+    """Read a scalar, or a map of quantities, for msgspec."""
+    return _amounts(value) if kind is Amounts else read(kind, value)
+
+
+def read(kind: type[Any], value: Any) -> Scalar:
     """Read a scalar; the text of a `ValueError` is the one a user sees."""
     if kind is QuantityText:
         return QuantityText(_quantity(value))
@@ -97,7 +112,16 @@ def _quantity(value: Any) -> str:
     try:
         return quantity.canonical(value)
     except quantity.QuantityError as error:
-        raise ValueError(f"quantities must match the regular expression '{QUANTITY_PATTERN}'") from error
+        raise ValueError(QUANTITY_TEXT) from error
+
+
+def _amounts(value: Any) -> Amounts:
+    if not isinstance(value, dict):
+        raise ValueError(f"expected an object, got {value!r}")  # noqa: TRY004  as above
+    try:
+        return Amounts(quantity.canonical_list(value)) if value else NO_AMOUNTS
+    except quantity.QuantityError as error:
+        raise ValueError(QUANTITY_TEXT) from error
 
 
 def _moment(value: str) -> datetime:
@@ -114,7 +138,7 @@ def _moment(value: str) -> datetime:
 
 
 def _syntax_error(value: str) -> str:
-    """Return what Go says of a text that is not a moment: the first part that does not fit the layout, or is out of range.
+    """Return Go's error for a text that is not a time: the first part that does not fit the layout, or is out of range.
 
     >>> _syntax_error("yesterday")
     'parsing time "yesterday" as "2006-01-02T15:04:05Z07:00": cannot parse "yesterday" as "2006"'

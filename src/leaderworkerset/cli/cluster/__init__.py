@@ -1,1 +1,1 @@
-"""An embedded cluster with LeaderWorkerSets, and where it lives on this machine."""
+"""Embedded clusters with LeaderWorkerSets: their directories on this machine, and connections to clusters."""

@@ -1,11 +1,11 @@
-"""Where embedded clusters live on this machine, and which of them run.
+"""The directories of embedded clusters on this machine, and which of them run.
 
-Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOME/lws` or `~/.local/state/lws`. Whoever
-runs the cluster holds a lock on the file `lock` in it; the kernel releases it with the process, however that ends, so
-no stale file can claim that a cluster runs.
+Each cluster has a directory of its own below `$LWS_STATE_HOME`, `$XDG_STATE_HOME/lws` or `~/.local/state/lws`. The
+process of the cluster holds a lock on the file `lock` in it. The kernel releases the lock with the process, however
+that ends, so no stale file can claim that a cluster runs.
 
-Only what was made here is removed: a directory with the file `lock`, on the user's request; one with the file
-`ephemeral`, which `lws run` writes into the directories that it makes, by the next `lws run`.
+Only directories made here are removed: one with the file `lock`, on the user's request; one with the file `ephemeral`,
+which `lws run` writes into the directories that it makes, by the next `lws run`.
 """
 
 import contextlib
@@ -35,8 +35,8 @@ NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The directory of one cluster, and what lies in it."""
+class ClusterDirectory:
+    """The directory of one cluster, and its files."""
 
     name: str
     directory: Path
@@ -44,7 +44,7 @@ class Place:
 
     @property
     def kubeconfig(self) -> Path:
-        """Return the file that lets its owner in; mode 0600."""
+        """Return the kubeconfig for the cluster's owner; mode 0600."""
         return self.directory / "kubeconfig"
 
     @property
@@ -59,12 +59,12 @@ class Place:
 
     @property
     def older_log(self) -> Path:
-        """Return the log before the current one."""
+        """Return the previous log."""
         return self.directory / "cluster.log.1"
 
     @property
     def mark(self) -> Path:
-        """Return the file by which `lws run` knows a directory that it made, and may remove."""
+        """Return the file by which `lws run` recognizes a directory that it made, and may remove."""
         return self.directory / "ephemeral"
 
     @property
@@ -87,16 +87,16 @@ class Place:
 
     @property
     def words(self) -> str:
-        """Return how commands address the cluster, for hints."""
+        """Return the options by which commands address the cluster, for hints."""
         return "--local" if self.name == DEFAULT else f"--local={self.name}"
 
     @property
     def is_cluster(self) -> bool:
-        """Return whether the directory is that of a cluster: it has the lock file that each cluster makes."""
+        """Return whether the directory is that of a cluster: it has the lock file of every cluster."""
         return self.lock.is_file()
 
     def make(self) -> None:
-        """Make the directory and all in it private; refuse one that has content which no cluster made."""
+        """Make the directory and its content private; refuse one with content that no cluster made."""
         try:
             content = {path.name for path in self.directory.iterdir()} if self.directory.exists() else set()
         except OSError as error:
@@ -116,7 +116,7 @@ class Place:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Run the cluster here: make the directory, private (mode 0700) also if it was there, and hold its lock."""
+        """Hold the cluster's lock meanwhile: make the directory, private (mode 0700) even if it existed."""
         from localkube.cluster import open_private
 
         self.make()
@@ -143,7 +143,7 @@ class Place:
             yield
 
     def remove(self) -> None:
-        """Delete the directory and all data in it; refuse one that is not a cluster's."""
+        """Delete the directory with all data; refuse one that is not a cluster's."""
         if not (self.is_cluster or self.is_ephemeral):
             raise CommandError(
                 f"{self.directory}: is not the directory of a cluster (it has no file {self.lock.name}): "
@@ -176,28 +176,28 @@ def home() -> Path:
     raise CommandError(f"no home directory is known: {SET_HOME}")
 
 
-def place(name: str) -> Place:
-    """Return the place of the cluster of that name."""
+def place(name: str) -> ClusterDirectory:
+    """Return the directory of the cluster of that name."""
     if not NAME.fullmatch(name):
         raise UsageError(
             f"cluster name: Invalid value: {name!r}: use up to 40 lower-case letters, digits and '-', "
             "beginning and ending with a letter or digit"
         )
-    return Place(name, home() / name)
+    return ClusterDirectory(name, home() / name)
 
 
-def all_places() -> list[Place]:
-    """Return the places of all clusters, running or not."""
+def all_places() -> list[ClusterDirectory]:
+    """Return the directories of all clusters, running or not."""
     try:
-        return [Place(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
+        return [ClusterDirectory(path.name, path) for path in sorted(home().iterdir()) if path.is_dir()]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise unusable(error) from error
 
 
-def ephemeral() -> Place:
-    """Make a place for one `lws run`, after removing those whose run was killed."""
+def ephemeral() -> ClusterDirectory:
+    """Make a directory for one `lws run`, after removing those of killed runs."""
     for stale in all_places():
         if stale.name.startswith(EPHEMERAL) and stale.mark.is_file() and stale.pid() is None:
             stale.remove()
@@ -205,16 +205,16 @@ def ephemeral() -> Place:
     return next(fresh for fresh in map(_made, names) if fresh is not None)
 
 
-def _made(name: str) -> Place | None:
-    """Make a directory for one run, None where there is one of that name: a cluster of the user, say."""
-    fresh = Place(name, home() / name, is_ephemeral=True)
+def _made(name: str) -> ClusterDirectory | None:
+    """Make a directory for one run, None if the name is in use, for example by a cluster of the user."""
+    fresh = ClusterDirectory(name, home() / name, is_ephemeral=True)
     try:
         fresh.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh.directory.mkdir(mode=0o700)
     except FileExistsError as error:
         if Path(error.filename) == fresh.directory:
             return None
-        raise unusable(error) from error  # a file stands where all clusters live
+        raise unusable(error) from error  # a file has the name of the directory of all clusters
     except OSError as error:
         raise unusable(error) from error
     return fresh

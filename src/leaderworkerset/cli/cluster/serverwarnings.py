@@ -1,4 +1,4 @@
-"""Warnings that an API server sends beside its answers (RFC 7234, code 299), said once each."""
+"""Warnings that an API server sends with its answers (RFC 7234, code 299), printed once each."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,7 +13,7 @@ WARNING: Final = re.compile(r'299 \S+ ("(?:[^"\\]|\\.)*")')
 
 
 class WarningTransport:
-    """A transport that passes on the warnings of answers."""
+    """A transport that reports the warnings of answers."""
 
     def __init__(self, inner: Transport, say: Callable[[str], None]) -> None:
         self._inner = inner
@@ -21,7 +21,7 @@ class WarningTransport:
         self._said: set[str] = set()
 
     async def request(self, request: Request) -> Response:
-        """Send one request, say what the server warns of, and return its answer."""
+        """Send one request, report the server's warnings, and return its answer."""
         response = await self._inner.request(request)
         for text in warnings(response.headers):
             if text not in self._said:
@@ -47,5 +47,5 @@ def warnings(headers: Mapping[str, str]) -> Iterator[str]:
     for quoted in WARNING.findall(headers.get("warning", "")):
         try:
             yield msgspec.json.decode(quoted, type=str)
-        except msgspec.DecodeError:  # an escape that JSON does not know
+        except msgspec.DecodeError:  # an escape that JSON does not have
             yield quoted[1:-1]

@@ -1,4 +1,4 @@
-"""What a command speaks to: a cluster by kubeconfig, or an embedded cluster of this machine."""
+"""The cluster that a command addresses: by kubeconfig, or an embedded cluster of this machine."""
 
 import os
 import shlex
@@ -13,13 +13,13 @@ from kuberuntime.client.requests import Query
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster import lifeline, places
 from leaderworkerset.cli.cluster.lifeline import Lifeline
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
 
 if TYPE_CHECKING:
-    from kuberuntime.client.channels import Channels  # it brings aiohttp, which usage errors do not need
+    from kuberuntime.client.channels import Channels  # it imports aiohttp, which usage errors do not need
 
 OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
 
@@ -31,9 +31,9 @@ def say_warning(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An open client, the namespace that commands act in, and the way to open channels (path, query, protocol).
+    """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
 
-    The lifeline reports the end of the cluster to those that follow it. Hints have the options that address this
+    The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
     cluster: `lws` and `kubectl` are the commands with them.
     """
 
@@ -47,7 +47,7 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The options that say where to; `local` is the name of an embedded cluster."""
+    """The options that select a cluster; `local` is the name of an embedded cluster."""
 
     namespace: str | None = None
     context_name: str | None = None
@@ -76,7 +76,7 @@ class Target:
             await client.close()
 
     def cluster_name(self, argument: str | None) -> str:
-        """Return the embedded cluster that a command about clusters means: its argument, or that of --local."""
+        """Return the embedded cluster of a command about clusters: that of its argument, or of --local."""
         if self.kubeconfig or self.context_name or self.namespace:
             raise UsageError(
                 "this command is about a cluster of this machine: leave out -n, --kubeconfig and --context"
@@ -85,15 +85,15 @@ class Target:
             raise UsageError(f"cluster {argument} and --local={self.local} are two: name one")
         return argument or self.local or places.DEFAULT
 
-    def _commands(self, place: Place | None) -> tuple[str, str]:
-        """Return how hints call lws and kubectl, so that they address the same cluster."""
+    def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
+        """Return the words by which hints call lws and kubectl, so that they address the same cluster."""
         words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         words += [f"--context={self.context_name}"] if self.context_name else []
         if place:
             return f"lws {place.words}", shlex.join(["kubectl", f"--kubeconfig={place.kubeconfig}"])
         return shlex.join(["lws", *words]), shlex.join(["kubectl", *words])
 
-    def _local_place(self) -> Place:
+    def _local_place(self) -> ClusterDirectory:
         if self.kubeconfig or self.context_name:
             raise UsageError("--local names the cluster already: leave out --kubeconfig and --context")
         place = places.place(self.local or places.DEFAULT)

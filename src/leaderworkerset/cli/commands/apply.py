@@ -29,12 +29,12 @@ MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""
 
 DEFAULT_NAMESPACE = "default"
-"""Where objects without a namespace are taken to be while no kubeconfig is read."""
+"""The assumed namespace of objects without one while no kubeconfig is read."""
 
 
 @click.command("apply")
 @manifest_options
-@click.option("--create-namespace", is_flag=True, help="Make the namespaces that are missing.")
+@click.option("--create-namespace", is_flag=True, help="Create missing namespaces.")
 @click.option(
     "--dry-run",
     type=click.Choice(["server", "client"]),
@@ -72,7 +72,7 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **
 
 
 def check_here(documents: Sequence[Document], namespace: str) -> None:
-    """Check what can be checked without an API server: LeaderWorkerSets, as the admission webhook does."""
+    """Check what needs no API server: LeaderWorkerSets, like the admission webhook."""
     failures = [
         f"{document.place}: {document.title}: {error}"
         for document in documents
@@ -91,7 +91,7 @@ def _errors(obj: JSONObject) -> Sequence[object]:
 
 
 def place_in(obj: JSONObject, namespace: str) -> JSONObject:
-    """Put an object without a namespace into this one."""
+    """Return an object with this namespace if it has none."""
     own = obj["metadata"]
     return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
 
@@ -107,7 +107,7 @@ class Applier:
         self._force = force
 
     async def check(self, documents: Sequence[Document]) -> None:
-        """Let the API server check every document, so that nothing is applied by half; raise all errors at once.
+        """Check every document on the API server before any is applied; raise all errors at once.
 
         Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
         are applied.
@@ -117,7 +117,7 @@ class Applier:
             raise CommandError("\n".join([*failures, "nothing was applied"]))
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply in order; return one line per object. A error says what was applied before it."""
+        """Apply in order; return one line per object. An error lists what was applied before it."""
         lines: list[str] = []
         for document in documents:
             try:
@@ -128,12 +128,12 @@ class Applier:
         return lines
 
     async def placed(self, document: Document) -> tuple[Resource, JSONObject]:
-        """Return what kind a document is of, and its object in the namespace that it goes to."""
+        """Return the kind of a document, and its object with a namespace."""
         resource = await self._discovery.resource_of(document.object)
         return resource, self._placed(document.object, namespaced=resource.namespaced)
 
     async def tried(self, document: Document) -> JSONObject:
-        """Return the object that applying a document would make; nothing is written."""
+        """Return the object that applying a document would give; nothing is written."""
         try:
             resource, obj = await self.placed(document)
             applied = await serverside.apply(
@@ -164,18 +164,18 @@ class Applier:
         return None
 
     async def _described(self, document: Document, error: Exception) -> str:
-        """Build the message of a refused document; of fields that are unknown with what they may be meant as."""
+        """Build the message of a refused document; for unknown fields with suggestions."""
         return describe(document, error, self._kubectl) + await unknownfields.advice(
             self._client, document.object, str(error)
         )
 
     def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
-        """Put an object without a namespace into the session's."""
+        """Return an object with the session's namespace if it has none."""
         return place_in(obj, self._namespace) if namespaced else obj
 
 
 def _taken(applied: Applied) -> str:
-    """Return what was taken over from other commands of the same person."""
+    """Return a note about fields taken over from other commands of the same user."""
     if not applied.taken:
         return ""
     fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in applied.taken.items())
@@ -183,7 +183,7 @@ def _taken(applied: Applied) -> str:
 
 
 def describe(document: Document, error: Exception, kubectl: str) -> str:
-    """Build the message of a refused document: its place, and the server's words."""
+    """Build the message of a refused document: its place, and the server's message."""
     advice = ""
     if isinstance(error, ConflictError) and "Apply failed with" in str(error):
         advice = "; take the fields over with --force-conflicts"
@@ -199,7 +199,7 @@ def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
 
 
 def defined_kind(obj: JSONObject) -> str | None:
-    """Return the kind that an object defines, None if it is not a (valid) definition."""
+    """Return the kind that an object defines, None if it is no (valid) definition."""
     spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
     named = spec.get("names") if isinstance(spec, dict) else None
     found = named.get("kind") if isinstance(named, dict) else None
@@ -207,7 +207,7 @@ def defined_kind(obj: JSONObject) -> str | None:
 
 
 def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
-    """Return whether a document makes that namespace."""
+    """Return whether a document creates that namespace."""
     return any(
         document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
         for document in documents

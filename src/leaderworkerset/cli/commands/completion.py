@@ -7,7 +7,7 @@ import click
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print what makes SHELL complete `lws`; put `source <(lws completion bash)` into ~/.bashrc."""
+    """Print the completion script of SHELL; put `source <(lws completion bash)` into ~/.bashrc."""
     from click import shell_completion
 
     build = shell_completion.get_completion_class(shell)

@@ -1,4 +1,4 @@
-"""`lws delete`: delete LeaderWorkerSets by name, or whatever manifests name, and wait until it is gone."""
+"""`lws delete`: delete LeaderWorkerSets by name, or the objects of manifests, and wait for their deletion."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from kuberuntime.plan import Propagation
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import following
 from leaderworkerset.cli.kindlookup import Discovery
 from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.watchwarnings import following
 
 CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Foreground", "orphan": "Orphan"}
 
@@ -33,7 +33,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
 @manifest_options
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
-@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are gone.")
+@click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
@@ -62,7 +62,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 
 
 def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
-    """Return what is deleted at a time: definitions last, because without them nobody sees the end of their objects."""
+    """Return the batches of a deletion: definitions last, since without them the end of their objects is not visible."""
     definitions = [one for one in wanted if one[0] == CUSTOM_RESOURCE_DEFINITIONS]
     return [[one for one in wanted if one not in definitions], definitions]
 
@@ -70,7 +70,7 @@ def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resou
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     chosen = targets.parse(name)
     if chosen.group is not None:
-        raise UsageError(f"{name!r} names a group: `{session.lws} restart {name}` has it made anew")
+        raise UsageError(f"{name!r} names a group: `{session.lws} restart {name}` recreates it")
     resource, found = await targets.find_either(session, chosen.name)
     return resource, meta.key(found)
 
@@ -95,8 +95,8 @@ async def _delete(session: Session, resource: Resource, key: ObjectKey, propagat
 
 
 async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
-    """Wait for the end of every object; what is left after `timeout` seconds is named."""
-    progress = Progress()
+    """Wait for the deletion of every object; those left after `timeout` seconds are named."""
+    progress = ProgressLine()
     for resource, key in wanted:
         informer = Informer(session.client, only(resource, key))
         progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")

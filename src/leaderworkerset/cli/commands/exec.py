@@ -1,4 +1,4 @@
-"""`lws exec`: run a command in a rank, with its standard streams, and end with its exit code."""
+"""`lws exec`: run a command in a rank, with its standard streams, and exit with its exit code."""
 
 import asyncio
 import contextlib
@@ -28,12 +28,12 @@ from leaderworkerset.cli.views.terminal import say
 PIECE = 32 * 1024
 
 KILLED = 128 + signal.SIGKILL
-"""The exit code of a command that was killed, also when that is because its pod or its cluster ended."""
+"""The exit code of a killed command, also if its pod or its cluster ended."""
 
 
 @click.command("exec")
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
-@click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass standard input on.")
+@click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass on standard input.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
 @click.argument("words", nargs=-1, required=True, metavar="[--] COMMAND [ARG]...")
@@ -62,7 +62,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
 
 
 async def cause(session: Session, pod: JSONObject) -> str:
-    """Return why a command was killed, where its pod or its cluster have ended."""
+    """Return why a command was killed, if its pod or its cluster has ended."""
     try:
         found = await session.client.get(PODS, meta.key(pod))
     except NotFoundError:
@@ -85,7 +85,7 @@ async def converse(
     async with session.channels(path, query, channels.EXEC_PROTOCOL) as streams:
         with resize_with_window(streams) if has_terminal else contextlib.nullcontext():
             if has_terminal:
-                await tell_size(streams)  # before the first key, whose answer may depend on it
+                await tell_size(streams)  # before the first key, since its effect may depend on it
             sender = asyncio.create_task(send_input(streams)) if passes_input else None
             try:
                 return await receive_output(streams)
@@ -95,7 +95,7 @@ async def converse(
 
 
 async def receive_output(streams: Channels) -> int:
-    """Write what the command writes; return its exit code."""
+    """Print the output of the command; return its exit code."""
     outputs = {channels.STDOUT: sys.stdout.buffer, channels.STDERR: sys.stderr.buffer}
     while piece := await streams.receive():
         channel, data = piece
@@ -108,7 +108,7 @@ async def receive_output(streams: Channels) -> int:
 
 
 async def send_input(streams: Channels) -> None:
-    """Pass standard input on, to its end."""
+    """Pass on standard input, to its end."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:
@@ -124,9 +124,9 @@ async def send_input(streams: Channels) -> None:
 
 @contextmanager
 def raw_terminal() -> Iterator[None]:
-    """Let every key through to the command; put the terminal back after it."""
+    """Pass every key to the command; restore the terminal after it."""
     before = termios.tcgetattr(sys.stdin)
-    tty.setraw(sys.stdin, termios.TCSADRAIN)  # what was typed already is for the command
+    tty.setraw(sys.stdin, termios.TCSADRAIN)  # keys that were typed already are for the command
     try:
         yield
     finally:
@@ -134,14 +134,14 @@ def raw_terminal() -> Iterator[None]:
 
 
 async def tell_size(streams: Channels) -> None:
-    """Return the command the size of the terminal that standard input is (what COLUMNS says may be of another one)."""
+    """Send the command the size of the terminal of standard input (COLUMNS may be that of another one)."""
     size = os.get_terminal_size(sys.stdin.fileno())
     await streams.send(channels.RESIZE, msgspec.json.encode({"Width": size.columns, "Height": size.lines}))
 
 
 @contextmanager
 def resize_with_window(streams: Channels) -> Iterator[None]:
-    """Return the command the size of the terminal whenever it changes."""
+    """Send the command the size of the terminal whenever it changes."""
     loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[None]] = set()
 

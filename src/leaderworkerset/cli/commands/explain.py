@@ -1,4 +1,4 @@
-"""`lws explain`: why a LeaderWorkerSet, a group or a rank is not as it is wanted, and what to do next."""
+"""`lws explain`: why a LeaderWorkerSet, a group or a rank is not in its desired state, and what to do next."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -26,33 +26,34 @@ from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.diagnosis.overview import BLOCKS, ordered, overview
 from leaderworkerset.observation import diagnosing, settling, surveying
-from leaderworkerset.observation.logs import last_lines
+from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View, view
 from leaderworkerset.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
-"""How long a command that failed looks for the cause before it ends."""
+"""The maximum seconds that a failed command looks for the cause before it ends."""
 
 EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}
-"""How the command ends, so that scripts can decide; 1 and 2 are errors as of every command."""
+"""The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
 
 
 @click.command("explain")
 @click.argument("name", metavar="[LWS[/GROUP[/RANK]]|SET]", required=False, shell_complete=completing.names)
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
 @click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="A document for programs.")
 @click.pass_obj
 def command(target: Target, name: str | None, *, everywhere: bool, selector: str, form: str | None) -> int:
     """Say why a LeaderWorkerSet, a group or a rank is not ready: one root cause, its evidence, the next step.
 
-    Of a DisaggregatedSet, what it waits for itself is explained, or the worst of its LeaderWorkerSets. Without a name, everything of the namespace is:
-    what needs somebody first, what is healthy in one line. Ends with 0 healthy, 3 progressing by itself, 4 stuck until
-    somebody acts, 5 not ready and no known cause; of several, as the worst. Causes have codes: docs/reference/causes.md.
+    For a DisaggregatedSet, its own cause is explained, or that of its worst LeaderWorkerSet. Without a name, everything
+    of the namespace is: the most urgent first, the healthy ones in one line. Ends with 0 healthy, 3 progressing by
+    itself, 4 stuck until a user acts, 5 not ready and no known cause; of several, as the worst. Causes have codes:
+    docs/reference/causes.md.
     """
     if name and (everywhere or selector):
-        raise UsageError("a name does not go together with --all-namespaces or --selector")
+        raise UsageError("a name cannot be combined with --all-namespaces or --selector")
     chosen = targets.parse(name) if name else None
 
     async def act() -> list[Diagnosis]:
@@ -78,9 +79,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
 
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
-    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), what needs somebody first."""
+    """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), the most urgent first."""
     found = await get.all_of(
-        session, namespace, get.Wanted((), None, everywhere=not namespace, selector=selector, managed_fields=False)
+        session, namespace, get.GetRequest((), None, everywhere=not namespace, selector=selector, managed_fields=False)
     )
     with collection.put_off():
         views = await targets.views_of(session, found.leaderworkersets)
@@ -94,7 +95,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
 async def with_sets(
     session: Session, namespace: str, sets: Sequence[meta.JSONObject], told: Sequence[tuple[View, Diagnosis]]
 ) -> list[Diagnosis]:
-    """Return the diagnoses of LeaderWorkerSets, and beside those of a DisaggregatedSet what it waits for itself."""
+    """Return the diagnoses of LeaderWorkerSets and, before those of a DisaggregatedSet, that of the set itself."""
     owners = {meta.uid(one): meta.name(one) for one in sets}
     plain: list[Diagnosis] = []
     views: dict[str, list[View]] = {uid: [] for uid in owners}
@@ -113,7 +114,7 @@ async def with_sets(
 
 
 async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
-    """Return the diagnosis of what was chosen; of a DisaggregatedSet its own, and that of each LeaderWorkerSet."""
+    """Return the diagnosis of the selection; for a DisaggregatedSet its own, and those of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, chosen.name)
     if resource == LEADERWORKERSETS:
         return [await _explain(session, obj, checked(chosen, obj))]
@@ -126,7 +127,7 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
 
 
 async def explain_set(session: Session, obj: meta.JSONObject, parts: Sequence[meta.JSONObject]) -> Diagnosis:
-    """Return what a DisaggregatedSet itself waits for."""
+    """Return the diagnosis of a DisaggregatedSet itself."""
     shown = set_view(obj, [view(part, ()) for part in parts])
     (told,) = await settling.explain(session.client, [shown], meta.namespace(obj), commands_of(session))
     return told
@@ -138,12 +139,12 @@ async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) ->
 
 
 def commands_of(session: Session) -> Commands:
-    """Return how next steps call kubectl and lws, so that they address the same cluster."""
+    """Return the words by which next steps call kubectl and lws, so that they address the same cluster."""
     return Commands(kubectl=session.kubectl, lws=session.lws)
 
 
 async def reason(session: Session, name: str) -> str:
-    """Return the cause in a line of its own, to end the message of another command; empty where there is none in time."""
+    """Return the cause on a line of its own, for the end of another command's message; empty if none is found in time."""
     chosen = await in_time(session, name)
     if chosen is None or chosen.verdict is Verdict.HEALTHY:
         return ""
@@ -151,23 +152,23 @@ async def reason(session: Session, name: str) -> str:
 
 
 async def reason_and_hint(session: Session, name: str) -> str:
-    """Return the cause, and the command that says more of it: for a cluster that is still there afterwards."""
+    """Return the cause, and the command that explains it: for a cluster that continues to run."""
     found = await reason(session, name)
     return found and f"{found}\n{more(session, name)}"
 
 
 def more(session: Session, name: str) -> str:
-    """Return the line that names the command which says more of something."""
+    """Return the line that names the command with more information."""
     return f"`{session.lws} -n {session.namespace} explain {name}` says more"
 
 
 async def note(session: Session, namespace: str, name: str) -> str:
-    """Return the code and title of the cause that a set is stuck for, to stand below other output; empty otherwise."""
+    """Return code and title of the cause that a set is stuck for, to print below other output; empty otherwise."""
     return _noted(session, namespace, name, await in_time(replace(session, namespace=namespace), name))
 
 
 async def note_of_set(session: Session, chosen: SetView) -> str:
-    """Return what a DisaggregatedSet itself is stuck for, as `note` does; its LeaderWorkerSets are left out."""
+    """Return the cause that a DisaggregatedSet itself is stuck for, like `note`; its LeaderWorkerSets are omitted."""
     own = settling.explain(session.client, [chosen], chosen.namespace, commands_of(session))
     found = await _in_time(own)
     return _noted(session, chosen.namespace, chosen.name, found[0] if found else None)
@@ -181,7 +182,7 @@ def _noted(session: Session, namespace: str, name: str, told: Diagnosis | None) 
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:
-    """Return the worst diagnosis of what has this name; None where it cannot be made soon."""
+    """Return the worst diagnosis for this name; None if there is none in time."""
     found = await _in_time(explain(session, Selection(name)))
     return worst(found) if found else None
 
@@ -190,7 +191,7 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
     try:
         async with timeouts.within(REASON_SECONDS):
             return await diagnoses
-    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read in parallel
+    except (TimeoutError, KubeError, CommandError, ExceptionGroup) as error:  # a group: lists are read concurrently
         if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in errors.leaves(error)):
             return None
         raise
@@ -206,7 +207,7 @@ def checked(chosen: Selection, obj: meta.JSONObject) -> Selection:
 
 
 async def quoted(client: Client, told: Diagnosis) -> Diagnosis:
-    """Return a diagnosis with the last lines of the container that it is about, where they say more."""
+    """Return a diagnosis with the last lines of its container, if they explain more."""
     if told.log is None:
         return told
     text = await last_lines(client, told.log)
@@ -214,7 +215,7 @@ async def quoted(client: Client, told: Diagnosis) -> Diagnosis:
 
 
 def render(found: list[Diagnosis]) -> list[str]:
-    """Return the text: the worst diagnosis as a whole, and of several a line for each other."""
+    """Return the text: the worst diagnosis in full, and a line for each other one."""
     chosen = worst(found)
     others = [f"  {headline(one)}" for one in found if one is not chosen]
     return [*lines(chosen), *(["", "Others:", *others] if others else [])]

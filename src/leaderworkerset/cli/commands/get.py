@@ -1,4 +1,4 @@
-"""`lws get`: LeaderWorkerSets with their groups and ranks, DisaggregatedSets with what they own, and why what is not ready is not."""
+"""`lws get`: LeaderWorkerSets by group and rank, DisaggregatedSets with their parts, and why ranks are not ready."""
 
 import asyncio
 import sys
@@ -23,9 +23,9 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import colors, live, output, settables, tables
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
-from leaderworkerset.observation.logs import silent_lines
+from leaderworkerset.observation.podlogs import silent_lines
 from leaderworkerset.views import changes
-from leaderworkerset.views.changes import Subject
+from leaderworkerset.views.changes import ViewSubject
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
@@ -34,39 +34,39 @@ from leaderworkerset.views.selection import Selection, narrow, not_ready
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
 TABLES = (None, "wide")
 QUOTED = 3
-"""Sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
+"""The maximum sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
 
 
 @click.command("get")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
-@click.option("-o", "--output", "form", type=FORMATS, help="Another form than the table.")
-@click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what changes, until Ctrl-C.")
-@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="Those of all namespaces.")
-@click.option("-l", "--selector", default="", metavar="LABELS", help="Those with these labels.")
+@click.option("-o", "--output", "form", type=FORMATS, help="The output format instead of a table.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Continue with changes, until Ctrl-C.")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Only objects with these labels.")
 @click.option("--show-managed-fields", "managed_fields", is_flag=True, help="With -o json or yaml: managedFields too.")
 @click.option("--not-ready", "not_ready", is_flag=True, help="Only ranks that are not ready, and why.")
-@click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, also of more than ten groups.")
+@click.option("--ranks", "every_rank", is_flag=True, help="A row for each rank, even for more than ten groups.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **options: Any) -> None:
     """Show LeaderWorkerSets by group and rank, and DisaggregatedSets with the LeaderWorkerSets that they own.
 
-    Of more than ten groups, those that are alike share a row: what is not ready first, the healthy together.
-    More than ten LeaderWorkerSets that were not named have a row each, what is not ready first and why.
-    With --watch, a DisaggregatedSet stands for its LeaderWorkerSets.
+    With more than ten groups, equal ones share a row: first those that are not ready, then the healthy ones.
+    More than ten LeaderWorkerSets that were not named have a row each: first those that are not ready, with the reason.
+    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
     """
-    wanted = Wanted(tuple(targets.parse(name) for name in names), **options)
+    wanted = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):
-        raise UsageError("names do not go together with --all-namespaces or --selector")
+        raise UsageError("names cannot be combined with --all-namespaces or --selector")
     if watches and wanted.form == "name":
-        raise UsageError("names do not change: --watch does not go together with -o name")
+        raise UsageError("names do not change: --watch cannot be combined with -o name")
     if watches and wanted.managed_fields:
-        raise UsageError("--watch does not go together with --show-managed-fields: a watch keeps none")
+        raise UsageError("--watch cannot be combined with --show-managed-fields: a watch keeps none")
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What is to be shown, and in which form."""
+class GetRequest:
+    """What to show, and in which format."""
 
     chosen: tuple[Selection, ...]
     form: str | None
@@ -78,12 +78,12 @@ class Wanted:
 
     @property
     def shows_ranks(self) -> bool:
-        """Return whether every rank has a row, of however many groups."""
+        """Return whether every rank has a row, even for many groups."""
         return self.every_rank or self.not_ready
 
     @property
     def table(self) -> tables.Form:
-        """Return what a table shows."""
+        """Return the options of a table."""
         return tables.Form(
             wide=self.form == "wide",
             everywhere=self.everywhere,
@@ -92,8 +92,8 @@ class Wanted:
         )
 
 
-async def show(target: Target, wanted: Wanted) -> None:
-    """Print what is there now."""
+async def show(target: Target, wanted: GetRequest) -> None:
+    """Print the current state."""
     async with target.session() as session:
         with collection.put_off():
             seen = await observe(session, wanted)
@@ -113,15 +113,15 @@ async def show(target: Target, wanted: Wanted) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is there, and the part of it that is to be shown."""
+    """The objects that were found, and those of them to be shown."""
 
     shown: Sequence[View]
     sets: Sequence[SetView]
     is_empty: bool
 
 
-async def observe(session: Session, wanted: Wanted) -> Seen:
-    """Read the objects, their pods, and what explains them."""
+async def observe(session: Session, wanted: GetRequest) -> Seen:
+    """Read the objects, their pods, and the evidence that explains them."""
     namespace = "" if wanted.everywhere else session.namespace
     found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
     plain = await targets.views_of(session, found.leaderworkersets)
@@ -133,8 +133,8 @@ async def observe(session: Session, wanted: Wanted) -> Seen:
     return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
 
 
-async def say_causes(session: Session, seen: Seen, wanted: Wanted) -> None:
-    """Name on standard error the cause of the first sets that are stuck, as `lws explain` tells it, and count the others."""
+async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
+    """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
     unready = [view for view in seen.shown if not view.is_ready]
     sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
@@ -154,8 +154,8 @@ async def say_causes(session: Session, seen: Seen, wanted: Wanted) -> None:
         )
 
 
-async def say_if_empty(session: Session, seen: Seen, wanted: Wanted) -> None:
-    """Print the reason why nothing is shown on standard error."""
+async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
+    """Print on standard error why nothing is shown."""
     if seen.is_empty:
         namespace = "" if wanted.everywhere else session.namespace
         click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)
@@ -164,7 +164,7 @@ async def say_if_empty(session: Session, seen: Seen, wanted: Wanted) -> None:
 
 
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
-    """Return the last lines of a failed rank of each set, if its pod does not say them, as those of kubelets do not."""
+    """Return the last lines of a failed rank of each set, if its pod does not show them; kubelets often do not."""
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
@@ -177,7 +177,7 @@ class Found:
 
 
 async def chosen_of(session: Session, chosen: Sequence[Selection]) -> Found:
-    """Return what was asked for by name; with a DisaggregatedSet what it owns."""
+    """Return the named objects; with a DisaggregatedSet those that it owns."""
     leaderworkersets, sets = [], []
     for one in chosen:
         resource, obj = await targets.find_either(session, one.name)
@@ -193,8 +193,8 @@ async def chosen_of(session: Session, chosen: Sequence[Selection]) -> Found:
     return Found(leaderworkersets, sets)
 
 
-async def all_of(session: Session, namespace: str, wanted: Wanted) -> Found:
-    """Return everything with the wanted labels; what a DisaggregatedSet owns with it, whatever its labels are."""
+async def all_of(session: Session, namespace: str, wanted: GetRequest) -> Found:
+    """Return all objects with the required labels; a DisaggregatedSet's own objects whatever their labels."""
     async with asyncio.TaskGroup() as tasks:
         listed = tasks.create_task(
             session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
@@ -208,9 +208,9 @@ async def all_of(session: Session, namespace: str, wanted: Wanted) -> Found:
     return Found([found[key] for key in sorted(found)], sets)
 
 
-async def watch(target: Target, wanted: Wanted) -> None:
-    """Print what is there, and then what changes."""
-    from leaderworkerset.cli.following import following
+async def watch(target: Target, wanted: GetRequest) -> None:
+    """Print the current state, and then the changes."""
+    from leaderworkerset.cli.watchwarnings import following
     from leaderworkerset.observation.following import AllSets
 
     screen = watcher(wanted)
@@ -225,8 +225,8 @@ async def watch(target: Target, wanted: Wanted) -> None:
             screen.close()
 
 
-def cut(views: Sequence[View], wanted: Wanted) -> list[View]:
-    """Keep what was asked for by its name or by that of a DisaggregatedSet; all where nothing was."""
+def cut(views: Sequence[View], wanted: GetRequest) -> list[View]:
+    """Return the views selected by their name or that of a DisaggregatedSet; all if no name was given."""
     chosen = wanted.chosen
     named = [narrow(view, one) for one in chosen for view in _meant(views, one)] if chosen else list(views)
     return list(filter(None, map(not_ready, named))) if wanted.not_ready else named
@@ -238,8 +238,8 @@ def _meant(views: Sequence[View], one: Selection) -> list[View]:
     return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == one.name]
 
 
-def watcher(wanted: Wanted) -> "Watcher":
-    """Return what shows changes in the wanted form: on a terminal a table that stays, elsewhere lines."""
+def watcher(wanted: GetRequest) -> "Watcher":
+    """Return what shows changes in the chosen format: on a terminal a table that is redrawn, elsewhere lines."""
     if wanted.form in {"json", "yaml"}:
         return DocumentWatcher(wanted.form)
     if colors.wanted(sys.stdout):
@@ -248,16 +248,16 @@ def watcher(wanted: Wanted) -> "Watcher":
 
 
 class Watcher(Protocol):
-    """Shows views anew when something changed, and every `refresh` seconds where ages move."""
+    """Shows views again after a change, and every `refresh` seconds for their ages."""
 
     refresh: float | None
 
     def update(self, views: Sequence[View]) -> None:
-        """Show the views as they are now."""
+        """Show the current views."""
         ...
 
     def close(self) -> None:
-        """End."""
+        """Finish the output."""
         ...
 
 
@@ -275,23 +275,23 @@ class DocumentWatcher:
         click.echo(output.as_json_line(value) if self._form == "json" else f"---\n{output.as_yaml(value)}")
 
     def close(self) -> None:
-        """Nothing to leave behind."""
+        """Do nothing: there is nothing to finish."""
 
 
 class LineWatcher:
-    """Prints the tables, and after them what changes: at most one line a second for each LeaderWorkerSet or group."""
+    """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group."""
 
     refresh: float | None = live.REFRESH
 
-    def __init__(self, wanted: Wanted, clock: Clock | None = None) -> None:
+    def __init__(self, wanted: GetRequest, clock: Clock | None = None) -> None:
         self._wanted = wanted
         self._clock = clock or SystemClock()
         self._views: Sequence[View] = ()
-        self._shown: dict[str, Subject] | None = None
+        self._shown: dict[str, ViewSubject] | None = None
         self._last: dict[str, datetime] = {}
 
     def update(self, views: Sequence[View]) -> None:
-        """Print what is new, but for what had a line just now."""
+        """Print the changes, except for subjects that had a line within the last second."""
         self._views = views
         if self._shown is None:
             self._shown = self._subjects()
@@ -301,11 +301,11 @@ class LineWatcher:
             self._print(self._shown, live.BETWEEN_LINES)
 
     def close(self) -> None:
-        """Print the lines that still wait."""
+        """Print the delayed lines."""
         if self._shown is not None:
             self._print(self._shown, timedelta())
 
-    def _print(self, shown: dict[str, Subject], distance: timedelta) -> None:
+    def _print(self, shown: dict[str, ViewSubject], distance: timedelta) -> None:
         now, current = self._clock.now(), self._subjects()
         self._last = {name: then for name, then in self._last.items() if now - then < distance}
         new = changes.lines(shown, current, self._last)
@@ -315,12 +315,12 @@ class LineWatcher:
         self._shown = {name: one for name, one in current.items() if name not in self._last} | waiting
         self._last |= dict.fromkeys(new, now)
 
-    def _subjects(self) -> dict[str, Subject]:
+    def _subjects(self) -> dict[str, ViewSubject]:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)
 
 
-def render(views: Sequence[View], wanted: Wanted, sets: Sequence[SetView] = ()) -> list[str]:
-    """Return the lines of the chosen form."""
+def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = ()) -> list[str]:
+    """Return the lines in the chosen format."""
     form = wanted.form
     if form in {"json", "yaml"}:
         shown = document(views, sets, managed_fields=wanted.managed_fields)

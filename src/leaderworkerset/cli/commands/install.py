@@ -1,7 +1,7 @@
-"""`lws install`: install the manager on a cluster, or bring an installation (also the Go manager's) up to date in place.
+"""`lws install`: install the manager on a cluster, or update an installation in place, even the Go manager's.
 
-Everything is applied server-side as one field manager, so doing it again changes nothing. A namespace that others made
-is left as it is, and so is an installed configuration unless another one is given.
+Everything is applied server-side with one field manager, so repeating it changes nothing. A namespace that others
+created is not changed, nor is an installed configuration unless another one is given.
 """
 
 import asyncio
@@ -22,10 +22,10 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.views import output, terminal
-from leaderworkerset.install import metadata, rendering, settings
-from leaderworkerset.install.fit import misfits
+from leaderworkerset.install import installsettings, metadata, rendering
+from leaderworkerset.install.conflicts import misfits
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
@@ -36,10 +36,10 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 
 
 @click.command("install")
-@click.option("--image", default=settings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
+@click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
 @click.option("--replicas", type=click.IntRange(min=0), default=2, show_default=True, help="How many managers run.")
 @click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
-@click.option("--spread", is_flag=True, help="Spread the managers over nodes and zones, and bound their disruption.")
+@click.option("--spread", is_flag=True, help="Spread the managers over nodes and zones, and limit their disruption.")
 @click.option(
     "--crd",
     "flavour",
@@ -48,18 +48,22 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
     show_default=True,
     help="full: with the descriptions that `kubectl explain` shows, taken from the cluster's own.",
 )
-@click.option("--dry-run", type=click.Choice(["client", "server"]), help="Write nothing; server: let it check all.")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["client", "server"]),
+    help="Write nothing; server: the API server checks all objects.",
+)
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the managers are ready.")
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""
-    chosen = Settings(
+    chosen = InstallSettings(
         namespace=place(target),
         image=options["image"],
         replicas=options["replicas"],
-        configuration=read_configuration(options["config"]) if options["config"] else settings.CONFIGURATION,
+        configuration=read_configuration(options["config"]) if options["config"] else installsettings.CONFIGURATION,
         spread=options["spread"],
     )
     check_usage(chosen, options)
@@ -69,8 +73,8 @@ def command(target: Target, /, **options: Any) -> None:
         asyncio.run(act(target, chosen, options))
 
 
-def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
-    """Refuse words that do not fit together, before anything is sent."""
+def check_usage(chosen: InstallSettings, options: dict[str, Any]) -> None:
+    """Refuse options that exclude each other, before anything is sent."""
     if options["form"] and not options["dry_run"]:
         raise UsageError("-o goes with --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
@@ -82,7 +86,7 @@ def check_usage(chosen: Settings, options: dict[str, Any]) -> None:
 
 
 def read_configuration(path: str) -> str:
-    """Return the text of a configuration file that the manager takes and that fits the installed objects."""
+    """Return the text of a configuration file that the manager accepts and that fits the installed objects."""
     try:
         decoded = configurationfile.load(path)
     except ConfigurationError as error:
@@ -96,16 +100,16 @@ def read_configuration(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def kinds_of(chosen: Settings) -> Registry:
-    """Return the kinds that a manager of this configuration serves: what it may do follows from them."""
+def kinds_of(chosen: InstallSettings) -> Registry:
+    """Return the kinds that a manager with this configuration serves, which its permissions follow from."""
     try:
         return managed(configurationfile.parse(chosen.configuration.encode()).gang_provider)
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
 
 
-async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None:
-    """Do what needs the cluster: read what is there, check or apply, wait."""
+async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:
+    """Read the installed objects, check or apply the new ones, wait."""
     async with target.session() as session:
         installer = Installer(session.client, chosen.namespace, say_to(options))
         await installer.check_operator()
@@ -130,12 +134,12 @@ async def act(target: Target, chosen: Settings, options: dict[str, Any]) -> None
 
 
 def say_to(options: dict[str, Any]) -> Callable[[str], None]:
-    """Return where lines about single objects go: beside the objects, where those are printed."""
+    """Return the stream for lines about single objects: another one than that of printed objects."""
     return partial(terminal.say, err=bool(options["form"]))
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
-    """Return objects as YAML documents, as a List, or by their names, each with its word."""
+    """Return objects as YAML documents, as a List, or by their names, each with its result."""
     match form:
         case "yaml":
             return rendering.documents(objects).rstrip("\n")

@@ -21,29 +21,29 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.logs import LogError, NotStartedError, Options, Sink, read
+from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.selection import Filter, Selection
 from leaderworkerset.views.unlogged import containers, summed
 from leaderworkerset.views.wording import counted
 
 if TYPE_CHECKING:
-    from leaderworkerset.observation.following import Following, OneSet  # they bring informers, which only -f needs
+    from leaderworkerset.observation.following import Following, OneSet  # they import informers, which only -f needs
 
 MOST_STREAMS: Final = 100
-"""Logs that are followed at once unless more are asked for: each holds a connection of the API server and a kubelet's."""
+"""The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Whose logs are printed, and which of their lines."""
+class LogsRequest:
+    """Which logs are printed, and which of their lines."""
 
     chosen: tuple[Selection, ...]
     groups: frozenset[int]
     ranks: frozenset[int]
     pattern: re.Pattern[str] | None
     most: int
-    options: Options
+    options: PodLogOptions
 
     @property
     def is_one_rank(self) -> bool:
@@ -51,11 +51,11 @@ class Wanted:
         return len(self.chosen) == 1 and self.chosen[0].rank is not None
 
     def covering(self, one: Selection) -> Filter:
-        """Return which pods of one target are meant."""
+        """Return the filter of the pods of one target."""
         return Filter(one, self.groups, self.ranks)
 
     def sink(self) -> Sink:
-        """Return what takes the lines."""
+        """Return the sink for the lines."""
         printer = Printer(bare=self.is_one_rank, named=len({one.name for one in self.chosen}) > 1)
         if self.pattern is None:
             return printer
@@ -64,7 +64,7 @@ class Wanted:
 
 @click.command("logs")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
-@click.option("-f", "--follow", is_flag=True, help="Go on with new lines, and with ranks that come.")
+@click.option("-f", "--follow", is_flag=True, help="Continue with new lines, also of new ranks.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
 @click.option(
     "--group",
@@ -82,15 +82,15 @@ class Wanted:
     metavar="N",
     help="Only this rank of each group; may be repeated.",
 )
-@click.option("--grep", metavar="REGEX", help="Only lines in which this pattern is found.")
-@click.option("--timestamps", is_flag=True, help="Put the time before each line.")
+@click.option("--grep", metavar="REGEX", help="Only lines that match this pattern.")
+@click.option("--timestamps", is_flag=True, help="Print the time before each line.")
 @click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
 @click.option(
     "--since",
     metavar="DURATION",
     type=durations.age,
-    help="Only what is newer: 30s, 5m, 2h.",
+    help="Only newer lines: 30s, 5m, 2h.",
 )
 @click.option(
     "--max-streams",
@@ -99,24 +99,25 @@ class Wanted:
     default=MOST_STREAMS,
     show_default=True,
     metavar="N",
-    help="Follow no more logs than this at once.",
+    help="The maximum of logs that are followed at once.",
 )
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
-    """Print the logs of ranks, each line after its group/rank; one rank alone is printed bare.
+    """Print the logs of ranks, each line after its group/rank; a single rank's lines are printed unchanged.
 
-    With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its roles.
+    With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its
+    roles.
     """
-    wanted = Wanted(
+    wanted = LogsRequest(
         chosen=tuple(dict.fromkeys(targets.parse(name) for name in names)),
         groups=frozenset(given.pop("groups")),
         ranks=frozenset(given.pop("ranks")),
         pattern=compiled(given.pop("grep")),
         most=given.pop("most"),
-        options=Options(**given),
+        options=PodLogOptions(**given),
     )
     if wanted.options.follow and wanted.options.previous:
-        raise UsageError("a run that has ended has no new lines: --previous does not go together with --follow")
+        raise UsageError("a run that has ended has no new lines: --previous cannot be combined with --follow")
     asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
 
 
@@ -128,8 +129,8 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"--grep: Invalid value: {pattern!r}: {error}") from error
 
 
-async def show(target: Target, wanted: Wanted) -> None:
-    """Print what was logged by now, rank by rank; a rank whose log cannot be read is reported, and the next one read."""
+async def show(target: Target, wanted: LogsRequest) -> None:
+    """Print the logs so far, rank by rank; a rank whose log cannot be read is reported and skipped."""
     sink = wanted.sink()
     failed = 0
     not_started: list[tuple[str, str]] = []
@@ -156,8 +157,8 @@ async def show(target: Target, wanted: Wanted) -> None:
         raise CommandError(f"the logs of {count} of {counted(len(pods), 'rank')} could not be read")
 
 
-async def pods_of(session: Session, wanted: Wanted) -> list[JSONObject]:
-    """Return the pods that are meant, each once; with --previous only those that were restarted."""
+async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
+    """Return the selected pods, each once; with --previous only those that were restarted."""
     found: dict[str, JSONObject] = {}
     for one in wanted.chosen:
         resource, _ = await targets.find_either(session, one.name)
@@ -185,17 +186,17 @@ async def members(session: Session, resource: Resource, one: Selection) -> list[
 
 
 def has_previous(pod: JSONObject, container: str | None) -> bool:
-    """Return whether a container was started again."""
+    """Return whether a container was restarted."""
     name = container or meta.spec(pod)["containers"][0]["name"]
     statuses = meta.status(pod).get("containerStatuses") or []
     return any(one.get("name") == name and one.get("restartCount", 0) for one in statuses)
 
 
-async def follow(target: Target, wanted: Wanted) -> None:
-    """Print what is logged until all that is followed is gone."""
-    from leaderworkerset.cli.following import following
+async def follow(target: Target, wanted: LogsRequest) -> None:
+    """Print new lines until everything that is followed was deleted."""
+    from leaderworkerset.cli.watchwarnings import following
     from leaderworkerset.observation.following import informers_of
-    from leaderworkerset.observation.logfollowing import Follower, Streams
+    from leaderworkerset.observation.logfollowing import LogFollower, Streams
 
     streams = Streams(wanted.most, lambda: say(full(wanted.most), err=True))
     sink = wanted.sink()
@@ -210,13 +211,13 @@ async def follow(target: Target, wanted: Wanted) -> None:
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
             for one, informers in followed:
-                follower = Follower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
+                follower = LogFollower(session.client, wanted.covering(one).covers, wanted.options, sink, streams)
                 tasks.create_task(follower.run(objects, informers))
                 tasks.create_task(note_waiting(objects, informers, one, wanted))
 
 
-async def note_waiting(objects: "Following", informers: "OneSet", one: Selection, wanted: Wanted) -> None:
-    """Say which ranks have no log yet and why, until the set is gone: their lines come once they start."""
+async def note_waiting(objects: "Following", informers: "OneSet", one: Selection, wanted: LogsRequest) -> None:
+    """Report ranks without a log and why, until the set is deleted: their lines follow once they start."""
     notes = WaitingNotes(str(one), wanted.options.container)
 
     def look() -> bool | None:
@@ -235,8 +236,8 @@ def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) 
         )
 
 
-def refuse_too_many(count: int, wanted: Wanted, one: Selection) -> None:
-    """Refuse to follow more logs than there may be streams."""
+def refuse_too_many(count: int, wanted: LogsRequest, one: Selection) -> None:
+    """Refuse to follow more logs than the maximum of streams."""
     if count > wanted.most:
         raise UsageError(
             f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "

@@ -1,7 +1,7 @@
 """`lws manager`: run the controllers and webhooks for a Kubernetes cluster (contract section 12).
 
-The flags are the Go manager's, in Go's syntax, so they pass by click. Errors end in the log, as its do: exit code 1
-for a configuration that cannot be used or a manager that cannot go on, 2 for flags.
+The flags are the Go manager's, in Go's syntax, so click does not parse them. Errors are logged, as there: exit code 1
+for an invalid configuration or a manager that cannot continue, 2 for flags.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ def run(given: Mapping[str, Any], kubeconfig: str) -> int:
         return errors.FAILED
     from leaderworkerset.manager import managerprocess
 
-    settings = managerprocess.Settings(
+    settings = managerprocess.ManagerSettings(
         configuration=chosen,
         kubeconfig=kubeconfig,
         namespace=gocommand.namespace(incluster.SERVICE_ACCOUNT / "namespace", NAMESPACE),

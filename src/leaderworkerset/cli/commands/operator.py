@@ -1,7 +1,7 @@
-"""`lws operator`: keep the manager installed as the object `cluster` of LeaderWorkerSetOperators asks for (R-OP-9).
+"""`lws operator`: keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies (R-OP-9).
 
-The flags are those of the Go operator, in Go's syntax. Errors end in the log: exit code 1 for an operator that cannot go
-on, 2 for flags.
+The flags are those of the Go operator, in Go's syntax. Errors are logged: exit code 1 for an operator that cannot
+continue, 2 for flags.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors, gocommand
 from leaderworkerset.cli.gocommand import GoCommand
-from leaderworkerset.install import settings as installed
+from leaderworkerset.install import installsettings as installed
 from leaderworkerset.manager import managerlog
 from leaderworkerset.manager.goflags import Flag
 from leaderworkerset.manager.managerlog import LogSettings
@@ -52,14 +52,14 @@ def _collecting() -> Callable[[str], tuple[str, ...]]:
 @click.command("operator", cls=GoCommand, flags=flags)
 @click.pass_context
 def command(ctx: click.Context, words: Sequence[str]) -> int:
-    """Keep the manager installed as the object `cluster` of LeaderWorkerSetOperators asks for."""
+    """Keep the manager installed as the object `cluster` of LeaderWorkerSetOperators specifies."""
     given = gocommand.read(ctx, words, flags())
     if given is None:
         return 0
     verbosity = Verbosity(given.get("v", 2))
     managerlog.configure(LogSettings(encoder="json", level="debug"))
     verbosity.install()
-    # `lws` takes these two from wherever they stand; `lws-operator operator` leaves them here.
+    # `lws` reads these two at any position; `lws-operator operator` leaves them here.
     above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}
     return run({**{name: text for name, text in above.items() if text}, **given}, verbosity)
 
@@ -68,7 +68,7 @@ def run(given: Mapping[str, Any], verbosity: Verbosity) -> int:
     """Run the operator until it is asked to stop; return the exit code."""
     from leaderworkerset.operator import operatorprocess
 
-    settings = operatorprocess.Settings(
+    settings = operatorprocess.OperatorProcessSettings(
         namespace=given.get("namespace") or gocommand.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
         image=os.environ.get(IMAGE_VARIABLE) or installed.IMAGE,
         kubeconfig=given.get("kubeconfig", ""),

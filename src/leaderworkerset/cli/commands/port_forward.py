@@ -1,4 +1,4 @@
-"""`lws port-forward`: listen on this machine and pass connections on to a port inside a rank."""
+"""`lws port-forward`: listen on this machine and forward connections to a port of a rank."""
 
 import asyncio
 import struct
@@ -24,10 +24,10 @@ from leaderworkerset.cli.views.terminal import say
 
 PIECE = 64 * 1024
 BETWEEN_CHECKS: Final = 1.0
-"""Seconds between two looks whether the pod is still there."""
+"""Seconds between two checks whether the pod exists."""
 
 PATIENCE: Final = 3
-"""So many looks in a row without an answer mean that the cluster has ended."""
+"""The number of failed checks in a row after which the cluster counts as ended."""
 
 DATA, ERROR = 0, 1
 """The two streams of the only port of a connection."""
@@ -63,7 +63,7 @@ def refuse_unplaced(pod: JSONObject) -> None:
 
 
 async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event) -> None:
-    """Wait for the request to stop; raise where there is nothing to reach any more."""
+    """Wait for the request to stop; raise if the pod or cluster has ended."""
     lost, stop = asyncio.ensure_future(until_lost(session.client, pod)), asyncio.ensure_future(stopped.wait())
     try:
         await asyncio.wait({lost, stop}, return_when=asyncio.FIRST_COMPLETED)
@@ -75,7 +75,7 @@ async def until_ended(session: Session, pod: JSONObject, stopped: asyncio.Event)
 
 
 async def until_lost(client: Client, pod: JSONObject) -> str:
-    """Return why the pod cannot be reached any more, once that is so."""
+    """Return why the pod cannot be reached any more, when that happens."""
     name, failures = meta.name(pod), 0
     while True:
         await asyncio.sleep(BETWEEN_CHECKS)
@@ -89,7 +89,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
                 return f"its cluster does not answer any more: {error}"
             continue
         except APIError:
-            continue  # the server answers: what it refuses now may pass
+            continue  # the server answers: its error may be temporary
         failures = 0
         if meta.uid(found) != meta.uid(pod):
             return f"pod {name} was replaced by another"
@@ -116,7 +116,7 @@ async def listening(
 ) -> AsyncIterator[asyncio.Server]:
     """Listen on this machine while the context is entered; every connection gets a WebSocket of its own.
 
-    The end does not wait for connections that are open, as the end of an `asyncio.Server` does from Python 3.12.1 on.
+    The end does not wait for open connections, unlike the end of an `asyncio.Server` from Python 3.12.1 on.
     """
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

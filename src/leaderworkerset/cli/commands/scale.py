@@ -22,7 +22,7 @@ from leaderworkerset.views.wording import counted
 @click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
 @click.option("--replicas", type=click.IntRange(min=0), required=True, metavar="N", help="The number of groups.")
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
-@click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet: its groups in each slice.")
+@click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
 @click.pass_obj
 def command(target: Target, name: str, replicas: int, current_replicas: int | None, role: str | None) -> None:
     """Change the number of groups of a LeaderWorkerSet, or of a role of a DisaggregatedSet."""
@@ -41,7 +41,7 @@ def command(target: Target, name: str, replicas: int, current_replicas: int | No
 
 
 async def scale(session: Session, name: str, replicas: int, current: int | None = None) -> int:
-    """Set the number of groups, as a field manager that `lws apply` knows; return the number of before."""
+    """Set the number of groups, with a field manager that `lws apply` recognizes; return the previous number."""
     resource, found = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(one.get("name")) for one in meta.spec(found).get("roles") or [])
@@ -49,7 +49,7 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
     refuse_part(session, found)
     now = int(meta.spec(found).get("replicas", 1))
     refuse_other(name, now, current)
-    # The package brings all that follows objects, which `--help` does not need.
+    # The package imports all that follows objects, which `--help` does not need.
     from leaderworkerset.client import scaling
 
     await scaling.scale(session.client, ObjectKey(session.namespace, name), replicas)
@@ -57,7 +57,7 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
-    """Refuse to scale what a DisaggregatedSet would put back."""
+    """Refuse to scale a LeaderWorkerSet whose groups a DisaggregatedSet sets."""
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
         raise CommandError(
@@ -67,13 +67,13 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
 
 
 def refuse_other(name: str, now: int, current: int | None) -> None:
-    """Refuse where there are not as many groups as the user believes."""
+    """Refuse if the number of groups is not the expected one."""
     if current is not None and now != current:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
 async def scale_role(session: Session, name: str, role: str, replicas: int, current: int | None = None) -> int:
-    """Set the number of groups of a role: in the set, or in its scaler where that decides; return that of before."""
+    """Set the number of groups of a role: in the set, or in its scaler if that decides; return the previous one."""
     resource, found = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
@@ -103,7 +103,7 @@ async def scale_role(session: Session, name: str, role: str, replicas: int, curr
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
-    """Return the place of a role in the spec, and the role; or say which there are."""
+    """Return the index of a role in the spec, and the role; an error lists the existing ones."""
     roles = meta.spec(obj).get("roles") or []
     for index, one in enumerate(roles):
         if one.get("name") == role:
@@ -113,7 +113,7 @@ def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
 
 
 def conclusion(name: str, before: int, replicas: int) -> str:
-    """Return the line that reports what was changed.
+    """Return the line that reports the change.
 
     >>> conclusion("web", 2, 1), conclusion("web", 1, 1)
     ('web scaled from 2 to 1 group', 'web has 1 group already')

@@ -1,7 +1,7 @@
-"""`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not make.
+"""`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not create.
 
-Objects of the manager's kinds stand in the way, as they would go with their definitions. Either they stay and the
-definitions with them (`--keep-crd`), or they are deleted first (`--delete-workloads`).
+Objects of the manager's kinds prevent that, as they would be deleted with their definitions. Either they stay with the
+definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`).
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from leaderworkerset.cli.views import terminal
 from leaderworkerset.kinds.managed import MANAGED
 
 NAMED: Final = 3
-"""How many objects a refusal names."""
+"""The maximum number of objects that a refusal names."""
 
 
 @click.command("uninstall")
@@ -39,11 +39,11 @@ NAMED: Final = 3
     default=120.0,
     show_default=True,
     metavar="DURATION",
-    help="How long to wait for the end of any one object.",
+    help="The maximum time to wait for the deletion of one object.",
 )
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
-    """Remove the manager; while its kinds have objects, only with an option that says what becomes of them."""
+    """Remove the manager; while its kinds have objects, only with an option that says what happens to them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
         raise UsageError("--delete-workloads and --keep-crd exclude each other")
@@ -70,10 +70,12 @@ def command(target: Target, /, **options: Any) -> None:
 
 
 async def remove(remover: Remover, *, keeps: bool) -> None:
-    """Remove all, or all but the definitions and their objects."""
+    """Remove all objects, or all except the definitions and their objects."""
     if keeps:
         await remover.remove_manager()
-        click.echo(f"{kinds()} and their pods stay; nothing heals, scales or updates them until it is installed again")
+        click.echo(
+            f"{kinds()} and their pods stay; nothing recreates, scales or updates them until it is installed again"
+        )
         return
     await remover.remove_sets()
     await remover.remove_manager()
@@ -82,7 +84,7 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
 
 
 def refuse_loss(sets: Sequence[JSONObject]) -> None:
-    """Raise where objects would be lost."""
+    """Raise an error if objects would be lost."""
     if not sets:
         return
     names = ", ".join(f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets[:NAMED])

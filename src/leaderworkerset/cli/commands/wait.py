@@ -1,4 +1,4 @@
-"""`lws wait`: wait for a condition of a LeaderWorkerSet or a DisaggregatedSet, and say what is missing when it does not come."""
+"""`lws wait`: wait for a condition of a LeaderWorkerSet or a DisaggregatedSet, and report what is missing on timeout."""
 
 import asyncio
 
@@ -12,10 +12,10 @@ from leaderworkerset.cli import durations, logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.following import informers_of
-from leaderworkerset.observation.logs import silent_lines
+from leaderworkerset.observation.podlogs import silent_lines
 from leaderworkerset.observation.waiting import WaitTimeoutError, wait_for
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
@@ -36,7 +36,7 @@ from leaderworkerset.views.wording import counted
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, name: str, condition: str, timeout: float) -> None:
-    """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; exit 124 with what is missing if it does not come in time."""
+    """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; on timeout, exit 124 with what is missing."""
     check = parse(condition)
     chosen = targets.parse(name)
     if chosen.group is not None:
@@ -47,7 +47,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
             resource = await resource_of(session, chosen.name, condition)
             informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, chosen.name))
             logging.configure_default(session.lifeline.log_level)
-            progress = Progress()
+            progress = ProgressLine()
             try:
                 await wait_for(informers, check, timeout, report=progress.show, beside=(session.lifeline,))
             except WaitTimeoutError as error:
@@ -63,7 +63,7 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:
-    """Return the kind that the name is of; what is to be deleted may be gone already."""
+    """Return the kind of the name; for a deletion the object may be absent already."""
     try:
         return (await targets.find_either(session, name))[0]
     except CommandError:
@@ -79,7 +79,7 @@ async def quotation(client: Client, view: Shown | None) -> str:
 
 
 def reached(condition: str) -> str:
-    """Return in words what was waited for.
+    """Return the reached condition as text.
 
     >>> reached("ready"), reached("replicas=1"), reached("condition=Available")
     ('is ready', 'has 1 ready group', 'has condition Available=True')
@@ -93,7 +93,7 @@ def reached(condition: str) -> str:
 
 
 def parse(condition: str) -> Check:
-    """Read what to wait for."""
+    """Read the condition to wait for."""
     try:
         return missing.parse(condition)
     except ValueError as error:

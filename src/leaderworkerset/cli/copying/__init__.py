@@ -1,1 +1,1 @@
-"""Files on their way between this machine and ranks, as tar archives."""
+"""Copies files between this machine and ranks, as tar archives."""

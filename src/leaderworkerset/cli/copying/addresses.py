@@ -1,4 +1,4 @@
-"""The words of `lws cp`: a path of this machine, or `LWS[/GROUP[/RANK]]:PATH`. Pure."""
+"""The arguments of `lws cp`: a path of this machine, or `LWS[/GROUP[/RANK]]:PATH`. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Remote:
 
 
 def parse(words: str) -> Remote | str:
-    """Read one word; whatever has no address before a colon is a path of this machine.
+    """Read one argument; without an address before a colon it is a path of this machine.
 
     >>> parse("web/0/1:/tmp/a"), parse("./web:a")
     (Remote(chosen=Selection(name='web', group=0, rank=1), path='/tmp/a'), './web:a')
@@ -42,7 +42,7 @@ def parse(words: str) -> Remote | str:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """Files of this machine, and where in the ranks they go."""
+    """Files of this machine, and their destination in ranks."""
 
     sources: tuple[str, ...]
     to: Remote
@@ -50,7 +50,7 @@ class Upload:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """Paths in ranks, and where on this machine they go."""
+    """Paths in ranks, and their destination on this machine."""
 
     sources: tuple[Remote, ...]
     to: str

@@ -1,7 +1,7 @@
-"""Archives of local files: written as a stream, and unpacked so that nothing lands outside of the destination.
+"""Archives of local files: written as a stream, and unpacked so that no file is written outside of the destination.
 
-What comes out of a container is not trusted: a member whose path, or whose link, leads out of the destination is an
-error; so is a device or a pipe. No member is written through a link that leads out.
+Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
+error; so is a device or a pipe. No member is written through a link that leads outside.
 """
 
 import os
@@ -15,11 +15,11 @@ from leaderworkerset.cli.errors import CommandError
 Stream: TypeAlias = IO[bytes]
 
 PLAIN_MODE: Final = 0o777
-"""Bits of a mode that are taken over: never set-user-ID, set-group-ID or sticky."""
+"""The bits of a mode that are kept: never set-user-ID, set-group-ID or sticky."""
 
 
 def pack(stream: Stream, source: Path, name: str) -> None:
-    """Write a file or a directory into a stream, called `name` there; owners stay at home."""
+    """Write a file or a directory into a stream, called `name` there, without its owner."""
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as archive:
         archive.add(source, arcname=name, filter=_without_owner)
 
@@ -31,9 +31,9 @@ def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def unpack(stream: Stream, destination: Path, name: str) -> int:
-    """Unpack a stream whose members lie below one name, and put them below `destination / name`; return how many files.
+    """Unpack a stream whose members are below one name, and put them below `destination / name`; return how many files.
 
-    The destination must be there.
+    The destination must exist.
     """
     root = destination.resolve()
     count = 0
@@ -56,7 +56,7 @@ def unpack(stream: Stream, destination: Path, name: str) -> int:
 
 
 def placed(member: str, root: Path, name: str) -> Path:
-    """Return where a member goes: its first part is replaced by `name`; a path that leads out is an error.
+    """Return where a member is written: its first part is replaced by `name`; a path that leads outside is an error.
 
     >>> placed("./logs/a.txt", Path("/tmp"), "out")
     PosixPath('/tmp/out/a.txt')
@@ -69,7 +69,7 @@ def placed(member: str, root: Path, name: str) -> Path:
 
 
 def _inside(target: Path, root: Path, member: str) -> Path:
-    """Return the target, unless links on the way to it lead out of the destination."""
+    """Return the target, unless links on the way to it lead outside of the destination."""
     real = Path(os.path.realpath(target))
     if real != root and root not in real.parents:
         raise CommandError(f"{member!r} leads out of the destination through a link: it is not unpacked")
@@ -89,7 +89,7 @@ def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root
 
 
 def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
-    """Make a symbolic link, if what it points to is inside."""
+    """Make a symbolic link, if its target is inside of the destination."""
     pointed = Path(os.path.realpath(target.parent / member.linkname))
     if PurePosixPath(member.linkname).is_absolute() or (pointed != root and root not in pointed.parents):
         raise CommandError(
@@ -101,7 +101,7 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
 
 
 def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -> None:
-    """Write the content of the member that a hard link is of: it came before."""
+    """Write the content of the earlier member that a hard link refers to."""
     first = placed(member.linkname, root, name)
     content = _inside(first, root, member.linkname).read_bytes()
     _clear(_inside(target, root, member.name))
@@ -109,20 +109,20 @@ def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -
 
 
 def _clear(target: Path) -> None:
-    """Remove a link that lies where something is to be written, so that it is not written through."""
+    """Remove a link in place of a file to be written, so that it is not written through."""
     if target.is_symlink():
         target.unlink()
 
 
 class Pieces:
-    """Reads pieces of bytes, as they come, like a file: what `tarfile` needs of a stream."""
+    """A file-like reader of pieces of bytes as they arrive, which `tarfile` reads as a stream."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._rest = b""
 
     def read(self, size: int) -> bytes:
-        """Return so many bytes, fewer at the end."""
+        """Return `size` bytes, fewer at the end."""
         parts = [self._rest]
         length = len(self._rest)
         while length < size and (piece := next(self._pieces, b"")):

@@ -1,6 +1,6 @@
-"""Bytes of archives between this machine and `tar` in a container: as they come, never whole in memory.
+"""Streams archives between this machine and `tar` in a container, never whole in memory.
 
-The archive is written or read in a thread, since that is work with files; the event loop has the connection.
+A thread writes or reads the archive, since that is blocking work with files; the event loop has the connection.
 """
 
 import asyncio
@@ -24,20 +24,20 @@ T = TypeVar("T")
 
 PIECE: Final = 32 * 1024
 AHEAD: Final = 32
-"""Pieces that wait between the connection and the file system."""
+"""The maximum pieces that wait between the connection and the file system."""
 
 BETWEEN_TRIES: Final = 0.005
-"""Seconds until the next try to pass on a piece, where the file system is slower than the connection."""
+"""Seconds until the next attempt to pass on a piece, if the file system is slower than the connection."""
 
 SAID: Final = 2000
-"""So many bytes of what a command says against it are shown."""
+"""The maximum bytes of a command's error output that are shown."""
 
 NOT_STARTED: Final = 127
 NOT_THERE: Final = frozenset({126, NOT_STARTED})
 
 
 @dataclass(frozen=True, slots=True)
-class Rank:
+class RankContainer:
     """A container in which commands are started."""
 
     session: Session
@@ -58,7 +58,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The exit code of a command, and what it said on standard error."""
+    """The exit code of a command, and its standard error."""
 
     code: int
     said: str
@@ -68,14 +68,14 @@ async def nothing(_: bytes) -> None:
     """Drop output."""
 
 
-async def run(rank: Rank, words: tuple[str, ...]) -> int:
+async def run(rank: RankContainer, words: tuple[str, ...]) -> int:
     """Run a small command; return its exit code."""
     async with rank.opened(words) as streams:
         return (await ended(rank, streams, nothing)).code
 
 
-async def upload(rank: Rank, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
-    """Start tar, and give it as input what `write` writes."""
+async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[IO[bytes]], None]) -> None:
+    """Start tar, and pass it as input what `write` writes."""
     async with rank.opened(words, with_input=True) as streams:
         sending = Sending(asyncio.get_running_loop(), streams)
         ending = asyncio.create_task(ended(rank, streams, nothing))
@@ -92,8 +92,8 @@ async def upload(rank: Rank, words: tuple[str, ...], write: Callable[[IO[bytes]]
             await asyncio.wait({ending, writing})
 
 
-async def download(rank: Rank, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
-    """Start tar, and let `read` read its output; return what that returns."""
+async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
+    """Start tar, and let `read` read its output; return the result of `read`."""
     waiting: queue.Queue[bytes] = queue.Queue(AHEAD)
     reading = asyncio.create_task(asyncio.to_thread(read, cast("IO[bytes]", Pieces(_until_empty(waiting)))))
 
@@ -125,7 +125,7 @@ def _until_empty(waiting: "queue.Queue[bytes]") -> Iterator[bytes]:
 
 
 class Sending:
-    """A file that is written to in a thread; every piece is sent by the event loop before the next one is taken."""
+    """A file for a writing thread; the event loop sends every piece before it takes the next one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, streams: Channels) -> None:
         self._loop = loop
@@ -133,7 +133,7 @@ class Sending:
         self._is_stopped = False
 
     def write(self, data: bytes) -> int:
-        """Send bytes; wait until the connection has taken them."""
+        """Send bytes; wait until the connection has accepted them."""
         for at in range(0, len(data), PIECE):
             if self._is_stopped:
                 raise CommandError("the other end has ended before all was sent")
@@ -142,11 +142,11 @@ class Sending:
         return len(data)
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """End the input."""
         self._is_stopped = True
 
 
-async def ended(rank: Rank, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> Ended:
+async def ended(rank: RankContainer, streams: Channels, take: Callable[[bytes], Awaitable[None]]) -> Ended:
     """Pass on the output of a command until it ends."""
     said = bytearray()
     while piece := await streams.receive():
@@ -158,14 +158,14 @@ async def ended(rank: Rank, streams: Channels, take: Callable[[bytes], Awaitable
         elif channel == channels.STATUS:
             try:
                 code = channels.exit_code(data)
-            except ConnectionFailedError as error:  # it was not started at all
+            except ConnectionFailedError as error:  # the command was not started
                 return Ended(NOT_STARTED, str(error))
             return Ended(code, said.decode(errors="replace").strip())
     raise CommandError(f"{rank}: the connection ended before the command did")
 
 
-def refuse_failure(rank: Rank, end: Ended) -> None:
-    """Raise where tar failed, or is not there."""
+def refuse_failure(rank: RankContainer, end: Ended) -> None:
+    """Raise an error if tar failed, or is not installed."""
     if end.code in NOT_THERE:
         raise CommandError(
             f"{rank} has no program tar, which copying needs: put it into the image, or pass a file through a shell, "

@@ -1,1 +1,1 @@
-"""Checks of an installation and of this machine: what was observed in, numbered findings with their fix out."""
+"""Checks of an installation and of this machine: observed facts in, numbered results with their fix out."""

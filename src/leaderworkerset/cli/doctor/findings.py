@@ -1,4 +1,4 @@
-"""A finding: what was checked, what was found, and what to do. Pure."""
+"""The result of a check: what was checked, what was found, and what to do. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 
 
 class Level(StrEnum):
-    """How bad a finding is; `unknown` is what could not be observed."""
+    """The severity of a result; `unknown` means that it could not be observed."""
 
     OK = "ok"
     NOTE = "note"
@@ -22,8 +22,8 @@ ORDER: Final = (Level.ERROR, Level.WARNING, Level.UNKNOWN, Level.NOTE, Level.OK)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One result of one check; `code` is stable, and what is not ok says how to fix it."""
+class CheckResult:
+    """One result of one check; `code` is stable, and each problem has a fix."""
 
     code: str
     level: Level
@@ -34,23 +34,23 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """In place of an object: why it could not be read."""
+    """The reason why an object could not be read, in its place."""
 
     why: str
 
 
-def is_healthy(findings: Iterable[Finding]) -> bool:
-    """Return whether nothing is an error."""
+def is_healthy(findings: Iterable[CheckResult]) -> bool:
+    """Return whether no result is an error."""
     return all(one.level != Level.ERROR for one in findings)
 
 
-def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """Return findings by how bad they are, otherwise in their order."""
+def ordered(findings: Iterable[CheckResult]) -> list[CheckResult]:
+    """Return the results by severity, otherwise in their order."""
     return sorted(findings, key=lambda one: ORDER.index(one.level))
 
 
-def lines(findings: Sequence[Finding]) -> list[str]:
-    """Return the report: numbered findings, problems first, and a summary."""
+def lines(findings: Sequence[CheckResult]) -> list[str]:
+    """Return the report: numbered results, problems first, and a summary."""
     shown = ordered(findings)
     width = max((len(one.check) for one in shown), default=0)
     report = []
@@ -63,8 +63,8 @@ def lines(findings: Sequence[Finding]) -> list[str]:
     return [*report, "", f"{len(shown)} findings: {told}"]
 
 
-def document(findings: Sequence[Finding]) -> JSONObject:
-    """Return the report under stable names."""
+def document(findings: Sequence[CheckResult]) -> JSONObject:
+    """Return the report with stable field names."""
     return {
         "apiVersion": "lws/v1",
         "kind": "DoctorReport",

@@ -1,24 +1,24 @@
-"""What is wrong with this machine, for clusters that `lws up` and `lws run` start here. Pure: facts in, findings out."""
+"""Checks of this machine, for the clusters that `lws up` and `lws run` start. Pure: facts in, results out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from leaderworkerset.cli.doctor.findings import Finding, Level
+from leaderworkerset.cli.doctor.findings import CheckResult, Level
 
 OLDEST_PYTHON: Final = (3, 11)
 FILES_OF_A_POD: Final = 8
-"""Open files that a pod needs at most, those of the cluster's process and of the launcher together."""
+"""The maximum open files of a pod, those of the cluster's process and of the launcher together."""
 
 FEW_PODS: Final = 100
 LEAST_SPACE: Final = 512 * 2**20
 LONGEST_PATH: Final = 60
-"""Bytes of the state directory: sockets lie below it, and the kernel takes paths of 107 bytes for those."""
+"""The maximum bytes of the state directory's path: sockets are below it, whose paths the kernel limits to 107 bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What was observed. `namespaces`: None where they can be made, else why not; `directory_error` likewise."""
+    """The observed facts. `namespaces`: None if they can be made, else why not; `directory_error` likewise."""
 
     system: str
     python: tuple[int, int, int]
@@ -32,12 +32,12 @@ class Machine:
     port_error: str | None
 
 
-def findings(found: Machine) -> Iterator[Finding]:
-    """Yield the findings about this machine."""
+def findings(found: Machine) -> Iterator[CheckResult]:
+    """Yield the results for this machine."""
     yield _python(found)
     if not found.has_localkube:
         text = "the package localkube is not installed: no clusters of this machine"
-        yield Finding(
+        yield CheckResult(
             "LWS-D002", Level.NOTE, "localkube", text, "pip install 'leaderworkerset[local]', if you want them"
         )
         return
@@ -46,55 +46,55 @@ def findings(found: Machine) -> Iterator[Finding]:
     yield from _directory(found)
     if found.port_error:
         text = f"no port of 127.0.0.1 can be listened on: {found.port_error}"
-        yield Finding(
+        yield CheckResult(
             "LWS-D006", Level.ERROR, "ports", text, "see `ip address show lo` and the firewall of this machine"
         )
     else:
-        yield Finding("LWS-D006", Level.OK, "ports", "ports of 127.0.0.1 can be listened on")
+        yield CheckResult("LWS-D006", Level.OK, "ports", "ports of 127.0.0.1 can be listened on")
 
 
-def _python(found: Machine) -> Finding:
+def _python(found: Machine) -> CheckResult:
     version = ".".join(map(str, found.python))
     if found.python[:2] < OLDEST_PYTHON:
-        return Finding("LWS-D001", Level.ERROR, "python", f"{version} is too old", "use Python 3.11 or newer")
-    return Finding("LWS-D001", Level.OK, "python", version)
+        return CheckResult("LWS-D001", Level.ERROR, "python", f"{version} is too old", "use Python 3.11 or newer")
+    return CheckResult("LWS-D001", Level.OK, "python", version)
 
 
-def _namespaces(found: Machine) -> Finding:
+def _namespaces(found: Machine) -> CheckResult:
     if found.namespaces is None:
-        return Finding("LWS-D003", Level.OK, "namespaces", "pods can have namespaces of their own")
+        return CheckResult("LWS-D003", Level.OK, "namespaces", "pods can have namespaces of their own")
     if found.system != "Linux":
         text = f"{found.system} has no namespaces: pods run as plain processes"
-        return Finding("LWS-D003", Level.NOTE, "namespaces", text)
+        return CheckResult("LWS-D003", Level.NOTE, "namespaces", text)
     text = f"pods cannot have namespaces of their own ({found.namespaces}): they run as plain processes, on ports they share"
     fix = (
         "allow user namespaces: sysctl kernel.unprivileged_userns_clone=1, "
         "kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0; in a container, its security options"
     )
-    return Finding("LWS-D003", Level.WARNING, "namespaces", text, fix)
+    return CheckResult("LWS-D003", Level.WARNING, "namespaces", text, fix)
 
 
-def _files(found: Machine) -> Finding:
+def _files(found: Machine) -> CheckResult:
     pods = found.hard_files // FILES_OF_A_POD
     text = f"{found.hard_files} open files are allowed: enough for about {pods} pods"
     if pods < FEW_PODS:
-        return Finding(
+        return CheckResult(
             "LWS-D004", Level.WARNING, "limits", text, "raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of systemd"
         )
-    return Finding("LWS-D004", Level.OK, "limits", text)
+    return CheckResult("LWS-D004", Level.OK, "limits", text)
 
 
-def _directory(found: Machine) -> Iterator[Finding]:
+def _directory(found: Machine) -> Iterator[CheckResult]:
     hint = "set LWS_STATE_HOME to a directory that you may write to"
     if found.directory_error:
-        yield Finding("LWS-D005", Level.ERROR, "state", f"{found.directory}: {found.directory_error}", hint)
+        yield CheckResult("LWS-D005", Level.ERROR, "state", f"{found.directory}: {found.directory_error}", hint)
     elif len(found.directory.encode()) > LONGEST_PATH:
         text = f"{found.directory} is a long path, and the kernel takes no more than 107 bytes for a socket"
-        yield Finding("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
+        yield CheckResult("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
     elif found.free_bytes < LEAST_SPACE:
         text = f"{found.directory} has {found.free_bytes // 2**20} MiB left"
-        yield Finding(
+        yield CheckResult(
             "LWS-D008", Level.WARNING, "state", text, "free some space: a full disk costs log lines and writes"
         )
     else:
-        yield Finding("LWS-D005", Level.OK, "state", f"{found.directory} can be written")
+        yield CheckResult("LWS-D005", Level.OK, "state", f"{found.directory} can be written")

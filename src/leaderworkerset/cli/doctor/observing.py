@@ -1,4 +1,4 @@
-"""Reads what the checks need: of a cluster through its API, of this machine by trying. What may not be read says so."""
+"""Reads the facts for the checks: of a cluster through its API, of this machine by trying, and what may not be read."""
 
 import base64
 import ctypes
@@ -35,10 +35,10 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.doctor.findings import Unread
-from leaderworkerset.cli.doctor.installation import Access, Expiry, Facts, Read
+from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.install import metadata, settings
+from leaderworkerset.install import installsettings, metadata
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.config import configurationfile
@@ -53,7 +53,7 @@ ACCESS_REVIEWS: Final = Resource(
 LOCAL_QUEUES: Final = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 MOST_SETS: Final = 500
-"""So many LeaderWorkerSets are looked through for names of queues."""
+"""The maximum number of LeaderWorkerSets whose queue names are checked."""
 
 EMBEDDED: Final = "+localkube"
 
@@ -89,11 +89,11 @@ import ctypes, os, sys
 code = ctypes.CDLL(None, use_errno=True).unshare(0x10000000 | 0x00020000 | 0x20000000 | 0x40000000)
 sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
 """
-"""Makes a user, a mount, a PID and a network namespace, as the launcher of pods does."""
+"""Creates a user, a mount, a PID and a network namespace, like the launcher of pods."""
 
 
 async def observe(session: Session) -> Facts:
-    """Read a cluster."""
+    """Read the facts of a cluster."""
     client = session.client
     version = await _version(client)
     configurations = {
@@ -128,7 +128,7 @@ async def observe(session: Session) -> Facts:
 
 
 async def _version(client: Client) -> str:
-    """Return the version; that nobody answers is raised."""
+    """Return the version; raise an error if the server does not answer."""
     answer = await client.send(Request("GET", "/version"))
     return str(msgspec.json.decode(answer.body, type=JSONObject).get("gitVersion") or "of unknown version")
 
@@ -143,18 +143,18 @@ async def _read(client: Client, kind: Resource, name: str, namespace: str = "") 
 
 
 def _namespace(configurations: Iterable[Read]) -> str:
-    """Return the namespace of the Service that the webhooks are reached at, else the usual one."""
+    """Return the namespace of the webhooks' Service, else the usual one."""
     for found in configurations:
         if isinstance(found, dict):
             for hook in found.get("webhooks") or []:
                 service = (hook.get("clientConfig") or {}).get("service") or {}
                 if service.get("namespace"):
                     return str(service["namespace"])
-    return settings.NAMESPACE
+    return installsettings.NAMESPACE
 
 
 async def _probe(client: Client, namespace: str) -> str | None:
-    """Let the API server take a LeaderWorkerSet without keeping it; return what it said against it."""
+    """Apply a LeaderWorkerSet in a dry run; return the API server's error."""
     probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
     try:
         await client.create(LEADERWORKERSETS, probe, dry_run=True)
@@ -164,7 +164,7 @@ async def _probe(client: Client, namespace: str) -> str | None:
 
 
 async def _certificates(client: Client, namespace: str, configurations: Mapping[str, Read]) -> list[Expiry] | Unread:
-    """Return the ends of the authorities that the webhooks are trusted by, and of the certificate that they show."""
+    """Return the ends of the authorities that the webhooks' clients trust, and of the certificate that they serve."""
     found: dict[bytes, str] = {}
     for name, configuration in configurations.items():
         for hook in (configuration.get("webhooks") or []) if isinstance(configuration, dict) else []:
@@ -209,7 +209,7 @@ async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
 
 
 async def _gates(client: Client) -> dict[str, bool] | Unread:
-    """Read the feature gates of the API server out of its metrics."""
+    """Read the feature gates of the API server from its metrics."""
     try:
         answer = await client.send(Request("GET", "/metrics"))
     except APIError as error:
@@ -223,7 +223,7 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
 
 
 async def _provider(client: Client, namespace: str) -> str | Unread:
-    """Return the gang scheduler that the manager is configured for, empty where there is none."""
+    """Return the gang scheduler of the manager's configuration, empty if there is none."""
     found = await _read(client, CONFIG_MAPS, metadata.CONFIGURATION, namespace)
     if not isinstance(found, dict):
         return found if isinstance(found, Unread) else ""
@@ -243,7 +243,7 @@ async def _is_served(client: Client, kind: Resource) -> bool:
 
 
 async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[str]:
-    """Return the LeaderWorkerSets of the namespace whose queue is not there."""
+    """Return the LeaderWorkerSets of the namespace whose queue does not exist."""
     try:
         sets = await client.list(LEADERWORKERSETS, namespace=namespace, label_selector=QUEUE_NAME, limit=MOST_SETS)
         queues = await client.list(LOCAL_QUEUES, namespace=namespace) if has_kueue else None
@@ -278,7 +278,7 @@ def _state_directory() -> Path:
 
 
 def _try_directory(directory: Path) -> tuple[str | None, int]:
-    """Return why the directory, or what it would be made in, cannot be written, and the bytes that are free there."""
+    """Return why the directory, or its nearest existing parent, cannot be written, and the free bytes there."""
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if not there.is_dir():
         return f"{there} is not a directory", 0

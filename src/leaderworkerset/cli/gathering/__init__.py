@@ -1,1 +1,1 @@
-"""What `lws must-gather` collects of a cluster (R-OP-42): `layout.py` says where, `gatherer.py` asks for it."""
+"""The data that `lws must-gather` collects (R-OP-42): `layout.py` has their paths, `gatherer.py` reads them."""

@@ -1,7 +1,7 @@
-"""Reads what helps to find an error of an installation or of its groups, and hands it to whoever writes it.
+"""Reads the data that help to diagnose an installation or its groups, and passes them to a writer.
 
-Nothing is changed. What is not served, or may not be read, is noted and passed over: half a collection is better than
-none.
+Nothing is changed. Kinds that are not served, or may not be read, are noted and skipped: an incomplete collection is
+better than none.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -64,7 +64,7 @@ OF_NAMESPACE: Final = (
     Resource(OLM, "v1alpha1", "installplans", "InstallPlan"),
     Resource(OLM, "v1", "operatorgroups", "OperatorGroup"),
 )
-"""Everything of these kinds in the namespaces of manager and operator."""
+"""The kinds of which all objects in the namespaces of manager and operator are read."""
 
 OF_CLUSTER: Final = (
     OPERATORS,
@@ -74,20 +74,20 @@ OF_CLUSTER: Final = (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
-"""Of these kinds, what is named after us; all webhook configurations, since those of others may be the cause."""
+"""The kinds of which objects with our names are read; of webhook configurations all, since others may be the cause."""
 
 OF_GROUPS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS)
 NAMED: Final = ("lws", "leaderworkerset", "disaggregatedset")
 WHOLE: Final = (OPERATORS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 LOG_BYTES: Final = 10 * 1024 * 1024
-"""How much of the end of a log is read."""
+"""The maximum bytes of a log, from its end."""
 
 Write: TypeAlias = Callable[[Resource, JSONObject], None]
 
 
 @dataclass
 class Gatherer:
-    """Gathers from one cluster; `notes` are what could not be read."""
+    """Gathers the data of one cluster; `notes` lists what could not be read."""
 
     client: Client
     write: Write

@@ -1,4 +1,4 @@
-"""Where a gathered object is written, and what of it: the tree of `oc adm inspect`, without secrets."""
+"""The path of a gathered object, and its content: the tree of `oc adm inspect`, without secrets."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
-    """Return where an object is written.
+    """Return the path of an object.
 
     >>> str(place(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
     'namespaces/lws-system/pods/web-0/web-0.yaml'
@@ -31,13 +31,13 @@ def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
 
 
 def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
-    """Return where the log of a container is written."""
+    """Return the path of a container's log."""
     folder = NAMESPACES / meta.namespace(pod) / PODS.plural / meta.name(pod) / container / container / "logs"
     return folder / ("previous.log" if previous else "current.log")
 
 
 def shown(kind: Resource, obj: JSONObject) -> JSONObject:
-    """Return what is written of an object: all but who wrote which field, and of secrets names and ends only."""
+    """Return an object without managed fields; of secrets only names and certificate ends."""
     annotations = {name: text for name, text in meta.annotations(obj).items() if name != LAST_APPLIED}
     own = {name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "annotations"}}
     head: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
@@ -49,7 +49,7 @@ def shown(kind: Resource, obj: JSONObject) -> JSONObject:
 
 
 def _keys(data: dict[str, str]) -> dict[str, str]:
-    """Return what is kept of each key: when its certificate ends, where it is one."""
+    """Return what is written of each key: the end of a certificate, otherwise nothing but its name."""
     return {name: _end(name, text) for name, text in sorted(data.items())}
 
 

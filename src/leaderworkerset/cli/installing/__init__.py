@@ -1,1 +1,1 @@
-"""What `lws install` and `lws uninstall` are made of."""
+"""The parts of `lws install` and `lws uninstall`."""

@@ -1,4 +1,4 @@
-"""The definitions of kinds with descriptions: our words, and of pod templates those of the cluster they are for."""
+"""The definitions of kinds with descriptions: ours, and those of the target cluster for pod templates."""
 
 from collections.abc import Sequence
 
@@ -12,6 +12,6 @@ from leaderworkerset.kinds.managed import MANAGED
 
 
 async def full_definitions(client: Client) -> Sequence[JSONObject]:
-    """Return the definitions as this cluster's `kubectl explain` shall show them."""
+    """Return the definitions with the descriptions that this cluster's `kubectl explain` shall show."""
     response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
     return MANAGED.described_definitions(msgspec.json.decode(response.body))

@@ -1,4 +1,4 @@
-"""Waiting for a Deployment: what is still missing, in words, from its objects alone."""
+"""Waits for a Deployment; what is missing is derived from its objects alone."""
 
 from collections.abc import Sequence
 
@@ -10,15 +10,15 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS
 from leaderworkerset.cli.errors import CommandError, TimedOutError
-from leaderworkerset.cli.following import following
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.watchwarnings import following
 
 
 async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
-    """Wait until the newest template of a Deployment runs everywhere; its pods have these labels."""
+    """Wait until all replicas of a Deployment run the newest template; its pods have these labels."""
     deployments = Informer(client, only(DEPLOYMENTS, key))
     pods = Informer(client, Selection(PODS, key.namespace, label_selector))
-    progress, missing = Progress(), "the first answer of the API server"
+    progress, missing = ProgressLine(), "the first answer of the API server"
 
     def is_done() -> bool | None:
         nonlocal missing
@@ -40,7 +40,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
 
 
 def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
-    """Return what a Deployment lacks, with the words of a pod or condition that says why; empty when it lacks nothing.
+    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it lacks nothing.
 
     >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
     'its controller has not seen the newest spec'

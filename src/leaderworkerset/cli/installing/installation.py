@@ -1,6 +1,6 @@
-"""An installation on a cluster: where it is, what of it is there, and applying what it should be.
+"""An installation on a cluster: its namespace, its existing objects, and the application of the new ones.
 
-In: the objects that `install/` builds. Out: a line for each to `say`, or one error that names what was done before it.
+In: the objects that `install/` builds. Out: a line for each to `say`, or one error that lists what was done before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing import definition
 from leaderworkerset.cli.serverside import Applied
-from leaderworkerset.install import metadata, settings
+from leaderworkerset.install import installsettings, metadata
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.operator import desired
 from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
@@ -26,18 +26,18 @@ Objects: TypeAlias = Sequence[tuple[Resource, JSONObject]]
 
 FIELD_MANAGER: Final = "lws-install"
 BINDING: Final = ObjectKey("", "lws-manager-rolebinding")
-"""Names, in its subject, the namespace of the manager that the objects of the whole cluster belong to."""
+"""The binding whose subject has the namespace of the manager that the cluster-wide objects belong to."""
 
 
 def place(target: Target) -> str:
     """Return the namespace of the installation; the embedded cluster has none."""
     if target.local:
         raise UsageError("the embedded cluster runs its own manager; name a cluster with --context or --kubeconfig")
-    return target.namespace or settings.NAMESPACE
+    return target.namespace or installsettings.NAMESPACE
 
 
 def title(resource: Resource, name: str) -> str:
-    """Return `kind/name` as messages have it.
+    """Return `kind/name` for messages.
 
     >>> from kuberuntime.objects.resources import SERVICES
     >>> title(SERVICES, "lws-webhook-service")
@@ -48,14 +48,14 @@ def title(resource: Resource, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An object as the API server would have it, and what would be done to it."""
+    """An object as the API server would store it, and the action on it."""
 
     object: JSONObject
     word: str
 
 
 class Installer:
-    """Installs into one namespace, as one field manager."""
+    """Installs into one namespace, with one field manager."""
 
     def __init__(self, client: Client, namespace: str, say: Callable[[str], None]) -> None:
         self._client = client
@@ -63,7 +63,7 @@ class Installer:
         self._say = say
 
     async def check_place(self) -> None:
-        """Raise where another namespace holds the installation: its roles and webhooks serve the whole cluster."""
+        """Raise an error if another namespace has the installation: its roles and webhooks serve the whole cluster."""
         binding = await self._find(CLUSTER_ROLE_BINDINGS, BINDING)
         subjects = (binding or {}).get("subjects") or []
         there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
@@ -74,9 +74,9 @@ class Installer:
             )
 
     async def check_operator(self) -> None:
-        """Raise where the operator keeps the installation: it would revert whatever is done beside it.
+        """Raise an error if the operator keeps the installation: it would revert every change.
 
-        Who may not read its object is not asked for that permission: an installation needs none of the operator's.
+        A user who may not read its object needs no permission for it: an installation requires none of the operator's.
         """
         try:
             cluster = await self._find(OPERATORS, SINGLETON)
@@ -84,22 +84,22 @@ class Installer:
             return
         if cluster is not None and desired.read(cluster).is_managed:
             raise CommandError(
-                f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} asks for: change or"
+                f"the operator keeps this installation as {OPERATORS.group_resource}/{SINGLETON.name} specifies: change or"
                 " delete that object, or set its spec.managementState to Unmanaged"
             )
 
     async def configuration(self) -> str | None:
-        """Return the text of the installed configuration, None where there is none."""
+        """Return the text of the installed configuration, None if there is none."""
         found = await self._find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
         text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
     async def full_definitions(self) -> Sequence[JSONObject]:
-        """Return the definitions with descriptions in the words of this cluster."""
+        """Return the definitions with the descriptions of this cluster."""
         return await definition.full_definitions(self._client)
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
-        """Leave out the namespace where somebody else made it: it keeps its labels."""
+        """Omit the namespace if others created it, so that it keeps its labels."""
         live = await self._find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
@@ -107,9 +107,9 @@ class Installer:
         return [(resource, obj) for resource, obj in objects if resource != NAMESPACES]
 
     async def check(self, objects: Objects) -> list[Checked]:
-        """Let the API server check every object, and raise all errors at once, so that nothing is installed by half.
+        """Check every object on the API server, and raise all errors at once, so that no incomplete installation remains.
 
-        What lives in a namespace that is not there yet cannot be checked, and is returned as it was built.
+        Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
         """
         is_new = await self._find(NAMESPACES, ObjectKey("", self._namespace)) is None
         checked: list[Checked] = []
@@ -129,7 +129,7 @@ class Installer:
         return checked
 
     async def apply(self, objects: Objects) -> None:
-        """Apply in order. An error leaves what was reported before it; trying again goes on from there."""
+        """Apply in order. An error leaves what was reported before it; a repeated call continues there."""
         for resource, obj in objects:
             try:
                 applied = await self._apply(resource, obj)
@@ -148,7 +148,7 @@ class Installer:
 
 
 def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:
-    """Build the message of a refused object: its name, the server's words, and advice where there is some."""
+    """Build the message of a refused object: its name, the server's message, and advice if there is some."""
     advice = ""
     if resource == DEPLOYMENTS and isinstance(error, InvalidError) and "field is immutable" in str(error):
         advice = f"; another installer made it with other labels: delete deployment {meta.name(obj)} first"

@@ -1,7 +1,7 @@
-"""Removing an installation, in the order that leaves nothing half: what calls the manager, the manager, its roles.
+"""Removes an installation in a safe order: the webhook configurations, the manager, its roles.
 
-Only what carries the labels of an installation is removed; the rest is left, and said so. Doing it again continues
-where it stopped.
+Only objects with the labels of an installation are removed; others are left and reported. A repeated call continues
+where the last one stopped.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,22 +32,22 @@ from kuberuntime.objects.resources import (
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
 from leaderworkerset.cli.errors import TimedOutError
-from leaderworkerset.cli.following import following
 from leaderworkerset.cli.installing.installation import title
+from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.install import metadata
 from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
-"""What LeaderWorkerSets and their relatives own directly; the garbage collector needs their kind's definition to remove these."""
+"""The kinds that LeaderWorkerSets own directly; the garbage collector needs their owners' definition to delete these."""
 
 TENANTS: Final = (
     *(PODS, STATEFULSETS, DEPLOYMENTS, SERVICES),
     *(CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, PERSISTENT_VOLUME_CLAIMS),
 )
-"""Kinds of which one object that is not ours keeps the namespace."""
+"""The kinds of which one object that is not ours keeps the namespace."""
 
 FURNITURE: Final = {
     SERVING_SECRET,
@@ -58,7 +58,7 @@ FURNITURE: Final = {
     "builder",
     "deployer",
 }
-"""What every namespace comes with, and what cert-manager issued for the manager."""
+"""The objects that every namespace has, and those that cert-manager issued for the manager."""
 
 
 class Remover:
@@ -75,7 +75,7 @@ class Remover:
         return [obj for resource in MANAGED.defined for obj in await self._list(resource)]
 
     async def remove_sets(self) -> None:
-        """Delete all objects of our kinds, of the last kind first, and wait until what they own is gone too."""
+        """Delete all objects of our kinds, of the last kind first, and wait until their dependents are deleted, too."""
         for resource in reversed(MANAGED.defined):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
@@ -86,7 +86,7 @@ class Remover:
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
     async def remove_manager(self) -> None:
-        """Remove everything but the definitions and the namespace, last applied first."""
+        """Remove everything except the definitions and the namespace, in reverse order."""
         for resource, key in reversed(installable(self._namespace)):
             await self._remove(resource, key)
         lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
@@ -95,12 +95,12 @@ class Remover:
             self._say(f"{title(LEASES, metadata.LEASE)} deleted")
 
     async def remove_definitions(self) -> None:
-        """Remove the definitions; no object of their kinds is there any more."""
+        """Remove the definitions; no object of their kinds exists any more."""
         for resource in reversed(MANAGED.defined):
             await self._remove(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
 
     async def remove_namespace(self) -> None:
-        """Remove the namespace, unless others live in it."""
+        """Remove the namespace, unless it contains objects of others."""
         key = ObjectKey("", self._namespace)
         tenant = await self._tenant()
         if tenant is not None:
@@ -109,7 +109,7 @@ class Remover:
             await self._remove(NAMESPACES, key)
 
     async def _list(self, resource: Resource) -> list[JSONObject]:
-        """Return all objects of a kind, none where the kind is not there."""
+        """Return all objects of a kind, none if the kind is not served."""
         try:
             return (await self._client.list(resource)).items
         except NotFoundError:
@@ -123,14 +123,14 @@ class Remover:
         return None
 
     async def _remove(self, resource: Resource, key: ObjectKey) -> None:
-        """Delete an object if it is ours, and wait until it is gone."""
+        """Delete an object if it is ours, and wait until it is deleted."""
         live = await self._find(resource, key)
         if live is None:
             return
         if not metadata.is_installed(live):
             self._say(f"{title(resource, key.name)} left as it is: it has no labels of an installation")
             return
-        # Pods of the manager end in an orderly way, with their rights, before these are removed.
+        # Pods of the manager terminate gracefully, with their permissions, before these are removed.
         await self._delete(resource, live, "Foreground" if resource == DEPLOYMENTS else "Background")
         await self._until_gone(resource, key)
         self._say(f"{title(resource, key.name)} deleted")
@@ -174,16 +174,16 @@ def is_dependent(obj: JSONObject) -> bool:
 
 
 def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
-    """Return what any choice of settings installs beside definitions and namespace, in the order of applying.
+    """Return all objects that any choice of settings installs, except definitions and namespace, in order.
 
     Kinds that this cluster does not serve have no objects to remove.
     """
     choices = (
-        Settings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
-        Settings(namespace=namespace, spread=True),
+        InstallSettings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
+        InstallSettings(namespace=namespace, spread=True),
     )
     found = [(kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(MANAGED, chosen)]
     kept = {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}
-    # The last place counts: what calls the manager is removed before anything else.
+    # The last position counts: the webhook configurations are removed before anything else.
     latest = dict.fromkeys(reversed([one for one in found if one[0] not in kept]))
     return list(reversed(latest))

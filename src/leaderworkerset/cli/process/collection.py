@@ -1,6 +1,6 @@
 """When a command collects garbage: not while it starts a cluster or reads thousands of objects.
 
-Nearly everything that a start makes is modules, which stay. Going through them again and again would take a tenth of the
+Nearly all objects that a start creates are modules, which stay. Traversing them repeatedly would take a tenth of the
 processor time of `lws run`.
 """
 
@@ -15,7 +15,7 @@ STARTS: Final = frozenset({"run", "up"})
 
 @contextmanager
 def put_off() -> Iterator[None]:
-    """Collect nothing meanwhile, but for what runs in `resumed`."""
+    """Disable garbage collection meanwhile, except in `resumed`."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -27,9 +27,10 @@ def put_off() -> Iterator[None]:
 
 @contextmanager
 def resumed(*, lasting: bool) -> Iterator[None]:
-    """Collect what is made from here on; what was made before is not gone through, which would delay events.
+    """Collect objects created from here on; earlier ones are not traversed, which would delay events.
 
-    With `lasting`, everything is collected once before: the start of a cluster with thousands of objects leaves garbage.
+    With `lasting`, everything is collected once before: the start of a cluster with thousands of objects leaves
+    garbage.
     """
     was_enabled = gc.isenabled()
     if lasting:

@@ -1,6 +1,6 @@
-"""The end of the process of a command, without taking its modules apart object by object.
+"""Ends the process of a command without freeing its modules object by object.
 
-That would take a tenth of the processor time of `lws run`, and frees what the kernel frees anyway.
+That would take a tenth of the processor time of `lws run`, and the kernel frees the memory anyway.
 """
 
 import atexit
@@ -13,9 +13,9 @@ from leaderworkerset.cli import streams
 
 
 def leave(code: int) -> NoReturn:
-    """Call what was registered for the end, write what is left, and end the process with the code.
+    """Call the exit handlers, flush the streams, and end the process with the code.
 
-    Where a thread still runs that Python would wait for, Python does: `SystemExit` is raised.
+    If a thread still runs that Python would wait for, `SystemExit` is raised, so that Python waits.
     """
     if any(not thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         sys.exit(streams.close(code))

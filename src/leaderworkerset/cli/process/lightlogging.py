@@ -1,6 +1,6 @@
-"""structlog without rich: it would load rich to draw tracebacks on terminals, which no log of this program does.
+"""Imports structlog without rich, which it would load to format tracebacks on terminals; no log here needs that.
 
-That is 6 MB of memory in every process that logs, the manager's among them, and a tenth of a second of its start.
+That saves 6 MB of memory in every process that logs, including the manager's, and a tenth of a second of its start.
 """
 
 import sys
@@ -9,14 +9,14 @@ from typing import Final
 LOGGING: Final = frozenset(
     {"run", "up", "manager", "operator", "wait", "delete", "logs", "rollout", "restart", "install", "uninstall"}
 )
-"""The commands whose modules log, or follow objects, which does."""
+"""The commands whose modules log, or follow objects, which logs."""
 
 
 def load() -> None:
-    """Import structlog as where rich is not installed; what draws tables may import rich afterwards."""
+    """Import structlog as if rich were not installed; later modules may import rich."""
     if "structlog" in sys.modules or "rich" in sys.modules:
         return
-    sys.modules["rich"] = None  # type: ignore[assignment]  # so it is said to be missing
+    sys.modules["rich"] = None  # type: ignore[assignment]  # so that its import fails
     try:
         import structlog  # noqa: F401 - only loaded
     finally:

@@ -1,1 +1,1 @@
-"""Manifests as users give them: files, folders, addresses and kustomizations, and their order."""
+"""Reads manifests: files, folders, addresses and kustomizations, and their order."""

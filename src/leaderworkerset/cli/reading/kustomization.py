@@ -1,4 +1,4 @@
-"""Kustomizations, as `-k DIR` names them: built by the program `kustomize`, or by kubectl, whichever is installed."""
+"""Builds kustomizations (`-k DIR`) with the program `kustomize`, or with kubectl, whichever is installed."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ from leaderworkerset.cli.errors import CommandError
 BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
 
 PATIENCE: Final = 300.0
-"""Seconds: a kustomization may fetch bases of other places."""
+"""The time limit in seconds: a kustomization may download remote bases."""
 
 
 def build(directory: str) -> bytes:

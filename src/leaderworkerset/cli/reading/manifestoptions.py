@@ -1,4 +1,4 @@
-"""The options by which commands are given manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
+"""The options for manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ OPTIONS: Final = (
                  help="Manifests: a file, a directory, an http(s) address, or - for standard input."),
     click.option("-k", "--kustomize", "kustomizations", multiple=True, metavar="DIR",
                  help="Manifests: a kustomization; needs kustomize or kubectl."),
-    click.option("-R", "--recursive", is_flag=True, help="Read the directories within directories too."),
+    click.option("-R", "--recursive", is_flag=True, help="Read subdirectories, too."),
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What was given, as it was typed."""
+    """The values of the options, as they were typed."""
 
     files: tuple[str, ...]
     kustomizations: tuple[str, ...]
     recursive: bool
 
     def __str__(self) -> str:
-        """Return all of it, for messages."""
+        """Return all values, for messages."""
         return ", ".join([*self.files, *self.kustomizations])
 
     def __bool__(self) -> bool:
@@ -51,12 +51,12 @@ class Given:
 
 
 def manifest_options(command: Command) -> Command:
-    """Give a command the options; they arrive as keyword arguments."""
+    """Add the options to a command; they arrive as keyword arguments."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
 
 
 def collect(options: dict[str, Any]) -> Given:
-    """Take the options of manifests out of a command's keyword arguments."""
+    """Remove the options of manifests from a command's keyword arguments, and return them."""
     return Given(options.pop("files"), options.pop("kustomizations"), options.pop("recursive"))

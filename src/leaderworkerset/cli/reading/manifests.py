@@ -1,7 +1,7 @@
-"""Manifests: files, directories, web addresses and standard input become documents that remember where they came from.
+"""Reads manifests from files, directories, web addresses and standard input as documents that know their source.
 
-YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), and a key given twice is an error. Every error names the file, the
-document and the line.
+YAML is read as kubectl reads it (`kuberuntime/manifests/yamltext.py`), and a duplicate key is an error. Every error
+names the file, the document and the line.
 """
 
 import sys
@@ -27,7 +27,7 @@ class ManifestError(CommandError):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One object of a manifest: `source` is its file, `number` its place in it from 1, `line` where it begins."""
+    """One object of a manifest: `source` is its file, `number` its position from 1, `line` where it begins."""
 
     source: str
     number: int
@@ -36,12 +36,12 @@ class Document:
 
     @property
     def place(self) -> str:
-        """Return where the document stands, for messages."""
+        """Return the place of the document, for messages."""
         return f"{self.source}, document {self.number} (line {self.line})"
 
     @property
     def title(self) -> str:
-        """Return `kind/name` as messages have it."""
+        """Return `kind/name` for messages."""
         metadata = self.object["metadata"]
         return f"{self.object['kind'].lower()}/{metadata.get('name') or metadata.get('generateName', '') + '*'}"
 
@@ -91,7 +91,7 @@ def _files(path: Path, *, recursive: bool) -> list[Path]:
             return [path]
         found = path.rglob("*") if recursive else path.iterdir()
         files = sorted(file for file in found if file.suffix in SUFFIXES and file.is_file())
-    except OSError as error:  # a directory that may not be read, a name that is too long
+    except OSError as error:  # a directory without read permission, a name that is too long
         raise ManifestError(f"{path}: {error.strerror}") from error
     if not files:
         deeper = "" if recursive else " (-R reads the directories in it too)"
@@ -115,7 +115,7 @@ def _documents(text: str | bytes, source: str) -> Iterator[Document]:
 
 
 def _json_of(text: str | bytes, error: YamlError) -> JSON:
-    """Return the value of JSON that is not YAML, for its escapes of halves of a surrogate pair; None of anything else."""
+    """Return the value of JSON that is not YAML, because of escaped halves of a surrogate pair; None for other texts."""
     if "escape" not in error.problem and "control characters" not in error.problem:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Manifests at web addresses, as `-f https://…` names them.
+"""Reads manifests from web addresses (`-f https://…`).
 
-`http://` is read as well, as kubectl does, but an `https://` address that leads to an `http://` one is refused: what was
-asked for over an encrypted connection is not taken from another. Proxies are those of the environment.
+`http://` is read as well, as kubectl does. But a redirect from `https://` to `http://` is refused: a request over an
+encrypted connection must not be answered over another. Proxies are those of the environment.
 """
 
 from http.client import HTTPException, HTTPMessage
@@ -15,14 +15,14 @@ from leaderworkerset.cli.errors import CommandError, describe
 SCHEMES: Final = ("https://", "http://")
 
 PATIENCE: Final = 30.0
-"""Seconds that a server may stay silent."""
+"""The maximum seconds without data from the server."""
 
 LARGEST: Final = 32 * 2**20
-"""Bytes of a manifest: more than the objects of a large installation have, less than fills the memory."""
+"""The maximum bytes of a manifest: more than a large installation has, less than fills the memory."""
 
 
 def is_address(words: str) -> bool:
-    """Return whether words name a manifest by its web address.
+    """Return whether an argument is the web address of a manifest.
 
     >>> is_address("https://example.org/lws.yaml"), is_address("lws.yaml")
     (True, False)
@@ -43,7 +43,7 @@ def fetch(address: str) -> bytes:
     except URLError as error:
         reason = error.reason
         raise CommandError(f"{address}: {describe(reason) if isinstance(reason, OSError) else reason}") from error
-    except (OSError, HTTPException, ValueError) as error:  # an invalid host, an answer that breaks off
+    except (OSError, HTTPException, ValueError) as error:  # an invalid host, an incomplete answer
         raise CommandError(f"{address}: {error}") from error
     if len(text) > LARGEST:
         raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB: this is no manifest")
@@ -55,12 +55,12 @@ def fetch(address: str) -> bytes:
 
 
 class _Redirects(HTTPRedirectHandler):
-    """Follows redirects, but not from an encrypted connection to one that is not."""
+    """Follows redirects, but not from an encrypted connection to an unencrypted one."""
 
     def redirect_request(
         self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> Request | None:
-        """Return the request that follows."""
+        """Return the request to the new address."""
         if req.type == "https" and not newurl.lower().startswith("https://"):
             raise URLError(f"leads to {newurl}, which is not encrypted")
         return super().redirect_request(req, fp, code, msg, headers, newurl)

@@ -1,1 +1,1 @@
-"""What a manifest needs of the cluster it was written for: read from it, and simulated here. Pure."""
+"""What a manifest needs of its cluster: read from the manifest, and simulated here. Pure."""

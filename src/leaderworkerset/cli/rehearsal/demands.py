@@ -1,8 +1,7 @@
-"""What the pods of manifests demand of nodes: labels, taints that they tolerate, resources, and how they spread.
+"""What the pods of manifests require of nodes: labels, tolerated taints, resources, and how they spread.
 
-In: objects as they were written, with whatever is wrong in them; what cannot be read demands nothing, because the API
-server reports it. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind
-of pods.
+In: objects as they were written, which may be invalid; invalid parts require nothing, because the API server reports
+them. Out: one `Demand` for the leaders of a LeaderWorkerSet, one for its workers, one for each other kind of pods.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +15,7 @@ from leaderworkerset.api import labels as names
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 OWN_TAINTS: Final = "node.kubernetes.io/"
-"""Taints of nodes that have a problem: tolerated by many, and none that a healthy node has."""
+"""The prefix of taints of nodes with a problem: many pods tolerate them, but no healthy node has one."""
 
 NATIVE: Final = ("kubernetes.io/", "requests.kubernetes.io/")
 HUGE_PAGES: Final = "hugepages-"
@@ -24,7 +23,7 @@ HUGE_PAGES: Final = "hugepages-"
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """Groups that share no domain of the topology `key`: `number` domains, each with so many of the demand's `pods`."""
+    """Groups that share no domain of the topology `key`: `number` domains, each with `pods` of the demand's pods."""
 
     key: str
     number: int
@@ -33,7 +32,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What a number of equal pods demands."""
+    """The requirements of a number of equal pods."""
 
     source: str
     pods: int
@@ -45,7 +44,7 @@ class Demand:
 
 
 def demands_of(obj: JSONObject) -> list[Demand]:
-    """Return what the pods of one object demand."""
+    """Return the demands of the pods of one object."""
     kind, metadata = str(obj.get("kind")), _map(obj.get("metadata"))
     source = f"{kind.lower()}/{metadata.get('name', '')}"
     spec = _map(obj.get("spec"))
@@ -57,7 +56,7 @@ def demands_of(obj: JSONObject) -> list[Demand]:
 
 
 def _sets(node: JSON) -> Iterator[JSONObject]:
-    """Yield the LeaderWorkerSets in an object: itself, or the templates of a kind that makes them."""
+    """Yield the LeaderWorkerSets of an object: itself, or the templates of a kind that creates them."""
     if isinstance(node, dict):
         if "leaderWorkerTemplate" in _map(node.get("spec")):
             yield node
@@ -102,7 +101,7 @@ def _demand(source: str, pod: JSONObject, pods: int, domains: tuple[Domain, ...]
 
 
 def _affinity(pod: JSONObject) -> dict[str, str]:
-    """Return labels that fit the first term of the required node affinity."""
+    """Return labels that match the first term of the required node affinity."""
     node = _map(_map(pod.get("affinity")).get("nodeAffinity"))
     terms = _list(_map(node.get("requiredDuringSchedulingIgnoredDuringExecution")).get("nodeSelectorTerms"))
     found: dict[str, str] = {}
@@ -120,7 +119,7 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
 
 
 def _topologies(pod: JSONObject) -> tuple[dict[str, str], bool]:
-    """Return the labels of topologies that pods share or spread over, and whether each pod wants a node of its own."""
+    """Return the labels of topologies that pods share or spread over, and whether each pod requires a node of its own."""
     affinity = _map(pod.get("affinity"))
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     together = _keys(_list(_map(affinity.get("podAffinity")).get(required)))
@@ -135,7 +134,7 @@ def _keys(terms: Iterable[JSON]) -> set[str]:
 
 
 def _taints(pod: JSONObject) -> Iterator[str]:
-    """Yield the taints that pods tolerate for as long as they run, in the words of --node-taint."""
+    """Yield the taints that pods tolerate without a time limit, in the form of --node-taint."""
     for entry in map(_map, _list(pod.get("tolerations"))):
         key = str(entry.get("key") or "")
         if not key or key.startswith(OWN_TAINTS) or entry.get("tolerationSeconds") is not None:
@@ -145,7 +144,7 @@ def _taints(pod: JSONObject) -> Iterator[str]:
 
 
 def _extended(pod: JSONObject) -> dict[str, Quantity]:
-    """Return the resources that only some nodes have, as much as one pod asks for."""
+    """Return the resources that only some nodes have, with the amount that one pod requests."""
     found: dict[str, Quantity] = {}
     for container in map(_map, _list(pod.get("containers"))):
         for name, amount in _asked(container):
@@ -162,7 +161,7 @@ def _asked(container: JSONObject) -> Iterator[tuple[str, Quantity]]:
         if ("/" in name and not name.startswith(NATIVE)) or name.startswith(HUGE_PAGES):
             try:
                 yield name, quantity.parse(value)
-            except QuantityError:  # the API server says what is wrong with it
+            except QuantityError:  # the API server reports this error
                 continue
 
 

@@ -1,8 +1,8 @@
-"""Pools of simulated nodes on which all pods of manifests find a place: `--nodes auto --gpus auto`.
+"""Pools of simulated nodes on which all pods of manifests fit: `--nodes auto --gpus auto`.
 
-Pods that demand the same labels and tolerate the same taints share a pool. A pod that asks for GPUs, or wants to be
-apart from others, gets a node of its own; the others share one. Groups that are alone in a domain of a topology get as
-many domains as there are groups, all of one size, so that any group fits into any of them.
+Pods that require the same labels and tolerate the same taints share a pool. A pod that requests GPUs, or must be apart
+from others, gets a node of its own; the others share one. Groups with a topology domain of their own get as many
+domains as there are groups, all of one size, so that any group fits into any of them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ from kuberuntime.objects.quantity import Quantity
 from leaderworkerset.cli.rehearsal.demands import Demand
 
 MOST: Final = 1000
-"""Nodes that are simulated at most, as for `--nodes`."""
+"""The maximum number of simulated nodes, as for `--nodes`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Nodes of one sort, in the words of --node-label, --node-taint and --node-capacity, and whom they are for."""
+    """Equal nodes, in the form of --node-label, --node-taint and --node-capacity, and the objects they are for."""
 
     count: int
     labels: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Pool:
     sources: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return what is assumed, for people.
+        """Return the assumption as text for people.
 
         >>> str(Pool(count=2, labels=("pool=gpu",), capacity=("nvidia.com/gpu=8",), sources=("pod/a",)))
         '2 nodes with label pool=gpu, nvidia.com/gpu=8 (for pod/a)'
@@ -44,7 +44,7 @@ class Pool:
 
 
 def pools(demands: Iterable[Demand]) -> list[Pool]:
-    """Return the pools that the demands need; none where nothing is demanded."""
+    """Return the pools that the demands need; none if nothing is required."""
 
     def sort(demand: Demand) -> tuple[object, ...]:
         return (demand.labels, demand.taints, tuple(sorted(domain.key for domain in demand.domains)))
@@ -61,7 +61,7 @@ def _pool(members: Sequence[Demand], first: int) -> Pool:
     count, unit = pods, 1
     keys = {domain.key for demand in members for domain in demand.domains}
     for size, number, key in sorted((*_domains(members, key), key) for key in keys):
-        unit *= -(-size // unit)  # a domain of several smaller ones has all nodes of each
+        unit *= -(-size // unit)  # a domain of several smaller ones contains all nodes of each
         offset = f"(i-{first})" if first else "i"
         labels.append(f"{key}=domain-{{{offset}//{unit}}}" if unit > 1 else f"{key}=domain-{{{offset}}}")
         count = max(count, number * unit)
@@ -88,7 +88,7 @@ def _domains(members: Sequence[Demand], key: str) -> tuple[int, int]:
 
 
 def largest(members: Iterable[Demand]) -> dict[str, Quantity]:
-    """Return the most that one pod asks for, by resource."""
+    """Return the largest request of one pod, by resource."""
     found: dict[str, Quantity] = {}
     for demand in members:
         for name, amount in demand.resources.items():

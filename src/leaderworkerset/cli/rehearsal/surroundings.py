@@ -1,7 +1,7 @@
-"""The objects around pods that a manifest counts on and does not bring: volume claims, storage and priority classes.
+"""The objects that a manifest's pods need and the manifest lacks: volume claims, storage and priority classes.
 
-In: the documents. Out: the documents to apply instead, with what is missing before them, and a line for each assumption.
-Classes of storage get the provisioner of this machine, which makes directories.
+In: the documents. Out: the documents to apply instead, preceded by the missing objects, and a line for each assumption.
+Storage classes get the provisioner of this machine, which makes directories.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -13,14 +13,14 @@ from leaderworkerset.cli.reading.manifests import Document
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """Documents that can be rehearsed here, and what was assumed for them."""
+    """Documents that can be applied here, and the assumptions for them."""
 
     documents: tuple[Document, ...]
     assumptions: tuple[str, ...]
 
 
 def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> Rehearsed:
-    """Return the documents with what they count on; `there` are the storage classes that every cluster has here."""
+    """Return the documents with the objects that they need; `there` are the storage classes of every cluster here."""
     objects = [document.object for document in documents]
     classes = dict.fromkeys(name for obj in objects for name in _values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
@@ -45,7 +45,7 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
 
 
 def _local(document: Document, provisioner: str) -> Document:
-    """Return a storage class of the manifest with the provisioner of this machine, anything else as it is."""
+    """Return a storage class of the manifest with the provisioner of this machine, other objects unchanged."""
     obj = document.object
     if obj["kind"] != "StorageClass" or obj.get("provisioner") == provisioner:
         return document
@@ -55,14 +55,14 @@ def _local(document: Document, provisioner: str) -> Document:
 
 
 def _claims(objects: Sequence[JSONObject]) -> list[tuple[str, str]]:
-    """Return namespace and name of the claims that pods mount and that no object is."""
+    """Return namespace and name of the claims that pods mount and that do not exist."""
     brought = {(_namespace(obj), _name(obj)) for obj in objects if obj["kind"] == "PersistentVolumeClaim"}
     mounted = {(_namespace(obj), name): None for obj in objects for name in _values(obj, "claimName")}
     return [one for one in mounted if one not in brought]
 
 
 def _values(node: JSON, field: str) -> Iterator[str]:
-    """Yield the texts of a field wherever it stands in an object."""
+    """Yield the texts of a field at any depth of an object."""
     if isinstance(node, dict):
         for name, child in node.items():
             if name == field and isinstance(child, str) and child:

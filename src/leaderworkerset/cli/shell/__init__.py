@@ -1,1 +1,1 @@
-"""What is typed: options moved to the front, names completed, examples shown."""
+"""The command line: options moved to the front, names completed, examples shown."""

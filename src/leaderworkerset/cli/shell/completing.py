@@ -1,6 +1,6 @@
-"""Names for the completion of shells: LeaderWorkerSets and DisaggregatedSets, then groups and ranks after a slash.
+"""Names for shell completion: LeaderWorkerSets and DisaggregatedSets, then groups and ranks after a slash.
 
-Nothing is said while a line is completed: what cannot be read, or not within a moment, offers nothing.
+Errors are not printed while a line is completed: without an answer in time there are no suggestions.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ import click
 from leaderworkerset.cli.shell.hoisting import hoist
 
 if TYPE_CHECKING:
-    from leaderworkerset.cli.cluster.target import Session  # it is imported once there is a name to complete
+    from leaderworkerset.cli.cluster.target import Session  # imported only when there is a name to complete
 
 PATIENCE: Final = 3.0
-"""Seconds that a shell may stand still for names."""
+"""The maximum seconds that a shell waits for names."""
 
 MOST: Final = 200
-"""So many are offered."""
+"""The maximum number of suggestions."""
 
 OPTIONS: Final[Mapping[str, str]] = {
     "-n": "namespace",
@@ -32,8 +32,8 @@ OPTIONS: Final[Mapping[str, str]] = {
 
 
 def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names that begin with what was typed."""
-    from kuberuntime.client import http  # noqa: F401 - imported before the time runs
+    """Return the names that begin with the typed text."""
+    from kuberuntime.client import http  # noqa: F401 - imported before the time limit starts
     from kuberuntime.errors import KubeError
     from leaderworkerset.cli import targets  # noqa: F401 - likewise
     from leaderworkerset.cli.cluster.target import Target
@@ -50,7 +50,7 @@ def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 
 def typed() -> list[str]:
-    """Return the words of the line that is completed; an unfinished quotation has none."""
+    """Return the words of the completed line; none if a quotation is open."""
     try:
         return shlex.split(os.environ.get("COMP_WORDS", ""))[1:]
     except ValueError:
@@ -58,7 +58,7 @@ def typed() -> list[str]:
 
 
 def where(words: Sequence[str]) -> dict[str, str]:
-    """Return the options that say where to, wherever they stand in the line.
+    """Return the options that select a cluster, at any position of the line.
 
     >>> where(["get", "-n", "prod", "--local=gpus", "we"])
     {'namespace': 'prod', 'local': 'gpus'}
@@ -94,7 +94,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
 
 
 def places(name: str, found: Sequence[tuple[int, int]], incomplete: str) -> list[str]:
-    """Return groups, or the ranks of the group that was typed.
+    """Return groups, or the ranks of the typed group.
 
     >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")
     ['web/0', 'web/1']

@@ -1,4 +1,4 @@
-"""Options that say where to stand before or after a command, as with kubectl: they are moved to the front."""
+"""Options that select a cluster may stand before or after a command, as with kubectl: they are moved to the front."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -8,7 +8,7 @@ LOCAL: Final = "--local"
 
 
 def hoist(words: Sequence[str]) -> list[str]:
-    """Move the options that say where to in front of the command; `--` ends the search.
+    """Move the options that select a cluster in front of the command; `--` ends the search.
 
     >>> hoist(["get", "web", "-n", "prod", "--local"])
     ['-n', 'prod', '--local=default', 'get', 'web']

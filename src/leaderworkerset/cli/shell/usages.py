@@ -49,7 +49,7 @@ EXAMPLES: Final = {
 
 
 def epilog(name: str) -> str:
-    r"""Return what stands below the help of a command; click leaves lines after \b as they are.
+    r"""Return the text below the help of a command; click keeps lines after \b unchanged.
 
     >>> epilog("version")
     '\x08\nExamples:\n  lws version'

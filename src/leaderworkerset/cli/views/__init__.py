@@ -1,1 +1,1 @@
-"""What people read: tables, progress, live views, outcomes."""
+"""Output for people: tables, progress, live views, outcomes."""

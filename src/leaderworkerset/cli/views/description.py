@@ -10,12 +10,12 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.cli.views import happenings, output, tables
 from leaderworkerset.views import outcome, recreations, wording
-from leaderworkerset.views.events.history import Happening
+from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 
 RECENT: Final = 20
-"""So many events are shown; `lws events` shows all."""
+"""The number of events that are shown; `lws events` shows all."""
 
 WIDTH: Final = 16
 
@@ -24,9 +24,9 @@ Fact = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What is described: a view, cut to what was chosen; its events; and the last lines of failed containers.
+    """The content of a description: a view, reduced to the selection; its events; the last lines of failed containers.
 
-    `events` is None where the user may not list them. `lws` is how hints call the command for this cluster.
+    `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
     """
 
     chosen: Selection
@@ -50,7 +50,7 @@ def lines(shown: Described, now: datetime) -> list[str]:
 
 
 def facts(found: Sequence[Fact]) -> list[str]:
-    """Align names and values; what has no value is left out.
+    """Align names and values; names without a value are omitted.
 
     >>> facts([("Name", "web"), ("Node", "")])
     ['Name:           web']
@@ -88,7 +88,7 @@ def _set(view: View, now: datetime) -> list[str]:
 
 
 def rollout_of(spec: JSONObject) -> str:
-    """Return how a LeaderWorkerSet rolls, as far as its spec says."""
+    """Return the rollout strategy of a LeaderWorkerSet as text."""
     configuration = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     told = [
         f"{name} {configuration[name]}" for name in ("partition", "maxUnavailable", "maxSurge") if name in configuration
@@ -111,7 +111,7 @@ def _placement(obj: JSONObject) -> str:
 
 
 def containers_of(title: str, template: JSONObject | None) -> Iterator[str]:
-    """Yield the containers of a template: image, what they run and what they ask for."""
+    """Yield the containers of a template: image, command and requests."""
     for container in ((template or {}).get("spec") or {}).get("containers") or []:
         command = " ".join([*(container.get("command") or []), *(container.get("args") or [])])
         asked = container.get("resources") or {}
@@ -202,14 +202,14 @@ def _container_state(state: JSONObject, now: datetime) -> str:
 
 
 def logs(texts: Sequence[str]) -> list[str]:
-    """Return the last lines of what failed."""
+    """Return the last lines of failed containers."""
     if not texts:
         return []
     return ["", "Logs:", *(f"  {line}" for text in texts for line in text.splitlines())]
 
 
 def events(happened: Sequence[Happening] | None, hint: str, now: datetime) -> list[str]:
-    """Return the newest events, and how many there are before them; `hint` says what shows those."""
+    """Return the newest events, and the number of earlier ones; `hint` is the command that shows those."""
     if happened is None:
         return ["", "Events:         not known, you may not list events"]
     if not happened:
@@ -220,10 +220,10 @@ def events(happened: Sequence[Happening] | None, hint: str, now: datetime) -> li
 
 
 def when(created: str, now: datetime) -> str:
-    """Return how long ago something was created, and the moment."""
+    """Return the age of an object, and the time of its creation."""
     return f"{wording.age(created, now)} ago ({created})" if created else ""
 
 
 def pairs(found: JSONObject | None) -> str:
-    """Return names and values in a line."""
+    """Return names and values on one line."""
     return ", ".join(f"{key}={value}" for key, value in (found or {}).items())

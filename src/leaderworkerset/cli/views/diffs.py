@@ -12,7 +12,7 @@ SERVER_SIDE: Final = frozenset({"managedFields", "resourceVersion", "uid", "crea
 
 
 def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
-    """Return the lines of a unified diff, none where both are equal; None stands for an object that is not there.
+    """Return the lines of a unified diff, none if both are equal; None means an absent object.
 
     >>> unified({"a": 1}, {"a": 2}, ("before", "after"))
     ['--- before', '+++ after', '@@ -1 +1 @@', '-a: 1', '+a: 2']
@@ -21,7 +21,7 @@ def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
 
 
 def shown(obj: JSONObject | None) -> JSONObject | None:
-    """Return an object without what the API server adds by itself: of a diff that is noise."""
+    """Return an object without the fields that the API server adds by itself, which say nothing in a diff."""
     if obj is None:
         return None
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in SERVER_SIDE}

@@ -6,7 +6,7 @@ from typing import Final
 
 from leaderworkerset.cli.views import output
 from leaderworkerset.views import wording
-from leaderworkerset.views.events.history import Happening
+from leaderworkerset.views.events.eventhistory import Happening
 
 HEADER: Final = ("AGE", "TYPE", "REASON", "OBJECT", "COUNT", "MESSAGE")
 

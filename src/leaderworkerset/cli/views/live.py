@@ -18,13 +18,13 @@ from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5
-"""Seconds after which a live view is updated although nothing changed: ages move, and lines that waited are due."""
+"""Seconds until a live view is updated without a change: ages change, and delayed lines are due."""
 
 BETWEEN_LINES: Final = timedelta(seconds=1)
-"""The least time between two lines of one group."""
+"""The minimum time between two lines of one group."""
 
 BETWEEN_PICTURES: Final = timedelta(seconds=0.1)
-"""The least time between two drawings of the table."""
+"""The minimum time between two drawings of the table."""
 
 
 Place: TypeAlias = tuple[str, str, int]
@@ -33,14 +33,14 @@ Place: TypeAlias = tuple[str, str, int]
 Facts: TypeAlias = tuple[int, str, Recreations | None]
 
 UNTOUCHED: Final[Facts] = (0, "", None)
-"""A group of which there is nothing to say yet."""
+"""A group that had no line yet."""
 
 
 class Display(Protocol):
     """Shows groups and log lines."""
 
     def update(self, views: Sequence[View]) -> None:
-        """Show the groups as they are now."""
+        """Show the current groups."""
         ...
 
     def line(self, pod: JSONObject, line: bytes) -> None:
@@ -48,12 +48,12 @@ class Display(Protocol):
         ...
 
     def close(self) -> None:
-        """Leave the screen as it is."""
+        """Finish, and leave the screen as it is."""
         ...
 
 
 def display() -> Display:
-    """Return the display that fits standard output."""
+    """Return the display for the current standard output."""
     return TerminalDisplay() if wanted(sys.stdout) else PlainDisplay()
 
 
@@ -68,7 +68,7 @@ class PlainDisplay:
         self._painter = Painter(sys.stdout)
 
     def update(self, views: Sequence[View]) -> None:
-        """Print a line for every group that another line would describe, but for those that had one just now."""
+        """Print a line for every group that changed, except those that had a line within the last second."""
         self._views = views
         self._print(BETWEEN_LINES)
 
@@ -77,7 +77,7 @@ class PlainDisplay:
         click.echo(prefixed(self._painter, pod, line))
 
     def close(self) -> None:
-        """Print the lines that still wait."""
+        """Print the delayed lines."""
         self._print(timedelta())
 
     def _print(self, distance: timedelta) -> None:
@@ -92,7 +92,7 @@ class PlainDisplay:
 
 
 def _facts(group: Group) -> Facts:
-    """Return what is worth a line when it changes."""
+    """Return the facts whose change is worth a line."""
     return group.ready_ranks, first_problem(group), group.recreations
 
 
@@ -114,7 +114,7 @@ class TerminalDisplay:
         self._live.start()
 
     def update(self, views: Sequence[View]) -> None:
-        """Draw the table anew, unless that was done just now: then the next update does."""
+        """Draw the table, unless it was drawn just now: then the next update does it."""
         self._views = views
         now = self._clock.now()
         if now - self._drawn >= BETWEEN_PICTURES:
@@ -128,7 +128,7 @@ class TerminalDisplay:
         self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
 
     def close(self) -> None:
-        """Leave the last table on the screen: with all its rows, where those are ranks of a few groups of a few sets."""
+        """Leave the last table on the screen, in full if its rows are ranks of a few groups of a few sets."""
         is_short = len(self._views) <= FEW_SETS and all(len(view.groups) <= FEW_GROUPS for view in self._views)
         self._draw(None if is_short else self._live.console.size.height - 1, is_last=True)
         self._live.stop()

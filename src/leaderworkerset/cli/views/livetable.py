@@ -1,7 +1,7 @@
-"""The lines of the live view, cut to a terminal: what is not ready comes first, and reasons are never cut off. Pure.
+"""The lines of the live view, cut to a terminal: problems come first, and reasons are never truncated. Pure.
 
-Up to ten groups have a line for each rank, more have a line for each group; more than ten LeaderWorkerSets have a line each. Where the column WHY does not fit, the
-reasons stand in full below the table.
+Up to ten groups have a line for each rank, more have a line for each group; more than ten LeaderWorkerSets have a line
+each. If the column WHY does not fit, the reasons are printed in full below the table.
 """
 
 import textwrap
@@ -18,18 +18,18 @@ from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import UNREADY, first_waiting, is_fine, is_problem, is_settled, others_than_ready
 
 FEW_REASONS: Final = 3
-"""So many different reasons are shown below a table."""
+"""The maximum number of different reasons below a table."""
 
 LEAST_ROWS: Final = 3
-"""So many rows of a table are shown however low the terminal is."""
+"""The minimum number of rows of a table, on any terminal."""
 
 LEAST_REASON: Final = 30
-"""Columns below which a reason is not put beside a row."""
+"""The minimum number of columns for a reason beside a row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """The columns and lines there are; no number of lines means all that are needed."""
+    """The columns and lines of the terminal; None lines means no limit."""
 
     columns: int
     lines: int | None = None
@@ -37,7 +37,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line of a table before it is aligned, why what it shows is not ready, and which pod that is about."""
+    """A line of a table before it is aligned, the reason why it is not ready, and the pod with that reason."""
 
     cells: tuple[str, ...]
     why: str
@@ -47,12 +47,12 @@ class _Row:
 
     @property
     def beside(self) -> str:
-        """Return the reason as it stands in the row: that of a rank is about the pod in the row."""
+        """Return the reason for the row; for a rank without the pod, which the row names."""
         return self.why if self.is_rank or not self.pod else f"{self.pod}: {self.why}"
 
 
 def lines(views: Sequence[View], now: datetime, size: Size, *, with_namespace: bool = False) -> list[str]:
-    """Return the live view of LeaderWorkerSets, each with its share of the lines."""
+    """Return the live view of LeaderWorkerSets, each with its part of the lines."""
     if len(views) > FEW_SETS:
         return [_cut(line, size.columns) for line in _sets(views, now, size, with_namespace)]
     share = None if size.lines is None else max(size.lines // max(len(views), 1), 1)
@@ -127,7 +127,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
 
 
 def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[str]:
-    """Align rows; reasons stand beside them where all fit, else below."""
+    """Align rows; reasons are beside them if all fit, else below."""
     bare = output.table(header, [row.cells for row in rows])
     told = [row.beside for row in rows if row.why]
     limit = size.columns - max(map(len, bare), default=0) - len("   ")
@@ -140,7 +140,7 @@ def _table(header: tuple[str, ...], rows: Sequence[_Row], size: Size) -> list[st
 
 
 def _below(reasons: Sequence[str], size: Size) -> list[str]:
-    """Return the first reasons in full: one at least, more while they take no more than half of the lines."""
+    """Return the first reasons in full: at least one, more while they take no more than half of the lines."""
     limit = None if size.lines is None else size.lines // 2
     shown: list[str] = []
     for count, why in enumerate(reasons):
@@ -152,7 +152,7 @@ def _below(reasons: Sequence[str], size: Size) -> list[str]:
 
 
 def _reasons(rows: Sequence[_Row]) -> list[str]:
-    """Return each reason once, after the first pod it is about and the number of the others; problems come first."""
+    """Return each reason once, with its first pod and the number of the others; problems come first."""
     pods: dict[str, list[str]] = {}
     for row in sorted(rows, key=lambda row: row.why.startswith(UNREADY)):
         if row.why:
@@ -167,7 +167,7 @@ def _whose(pods: Sequence[str]) -> str:
 
 
 def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> list[str]:
-    """Leave out columns until the table fits: restarts where there are none, the age, and what the pod's name says too."""
+    """Remove columns until the table fits: restarts if there are none, the age, and what the pod's name contains, too."""
     kept = list(range(len(header)))
     for name in ("RESTARTS", "AGE", "POD"):
         table = output.table([header[at] for at in kept], [[row.cells[at] for at in kept] for row in rows])
@@ -180,7 +180,7 @@ def _narrowed(header: tuple[str, ...], rows: Sequence[_Row], columns: int) -> li
 
 
 def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, below: int) -> list[str]:
-    """Cut the rows of a table to the lines there are, and say how many are left out."""
+    """Cut the rows of a table to the available lines, and say how many are omitted."""
     limit = None if available is None else max(available - below - 1, LEAST_ROWS)
     if limit is None or len(rows) <= limit:
         return table
@@ -192,7 +192,7 @@ def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, belo
 
 
 def _noun(header: Sequence[str]) -> str:
-    """Return what a row of a table with this header is."""
+    """Return the noun for a row of a table with this header."""
     if header[0] in {"NAME", "NAMESPACE"}:
         return "set"
     return "group" if header[1] == "READY" else "rank"

@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
 from leaderworkerset.cli.views.colors import Painter
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.logs import Sink
+from leaderworkerset.observation.podlogs import Sink
 from leaderworkerset.views.groups import place_of
 from leaderworkerset.views.unlogged import waiting
 
@@ -34,7 +34,7 @@ class Printer:
 
 
 class Matching:
-    """Passes on the lines that a pattern is found in; a time stamp before a line is not searched."""
+    """Passes on the lines that match a pattern; a time stamp before a line is not searched."""
 
     def __init__(self, sink: Sink, pattern: re.Pattern[str], *, stamped: bool = False) -> None:
         self._sink = sink
@@ -49,7 +49,7 @@ class Matching:
 
 
 class WaitingNotes:
-    """Says on standard error what ranks without a log wait for: once, and again when the first one's state changes."""
+    """Reports on standard error what ranks without a log wait for: once, and again when the first one's state changes."""
 
     def __init__(self, name: str, container: str | None) -> None:
         self._name = name
@@ -57,7 +57,7 @@ class WaitingNotes:
         self._said: set[str] = set()
 
     def update(self, pods: Sequence[JSONObject]) -> None:
-        """Take the pods as they are now; that there are none is said, too."""
+        """Report the current pods; that there are none is reported, too."""
         found = waiting(pods, self._container) if pods else ("", f"no pods of {self._name} match now")
         if found is None:
             self._said.clear()
@@ -67,7 +67,7 @@ class WaitingNotes:
 
 
 def prefixed(painter: Painter, pod: JSONObject, line: bytes, *, named: bool = False) -> str:
-    """Put `group/rank` before a log line, and before that its LeaderWorkerSet, or its role in a DisaggregatedSet."""
+    """Prefix a log line with `group/rank`, and that with its LeaderWorkerSet, or its role in a DisaggregatedSet."""
     group, rank = place_of(pod) or ("?", "?")
     owner = meta.labels(pod).get(labels.NAME if named else ROLE)
     place = "/".join(filter(None, [owner, f"{group}/{rank}"]))

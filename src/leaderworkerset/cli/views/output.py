@@ -1,4 +1,4 @@
-"""Output as people and programs read it: tables, ages, JSON, YAML. Pure: values in, text out."""
+"""Output for people and programs: tables, ages, JSON, YAML. Pure: values in, text out."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ WIDE_HEADER = ("NODE", "ADDRESS", "REVISION")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = "") -> list[str]:
-    """Align columns with three spaces between, as kubectl does; controls are escaped.
+    """Align columns with three spaces between, as kubectl does; control characters are escaped.
 
     >>> table(("NAME", "AGE"), [("a", "5s"), ("longer", "1m")])
     ['NAME     AGE', 'a        5s', 'longer   1m']
@@ -33,7 +33,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], indent: str = ""
 def sets(
     views: Sequence[View], now: datetime, *, with_namespace: bool = False, reasons: Sequence[str] = ()
 ) -> list[str]:
-    """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3), and WHY where there are reasons."""
+    """Return one line per LeaderWorkerSet; the columns are those of the API (R-API-3), and WHY if there are reasons."""
     header = [*(["NAMESPACE"] if with_namespace else []), *SET_HEADER, *(["WHY"] if reasons else [])]
     rows = [[*([view.namespace] if with_namespace else []), *set_row(view, now)] for view in views]
     return table(header, [[*row, why] for row, why in zip(rows, reasons, strict=True)] if reasons else rows)
@@ -45,7 +45,7 @@ def set_row(view: View, now: datetime) -> tuple[str, ...]:
 
 
 def groups(shown: Iterable[Group], now: datetime, *, wide: bool = False) -> list[str]:
-    """Return one line per rank, with a column WHY if any rank has something to say."""
+    """Return one line per rank, with a column WHY if any rank has a reason."""
     ranks = [(group, rank) for group in shown for rank in group.ranks]
     has_reasons = any(wording.reason(rank) for _, rank in ranks)
     header = [*GROUP_HEADER, *(WIDE_HEADER if wide else ()), *(["WHY"] if has_reasons else [])]
@@ -68,7 +68,7 @@ def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: b
 
 
 def notes(view: View, now: datetime) -> list[str]:
-    """Return what else to know of a LeaderWorkerSet: its rollout, and the groups that were recreated."""
+    """Return the notes on a LeaderWorkerSet: its rollout, and the groups that were recreated."""
     told = [rollout(view)] if view.is_updating else []
     return [*told, *(recreated(group, now) for group in view.groups if group.recreations)]
 

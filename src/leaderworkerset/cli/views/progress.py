@@ -1,4 +1,4 @@
-"""Progress while something is awaited: one line that rewrites itself on a terminal, plain lines elsewhere."""
+"""Progress during a wait: one line that rewrites itself on a terminal, plain lines elsewhere."""
 
 import os
 import shutil
@@ -8,8 +8,8 @@ from typing import TextIO
 from leaderworkerset.cli.views.terminal import escaped
 
 
-class Progress:
-    """Shows what is awaited, on standard error. The same words twice are shown once."""
+class ProgressLine:
+    """Shows what a command waits for, on standard error; an unchanged text is shown once."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -17,7 +17,7 @@ class Progress:
         self._shown = ""
 
     def show(self, text: str) -> None:
-        """Show what is awaited now."""
+        """Show what the command waits for now."""
         text = escaped(text)
         if text == self._shown or not text:
             return
@@ -30,7 +30,7 @@ class Progress:
         self._stream.flush()
 
     def note(self, text: str) -> None:
-        """Print a line that stays, above what is awaited."""
+        """Print a line that stays, above the progress."""
         shown = self._shown
         self.clear()
         self._stream.write(f"{escaped(text)}\n")
@@ -41,7 +41,7 @@ class Progress:
             self._shown = shown  # it is above, and not to be repeated
 
     def clear(self) -> None:
-        """Leave the line empty for what follows."""
+        """Clear the line for later output."""
         if self.rewrites and self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()

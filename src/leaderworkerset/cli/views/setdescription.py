@@ -1,4 +1,4 @@
-"""The description of a DisaggregatedSet: spec, roles, revisions, slices, the LeaderWorkerSets beneath, events, logs. Pure."""
+"""The description of a DisaggregatedSet: spec, roles, revisions, slices, LeaderWorkerSets, events, logs. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from datetime import datetime
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import description, output
-from leaderworkerset.views.disaggregation import Part, SetView
-from leaderworkerset.views.events.history import Happening
+from leaderworkerset.views.disaggregation import PartView, SetView
+from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted
 
@@ -19,9 +19,9 @@ REVISIONS = ("REVISION", "LEADERWORKERSETS", "READY", "DESIRED")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedSet:
-    """What is described: a view, the events of the set and of what it owns, and the last lines of failed containers.
+    """The content of a description: a view, the events of the set and of its objects, the last lines of failed containers.
 
-    `events` is None where the user may not list them. `lws` is how hints call the command for this cluster.
+    `events` is None if the user may not list them. `lws` is the command in hints, for this cluster.
     """
 
     view: SetView
@@ -99,7 +99,7 @@ def _images(template: JSONObject) -> list[str]:
 
 
 def _revisions(view: SetView) -> list[str]:
-    """Return a line for each revision, where there are several: a rollout is under way."""
+    """Return a line for each revision, if there are several: a rollout is in progress."""
     revisions = dict.fromkeys(part.revision for part in view.parts)
     if len(revisions) < 2:
         return []
@@ -107,7 +107,7 @@ def _revisions(view: SetView) -> list[str]:
     return ["", "Revisions:", *output.table(REVISIONS, rows, "  ")]
 
 
-def _revision(name: str, parts: Sequence[Part]) -> tuple[str, ...]:
+def _revision(name: str, parts: Sequence[PartView]) -> tuple[str, ...]:
     ready, desired = sum(part.view.ready for part in parts), sum(part.view.desired for part in parts)
     return name, str(len(parts)), str(ready), str(desired)
 

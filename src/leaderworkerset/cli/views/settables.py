@@ -1,6 +1,6 @@
-"""The tables of DisaggregatedSets: a line for each, and below them the LeaderWorkerSets that each owns. Pure.
+"""The tables of DisaggregatedSets: a line for each, and below them the LeaderWorkerSets of each. Pure.
 
-Many have a line each only: what is not ready first.
+If there are many, each has only a line: first those that are not ready.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; of many groups a row for those that are alike. Pure.
+"""The tables of `lws get`: LeaderWorkerSets, and below them ranks; many groups share rows if they are equal. Pure.
 
-Many LeaderWorkerSets have a row each and nothing below it: what is not ready first, with the reason of its first rank.
+Many LeaderWorkerSets have only a row each: first those that are not ready, with the reason of their first rank.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from leaderworkerset.views.wording import counted
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
 
 MOST_FOLDS: Final = 40
-"""So many different problems of one LeaderWorkerSet are shown."""
+"""The maximum number of different problems of one LeaderWorkerSet that are shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What a table shows beside the usual: nodes and addresses, namespaces, and every rank of however many groups.
+    """The options of a table: nodes and addresses, namespaces, and every rank even of many groups.
 
-    With `is_chosen`, the LeaderWorkerSets were named, and are shown with their groups however many they are.
+    With `is_chosen`, the LeaderWorkerSets were named, and are shown with their groups even if they are many.
     """
 
     wide: bool = False
@@ -33,7 +33,7 @@ class Form:
     is_chosen: bool = False
 
     def is_brief(self, sets: int) -> bool:
-        """Return whether so many sets have a row each, and nothing below it."""
+        """Return whether there are so many sets that each has only a row."""
         return sets > FEW_SETS and not (self.wide or self.every_rank or self.is_chosen)
 
 
@@ -53,7 +53,7 @@ def tables(views: Sequence[View], now: datetime, form: Form) -> list[str]:
 
 
 def rows(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> list[str]:
-    """Return a row for each LeaderWorkerSet, what is not ready first, with why."""
+    """Return a row for each LeaderWorkerSet, first those that are not ready, with the reason."""
     ordered = sorted(views, key=is_settled)
     reasons = [_why(view) for view in ordered]
     return output.sets(ordered, now, with_namespace=with_namespace, reasons=reasons if any(reasons) else ())
@@ -66,14 +66,14 @@ def _why(view: View) -> str:
 
 
 def below(view: View, now: datetime, form: Form) -> list[str]:
-    """Return the ranks of one LeaderWorkerSet, or its groups where there are many; and what else to know of it."""
+    """Return the ranks of one LeaderWorkerSet, or its groups if there are many; and the notes on it."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.wide), *output.notes(view, now)]
     return [*folded(view, now), *([output.rollout(view)] if view.is_updating else [])]
 
 
 def folded(view: View, now: datetime) -> list[str]:
-    """Return a row for groups that are alike: problems first, the healthy together."""
+    """Return a row for equal groups: problems first, the healthy ones together."""
     found = folds(view.groups, now)
     problems = [fold for fold in found if not fold.is_fine]
     shown = [*problems[:MOST_FOLDS], *(fold for fold in found if fold.is_fine)]

@@ -1,7 +1,7 @@
-r"""Text of a cluster on a terminal: characters that a terminal would obey are shown instead. Logs stay as they are.
+r"""Text of a cluster on a terminal: characters that a terminal would interpret are escaped. Logs stay unchanged.
 
-kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`); here all other controls are escaped too,
-and what changes the direction of text or is invisible.
+kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`). Here all other control characters are
+escaped, too, and characters that change the direction of text or are invisible.
 """
 
 import unicodedata
@@ -16,7 +16,7 @@ NAMED: Final = {"\x1b": "^[", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def escaped(text: str) -> str:
-    r"""Return the text with every control character written out.
+    r"""Return the text with every control character escaped.
 
     >>> escaped("\x1b[2J\a done\r\n")
     '^[[2J\\x07 done\\r\\n'
@@ -30,7 +30,7 @@ def lines(text: str) -> str:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print lines whose words may come from a cluster, on standard output or standard error."""
+    """Print lines whose text may come from a cluster, on standard output or standard error."""
     click.echo(lines(text), err=err)
 
 

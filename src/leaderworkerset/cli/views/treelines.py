@@ -1,6 +1,6 @@
 """The tree of `lws tree`: DisaggregatedSets, their LeaderWorkerSets, groups and ranks, one line each. Pure.
 
-Of many groups those that are alike are one line, as in `lws get`.
+With many groups, equal ones share a line, as in `lws get`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ Cells = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A line of the tree, why what it shows is not ready, and what hangs below it."""
+    """A line of the tree, the reason why it is not ready, and the branches below it."""
 
     cells: Cells
     why: str = ""
@@ -38,9 +38,9 @@ def lines(
     every_rank: bool = False,
     is_chosen: bool = False,
 ) -> list[str]:
-    """Return the tree: sets with what they own first, then the LeaderWorkerSets that nobody owns.
+    """Return the tree: first sets with their parts, then the LeaderWorkerSets without an owner.
 
-    Of many that were not chosen by name, what is below those that are ready is left out, unless every rank is wanted.
+    Of many that were not named, the branches below ready ones are omitted, unless every rank is requested.
     """
     owned = {id(part.view.object) for one in sets for part in one.parts}
     alone = [view for view in views if id(view.object) not in owned]
@@ -62,7 +62,7 @@ def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 -
 
 
 def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
-    """Yield a branch and what hangs below it, names after the lines of the tree."""
+    """Yield a branch and those below it, names after the lines of the tree."""
     yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
     for at, twig in enumerate(branch.below, 1):
         is_last = at == len(branch.below)
@@ -70,7 +70,7 @@ def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
 
 
 def _of_set(view: SetView, shown: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
-    kept = {id(one.object): one for one in shown}  # cut or explained
+    kept = {id(one.object): one for one in shown}  # reduced or explained
     parts = tuple(
         _of_view(kept[id(part.view.object)], now, every_rank=every_rank, prefix="")
         for part in view.parts

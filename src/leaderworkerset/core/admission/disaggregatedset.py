@@ -1,7 +1,7 @@
 """Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11), and warnings (R-DS-12, R-DS-13).
 
-In: the object as posted; what was stored before does not matter. Out: all errors at once, in the order of the contract.
-The rule of the schema that needs an expression (R-DS-4) is checked here too, for API servers that evaluate none.
+In: the object as posted; the stored one is not needed. Out: all errors at once, in the order of the contract.
+The rule of the schema that needs a CEL expression (R-DS-4) is checked here too, for API servers that evaluate none.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, 
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RollingUpdateConfiguration, decode
+from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import RolloutStrategyType
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT
 from leaderworkerset.core.disaggregatedset import rolehash
@@ -20,20 +20,20 @@ from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
 NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
-"""What the names of services have beside those of set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
+"""The characters that a service's name has beside set, slice and role: `<set>-<slice>-<revision>-<role>-prv`."""
 
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
 
 def validate_disaggregatedset(obj: JSONObject) -> list[FieldError]:
-    """Return all errors; none: the object may be stored."""
+    """Return all errors; if there are none, the object may be stored."""
     whole = decode(obj)
     by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
     return [*by_role, *_zeros(whole), *_slices(whole), *_placement(obj, whole)]
 
 
 def warnings(obj: JSONObject) -> list[str]:
-    """Return what is allowed, and probably not meant."""
+    """Return warnings about what is allowed, but probably not intended."""
     whole = decode(obj)
     ignored = [
         f"spec.roles[{index}].spec.replicas: role {role.name} is External, so {role.replicas} is ignored:"
@@ -59,7 +59,7 @@ def _role(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldError
     yield from _names(whole, role, path)
 
 
-def _rolling(role: Role, rolling: RollingUpdateConfiguration, path: str) -> Iterator[FieldError]:
+def _rolling(role: Role, rolling: RoleRollingUpdate, path: str) -> Iterator[FieldError]:
     if rolling.partition:
         detail = "a DisaggregatedSet rolls all groups out: leave partition away"
         yield FieldError(Kind.FORBIDDEN, f"{path}.partition", detail=detail)
@@ -98,7 +98,7 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
 
 
 def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
-    """R-DS-4."""
+    """Return an error if some roles have replicas and others have none (R-DS-4)."""
     counts = {role.replicas for role in whole.roles if not role.is_external}
     if 0 in counts and len(counts) > 1:
         text = "replicas must be zero for all non-External roles, or non-zero for all of them"
@@ -106,14 +106,14 @@ def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:
 
 
 def _slices(whole: DisaggregatedSet) -> Iterator[FieldError]:
-    """R-DS-10."""
+    """Return an error if there are several slices and a role is External (R-DS-10)."""
     if whole.slices > 1 and any(role.is_external for role in whole.roles):
         text = "spec.slices > 1 is not possible with External roles: a scaler counts the groups of one slice"
         yield FieldError(Kind.FORBIDDEN, "spec.slices", detail=text)
 
 
 def _placement(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
-    """R-DS-11."""
+    """Return the errors of the placement policy and of annotations that contradict it (R-DS-11)."""
     if not whole.placement.is_exclusive:
         return
     if not whole.placement.topology:

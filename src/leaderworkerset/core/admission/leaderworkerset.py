@@ -1,9 +1,9 @@
 """Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28).
 
 In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
-or all errors at once, in the order of the contract. What the Go controller answers with a panic is a plain error here
-(R-VAL-20), templates without containers are told apart (Q-34), and changes that no StatefulSet can take are refused
-(Q-7).
+or all errors at once, in the order of the contract. Three differences from the Go controller: where it panics, an error
+is returned (R-VAL-20); templates without containers are refused (Q-34); and so are changes that no StatefulSet can
+take (Q-7).
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ CLAIMS_TEXT = (
 
 
 def default_leaderworkerset(obj: JSONObject) -> JSONObject:
-    """Return the object with the defaults that the schema does not set; equal where there is nothing to default."""
+    """Return the object with the defaults that the schema does not set; an equal object if nothing is missing."""
     spec = meta.spec(obj)
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
@@ -73,7 +73,7 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
 
 
 def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gang: Gang = NO_GANG) -> list[FieldError]:
-    """Return all errors of an object that is created, or, with `old`, updated; none: it may be stored."""
+    """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
     lws, stored = decode(obj), None if old is None else decode(old)
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
@@ -89,7 +89,7 @@ def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gan
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """R-VAL-3 to R-VAL-6."""
+    """Return the errors of `replicas` and `size` (R-VAL-3 to R-VAL-6)."""
     replicas, size = lws.spec.replicas, lws.size
     if replicas < 0:
         yield invalid("spec.replicas", replicas, "replicas must be equal or greater than 0")
@@ -103,7 +103,7 @@ def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """R-VAL-7 to R-VAL-15."""
+    """Return the errors of the rolling update configuration (R-VAL-7 to R-VAL-15)."""
     budget, replicas = lws.rolling_update, lws.spec.replicas
     max_unavailable, max_surge = f"{ROLLING_UPDATE}.maxUnavailable", f"{ROLLING_UPDATE}.maxSurge"
     yield from _budget(max_unavailable, budget.max_unavailable)
@@ -124,7 +124,7 @@ def _budgets(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
-    """R-VAL-7 to R-VAL-9, R-VAL-10 to R-VAL-12."""
+    """Return the error of `maxUnavailable` or `maxSurge` (R-VAL-7 to R-VAL-12)."""
     if isinstance(value, str) and not intstr.is_percent(value):
         yield invalid(path, value, PERCENT_TEXT)
     if isinstance(value, int) and value < 0:
@@ -134,7 +134,7 @@ def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
 
 
 def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """R-VAL-16 to R-VAL-20; a missing or zero size is R-VAL-16 and nothing more."""
+    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20); a missing or zero size hides the others."""
     policy = lws.spec.leader_worker_template.sub_group_policy
     if policy is None:
         return
@@ -154,7 +154,7 @@ def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """R-VAL-21."""
+    """Return an error if subgroups are exclusive but have no size (R-VAL-21)."""
     key = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
     if key in lws.annotations and lws.spec.leader_worker_template.sub_group_policy is None:
         text = "cannot have subgroup-exclusive-topology without subGroupSize set"
@@ -162,7 +162,7 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
 
 
 def _templates(obj: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Q-34: want containers in each template that is new or changed; what is stored already may be edited elsewhere."""
+    """Require containers in each template that is new or changed (Q-34); a stored one does not block other edits."""
     new_template, old_template = (_template(meta.spec(version)) for version in (obj, old or {}))
     for field in ("leaderTemplate", "workerTemplate"):
         template = new_template.get(field)
@@ -177,7 +177,7 @@ def _template(spec: JSONObject) -> JSONObject:
 
 
 def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
-    """R-VAL-22 to R-VAL-24, Q-7."""
+    """Return the errors of changes to immutable fields (R-VAL-22 to R-VAL-24, Q-7)."""
     new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
     yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
     claims = [
@@ -199,7 +199,7 @@ def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> 
 
 
 def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
-    """R-VAL-25."""
+    """Return an error if `subdomainPolicy` is null (R-VAL-25)."""
     network = meta.spec(obj).get("networkConfig")
     if network is not None and network.get("subdomainPolicy") is None:
         yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")

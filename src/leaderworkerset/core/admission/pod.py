@@ -1,7 +1,7 @@
 """Admission of pods: identity, placement and environment of every pod of a group (R-ADM-1 to R-ADM-16).
 
-In: a pod that is about to be created. Out: the pod as it shall be stored, or `DeniedError`. Nothing is read: whatever is
-needed stands on the pod, put there by the templates of the leader and worker StatefulSets.
+In: a pod that is about to be created. Out: the pod to store, or `DeniedError`. No other object is read: the templates of
+the leader and worker StatefulSets have put everything that is needed on the pod.
 """
 
 from typing import Final
@@ -27,9 +27,9 @@ ADMITTING: Final[tuple[Policy, ...]] = (
 
 
 def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
-    """Return the pod of a LeaderWorkerSet with everything added that makes it one; other pods come back untouched.
+    """Return the pod of a LeaderWorkerSet as a member of its group; other pods are returned unchanged.
 
-    `request` is unique to this admission: what must differ between two pods of the same name is made from it.
+    `request` is unique to this admission: values that must differ between two pods of the same name are made from it.
     """
     if labels.NAME not in meta.labels(pod):
         return pod

@@ -1,6 +1,6 @@
-"""LeaderWorkerSets that Kueue manages: what it would not do as their users expect, as warnings (R-KQ-4, R-KQ-62).
+"""Warnings about LeaderWorkerSets that Kueue manages and would treat unexpectedly (R-KQ-4, R-KQ-62).
 
-Kueue manages what carries the label of a queue. What is stored is valid either way, so nothing is refused.
+Kueue manages objects that carry its queue label. The objects are valid either way, so nothing is refused.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
 
 
 def warnings(lws: LeaderWorkerSet) -> list[str]:
-    """Return what its user should know before Kueue manages it."""
+    """Return the warnings for a LeaderWorkerSet that Kueue manages."""
     return [*_surge(lws), *_queue_of_templates(lws)]
 
 

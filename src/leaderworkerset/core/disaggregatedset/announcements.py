@@ -1,10 +1,10 @@
-"""The events of DisaggregatedSets (R-DS-102): each regards the set, and is reported as its own controller's."""
+"""The events of DisaggregatedSets (R-DS-102): each regards the set, and is reported by the set's own controller."""
 
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event, EventType
-from leaderworkerset.core.events import reference
+from leaderworkerset.core.decisionevents import reference
 
 REPORTER: Final = "disaggregatedset"
 
@@ -14,17 +14,17 @@ def _tell(obj: JSONObject, reason: str, action: str, note: str, kind: EventType 
 
 
 def started(obj: JSONObject, revision: str, slice_index: int) -> Event:
-    """Tell that a slice begins to roll."""
+    """Return the event of a slice whose rollout begins."""
     return _tell(obj, "RollingUpdateStarted", "Update", f"Rolling slice {slice_index} out to revision {revision}")
 
 
 def completed(obj: JSONObject, revision: str, slice_index: int) -> Event:
-    """Tell that no old group of a slice is left (unlike Q-6)."""
+    """Return the event of a slice that has no old group left (unlike Q-6)."""
     return _tell(obj, "RollingUpdateCompleted", "Update", f"Rolled slice {slice_index} out to revision {revision}")
 
 
 def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> Event:
-    """Tell that a rollout changes the groups of one LeaderWorkerSet from one count to another."""
+    """Return the event of a rollout that scales one LeaderWorkerSet from one count to another."""
     before, after = counts
     word = "Up" if after > before else "Down"
     note = f"Scaling {word.lower()} role {role}: LeaderWorkerSet {name} from {before} to {after}"
@@ -32,30 +32,30 @@ def scaling(obj: JSONObject, role: str, name: str, counts: tuple[int, int]) -> E
 
 
 def deleted(obj: JSONObject, name: str, why: str, action: str = "Delete") -> Event:
-    """Tell that a LeaderWorkerSet is deleted."""
+    """Return the event of a LeaderWorkerSet that is deleted."""
     return _tell(obj, "LWSDeleted", action, f"Deleted LeaderWorkerSet {name}: {why}")
 
 
 def scaler_created(obj: JSONObject, name: str, role: str) -> Event:
-    """Tell that a role has its scaler."""
+    """Return the event of a scaler that was created for a role."""
     return _tell(obj, "ScalerCreated", "Create", f"Created DisaggregatedSetRoleScaler {name} for role {role}")
 
 
 def scaler_deleted(obj: JSONObject, name: str, role: str) -> Event:
-    """Tell that a role has no scaler any more."""
+    """Return the event of a role's scaler that was deleted."""
     return _tell(
         obj, "ScalerDeleted", "Delete", f"Deleted DisaggregatedSetRoleScaler {name}: role {role} is not External"
     )
 
 
 def scaler_conflict(obj: JSONObject, name: str, role: str) -> Event:
-    """Tell that the name of a role's scaler is taken."""
+    """Return the event of a role whose scaler name is used by another object."""
     note = (
-        f"DisaggregatedSetRoleScaler {name} belongs to somebody else: role {role} keeps its groups until it is deleted"
+        f"DisaggregatedSetRoleScaler {name} belongs to another owner: role {role} keeps its groups until it is deleted"
     )
     return _tell(obj, "ScalerConflict", "Conflict", note, "Warning")
 
 
 def failed_create(obj: JSONObject, kind: str, name: str) -> Event:
-    """Tell that something could not be created."""
+    """Return the event of an object that could not be created."""
     return _tell(obj, "FailedCreate", "Create", f"Failed to create {kind} {name}: {{error}}", "Warning")

@@ -1,10 +1,10 @@
-"""Which old LeaderWorkerSets give groups back when a step drains old ones (R-DS-62, R-DS-63).
+"""Which old LeaderWorkerSets are scaled down when a step drains old groups (R-DS-62, R-DS-63).
 
 In: the old revisions, newest first, each with its groups by role; how many groups of each role the step drains, and how
-many at most may be missing. Out: the groups that each revision keeps. The newest revision, which is the half-rolled one,
-is used up before the older ones. A revision serves with all its roles or not at all: a role that would be drained to
-nothing takes the others along where their floor allows that, and else keeps one group. (The Go controller lets it take
-the others along in any case, and spends the budget again on older revisions: Q-4, Q-5.)
+many may be removed at most. Out: the groups that each revision keeps. The newest old revision, which is only partly
+rolled out, is drained before the older ones. A revision serves with all its roles or not at all. So a role that would
+be drained to zero drains the others to zero, too, where their floor allows that; otherwise it keeps one group. (The Go
+controller drains the others in any case, and spends the budget again on older revisions: Q-4, Q-5.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ Counts: TypeAlias = Mapping[str, int]
 
 
 def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
-    """Return what each revision keeps; `spare` says how many groups of a role may go, absent: all of them.
+    """Return what each revision keeps; `spare` is how many groups of a role may be removed, absent: all of them.
 
     >>> drain([{"prefill": 2, "decode": 2}, {"prefill": 2, "decode": 2}], {"prefill": 2, "decode": 2}, {})
     [{'prefill': 0, 'decode': 0}, {'prefill': 2, 'decode': 2}]

@@ -1,7 +1,7 @@
 """The LeaderWorkerSets of a DisaggregatedSet, by slice, revision and role (R-DS-14 to R-DS-16).
 
-In: LeaderWorkerSets that carry the set's name. Out: those that the set controls, as facts. Names are never parsed: what
-an object is stands in its labels; one without a slice label is of slice 0, from before there were slices.
+In: LeaderWorkerSets that carry the set's name. Out: those that the set controls, as `RolePart` values. Names are never
+parsed: labels say what an object is. One without a slice label was made before slices existed and is of slice 0.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class RolePart:
     """One LeaderWorkerSet: the groups of one role, in one slice, of one revision."""
 
     key: ObjectKey
@@ -21,13 +21,13 @@ class Part:
     role: str
     revision: str
     slice: int | None
-    """None where the label is not a number; such an object is left alone."""
+    """None where the label is not a number; such an object is ignored."""
     is_legacy: bool
     is_deleting: bool
     created_at: str
     replicas: int
     initial: int | None
-    """Groups when the rollout away from it began, None where that is not recorded."""
+    """Groups when the rollout away from this revision began, None where that is not recorded."""
     created: int
     ready: int
     updated: int
@@ -39,11 +39,11 @@ class Part:
 
     @property
     def is_stable(self) -> bool:
-        """Return whether all groups that are asked for are ready (R-DS-37)."""
+        """Return whether all desired groups are ready (R-DS-37)."""
         return self.ready == self.replicas and not self.is_deleting
 
 
-def owned(objects: Iterable[JSONObject], owner: UID) -> list[Part]:
+def owned(objects: Iterable[JSONObject], owner: UID) -> list[RolePart]:
     """Return the LeaderWorkerSets that a set controls (R-DS-71), sorted by name."""
     return sorted((part_of(obj) for obj in objects if is_owned(obj, owner)), key=lambda part: part.key)
 
@@ -54,10 +54,10 @@ def is_owned(obj: JSONObject, owner: UID) -> bool:
     return bool(owner) and reference is not None and reference["uid"] == owner
 
 
-def part_of(obj: JSONObject) -> Part:
-    """Read the facts of a LeaderWorkerSet."""
+def part_of(obj: JSONObject) -> RolePart:
+    """Extract the facts from a LeaderWorkerSet."""
     labels, status = meta.labels(obj), meta.status(obj)
-    return Part(
+    return RolePart(
         key=meta.key(obj),
         uid=meta.uid(obj),
         role=labels.get(ROLE, ""),
@@ -80,9 +80,9 @@ def slice_of(obj: JSONObject) -> int | None:
     return _number(text) if text else 0
 
 
-def newest_first(parts: Iterable[Part]) -> list[list[Part]]:
-    """Return the parts by revision, the newest revision first (R-DS-62); of two of the same second, by name."""
-    revisions: dict[str, list[Part]] = {}
+def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
+    """Return the parts by revision, the newest revision first (R-DS-62); those created in the same second by name."""
+    revisions: dict[str, list[RolePart]] = {}
     for part in parts:
         revisions.setdefault(part.revision, []).append(part)
     return sorted(
@@ -90,8 +90,8 @@ def newest_first(parts: Iterable[Part]) -> list[list[Part]]:
     )
 
 
-def total(parts: Sequence[Part], role: str) -> int:
-    """Return the groups of a role that are asked for."""
+def total(parts: Sequence[RolePart], role: str) -> int:
+    """Return the desired groups of a role."""
     return sum(part.replicas for part in parts if part.role == role)
 
 

@@ -1,6 +1,6 @@
-"""What to do about one slice of a DisaggregatedSet (R-DS-30): drained revisions, a rollout or the wanted sizes, services.
+"""Decides about one slice of a DisaggregatedSet (R-DS-30): drained revisions, rollout or sizes, services.
 
-In: the parts and services of the slice, and what is wanted. Out: actions in order.
+In: the parts and services of the slice, and the desired state. Out: actions in order.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,15 +10,15 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action, Actions, Create, Delete, Event, Patch
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, DisaggregatedSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.disaggregatedset import announcements, fleet, roleservices, roleset, rolling, targets
-from leaderworkerset.core.disaggregatedset.fleet import Part
-from leaderworkerset.core.disaggregatedset.roleset import Place
-from leaderworkerset.core.disaggregatedset.targets import Scalers
+from leaderworkerset.core.disaggregatedset import announcements, fleet, roleservices, roleset, roletargets, rolling
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace
+from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a set asks for, in every slice: the object, its structs, its revision, and what the scalers say."""
+class DesiredSet:
+    """The desired state of a set in every slice: the object, its structs, its revision, and the replicas of the scalers."""
 
     obj: JSONObject
     whole: DisaggregatedSet
@@ -28,16 +28,18 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class _Slice:
-    """One slice: its parts, sorted out."""
+    """One slice: its parts, by whether they are of the newest revision."""
 
-    wanted: Wanted
+    wanted: DesiredSet
     index: int
-    old: tuple[Part, ...]
-    new: Mapping[str, Part]
+    old: tuple[RolePart, ...]
+    new: Mapping[str, RolePart]
 
 
-def reconcile_slice(wanted: Wanted, index: int, parts: Sequence[Part], services: Sequence[JSONObject]) -> Actions:
-    """Return what to do about the slice; `parts` and `services` are those of the slice."""
+def reconcile_slice(
+    wanted: DesiredSet, index: int, parts: Sequence[RolePart], services: Sequence[JSONObject]
+) -> Actions:
+    """Return the actions for the slice; `parts` and `services` are those of the slice."""
     old = [part for part in parts if part.revision != wanted.revision]
     drained = [part for found in fleet.newest_first(old) if not any(one.replicas for one in found) for part in found]
     rest = tuple(part for part in old if part not in drained)
@@ -47,15 +49,15 @@ def reconcile_slice(wanted: Wanted, index: int, parts: Sequence[Part], services:
     return (*actions, *roleservices.reconcile_services(wanted.obj, current, old, services))
 
 
-def _newest(wanted: Wanted, parts: Sequence[Part]) -> dict[str, Part]:
-    """Return the parts of the newest revision by role; of two, the one with the name of today (R-DS-31)."""
+def _newest(wanted: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:
+    """Return the parts of the newest revision by role; of two, the one with the current form of name (R-DS-31)."""
     roles = {role.name for role in wanted.whole.roles}
     found = [part for part in parts if part.revision == wanted.revision and part.role in roles]
     return {part.role: part for part in sorted(found, key=lambda part: not part.is_legacy)}
 
 
-def _delete_drained(one: _Slice, drained: Sequence[Part]) -> list[Action]:
-    """Delete revisions without groups (R-DS-32); with the last of them the rollout is over."""
+def _delete_drained(one: _Slice, drained: Sequence[RolePart]) -> list[Action]:
+    """Delete revisions without groups (R-DS-32); the rollout is completed with the last of them."""
     obj, revision = one.wanted.obj, one.wanted.revision
     actions: list[Action] = []
     going = [part for part in drained if not part.is_deleting]
@@ -68,11 +70,11 @@ def _delete_drained(one: _Slice, drained: Sequence[Part]) -> list[Action]:
 
 
 def _resize(one: _Slice) -> list[Action]:
-    """Give every role its size at once (R-DS-31)."""
+    """Scale every role to its size at once (R-DS-31)."""
     actions: list[Action] = []
     for role in one.wanted.whole.roles:
         part = one.new.get(role.name)
-        size = targets.target(role, one.wanted.scalers, 0 if part is None else part.replicas)
+        size = roletargets.target(role, one.wanted.scalers, 0 if part is None else part.replicas)
         if part is None:
             actions.append(_create(one, role.name, size))
         elif part.replicas != size and not part.is_deleting:
@@ -81,7 +83,7 @@ def _resize(one: _Slice) -> list[Action]:
 
 
 def _roll(one: _Slice) -> list[Action]:
-    """Make the next step of the rollout."""
+    """Plan the next step of the rollout."""
     obj = one.wanted.obj
     move = rolling.move(one.wanted.whole.roles, one.old, one.new, one.wanted.scalers)
     started = announcements.started(obj, one.wanted.revision, one.index)
@@ -102,12 +104,12 @@ def _roll(one: _Slice) -> list[Action]:
     return [*records, *creates, *scalings]
 
 
-def _record(part: Part) -> JSONObject:
+def _record(part: RolePart) -> JSONObject:
     return {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}}
 
 
-def _patch(part: Part, change: JSONObject, *events: Event) -> Patch:
-    """Change one field of a LeaderWorkerSet, only if it is still the one that was seen (R-DS-19, R-DS-73)."""
+def _patch(part: RolePart, change: JSONObject, *events: Event) -> Patch:
+    """Change one field of a LeaderWorkerSet, only if the object is still the observed one (R-DS-19, R-DS-73)."""
     metadata: JSONObject = change.get("metadata") or {}
     patch = change | {"metadata": metadata | {"uid": part.uid}}
     return Patch(resource=LEADERWORKERSETS, key=part.key, patch=patch, on_success=events)
@@ -115,7 +117,7 @@ def _patch(part: Part, change: JSONObject, *events: Event) -> Patch:
 
 def _create(one: _Slice, role_name: str, replicas: int, events: tuple[Event, ...] = ()) -> Create:
     obj, whole = one.wanted.obj, one.wanted.whole
-    place = Place(whole.name, one.index, one.wanted.revision, role_name)
+    place = RolePlace(whole.name, one.index, one.wanted.revision, role_name)
     entry = next(role for role in obj["spec"]["roles"] if role["name"] == role_name)
     return Create(
         resource=LEADERWORKERSETS,

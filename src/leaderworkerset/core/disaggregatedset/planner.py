@@ -1,10 +1,10 @@
 """The next step of a coordinated rollout, as arithmetic on counts (R-DS-44 to R-DS-54).
 
-In: for each role how many groups it had when the rollout began, how many of them are left, how many new ones there are,
-how many are wanted, and its budgets. Out: what is to be next, or None where nothing is.
+In, for each role: the groups it had when the rollout began, the old ones that are left, the new ones that exist, the
+desired number, and the budgets. Out: the next counts, or None if nothing is left to do.
 
-`upstream_step` is the arithmetic of the Go controller to the number. `next_step` is what is done: the same, but that
-it never stops before the end (Q-6), and never drains groups whose successors are not ready (docs/adr/0011).
+`upstream_step` gives exactly the numbers of the Go controller. `next_step` is what is used. It differs in two ways: it
+never stops before the end (Q-6), and never drains groups whose successors are not ready (docs/adr/0011).
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 
 OLD_SURGE: Final = 1
-"""Groups beyond the wanted number that a role without surge may have (R-DS-60): so that its last old group serves on."""
+"""Groups beyond the desired number that a role without surge may have, so that its last old group serves on (R-DS-60)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class RoleState:
 
     @property
     def batch(self) -> int:
-        """Return how many groups one step may bring (R-DS-44)."""
+        """Return how many groups one step may create (R-DS-44)."""
         return self.surge if self.surge > 0 else max(1, self.unavailable)
 
     @property
     def has_floor(self) -> bool:
-        """Return whether availability is bounded below: not while a role grows (R-DS-50)."""
+        """Return whether a minimum of groups must serve: not while a role grows (R-DS-50)."""
         return self.initial >= self.target
 
     @property
@@ -49,8 +49,8 @@ class RoleState:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """What the counts shall be next, by role."""
+class PlannerStep:
+    """The next counts, by role."""
 
     old: tuple[int, ...]
     new: tuple[int, ...]
@@ -59,38 +59,38 @@ class Step:
 State = Sequence[RoleState]
 
 
-def next_step(state: State) -> Step | None:
-    """Return the next step, None at the end: when no old group is left, and no new one is missing."""
+def next_step(state: State) -> PlannerStep | None:
+    """Return the next step; None at the end, when no old group is left and no new one is missing."""
     step = upstream_step(state)
     if step is not None:
         return _ready_first(state, step)
     if is_done(state):
         return None
-    return raised(state) or Step((0,) * len(state), _new(state))
+    return raised(state) or PlannerStep((0,) * len(state), _new(state))
 
 
-def upstream_step(state: State) -> Step | None:
+def upstream_step(state: State) -> PlannerStep | None:
     """Return the step of the Go controller; the first rule that applies wins."""
     if is_done(state) or batches(state) == 0:
         return None
-    if any(role.old > role.initial for role in state):  # R-DS-46: somebody grew an old one
-        return Step(tuple(min(role.initial, role.old) for role in state), _new(state))
-    if all(role.new >= role.target for role in state):  # R-DS-47
-        return Step((0,) * len(state), _new(state))
+    if any(role.old > role.initial for role in state):  # a user scaled an old one up (R-DS-46)
+        return PlannerStep(tuple(min(role.initial, role.old) for role in state), _new(state))
+    if all(role.new >= role.target for role in state):  # all new groups exist (R-DS-47)
+        return PlannerStep((0,) * len(state), _new(state))
     return _balanced(state, batches(state))
 
 
-def _balanced(state: State, steps: int) -> Step | None:
+def _balanced(state: State, steps: int) -> PlannerStep | None:
     """Return the step that creates the next batch, or that removes old groups for it."""
     old, new = _old(state), _new(state)
     rising = _share(state, steps)
     if _fits(state, rising):
-        return Step(old, rising)
+        return PlannerStep(old, rising)
     drained = _unorphaned(state, _proportional(state, steps), supply=new)
     if _is_less(drained, old):
-        return Step(drained, new)
+        return PlannerStep(drained, new)
     forced = _room(state, rising)
-    return Step(_unorphaned(state, forced, supply=rising), rising) if _is_less(forced, old) else None
+    return PlannerStep(_unorphaned(state, forced, supply=rising), rising) if _is_less(forced, old) else None
 
 
 def is_done(state: State) -> bool:
@@ -99,43 +99,43 @@ def is_done(state: State) -> bool:
 
 
 def batches(state: State) -> int:
-    """Return in how many batches the new groups come (R-DS-44)."""
+    """Return the number of batches in which the new groups are created (R-DS-44)."""
     return max((_ceil(max(role.initial, role.target), role.batch) for role in state), default=0)
 
 
-def raised(state: State) -> Step | None:
-    """Return the step that brings the next batch and drains nothing; None where nothing is missing."""
+def raised(state: State) -> PlannerStep | None:
+    """Return the step that creates the next batch and drains nothing; None if no group is missing."""
     steps = batches(state)
     rising = _share(state, steps) if steps else _new(state)
-    return Step(_old(state), rising) if rising != _new(state) else None
+    return PlannerStep(_old(state), rising) if rising != _new(state) else None
 
 
-def simulate(state: State) -> Iterator[Step]:
-    """Yield the counts from the beginning to the end, every step succeeding at once (R-DS-54)."""
+def simulate(state: State) -> Iterator[PlannerStep]:
+    """Yield the counts from the beginning to the end, if every step succeeds at once (R-DS-54)."""
     current: State = tuple(replace(role, old=role.initial, new=0) for role in state)
-    yield Step(_old(current), _new(current))
+    yield PlannerStep(_old(current), _new(current))
     largest = max((max(role.initial, role.target) for role in state), default=0)
     yield from islice(_steps(current), 2 * largest * len(state) + 10)
 
 
-def _steps(state: State) -> Iterator[Step]:
+def _steps(state: State) -> Iterator[PlannerStep]:
     while (step := next_step(state)) is not None:
         yield step
         state = moved(state, step)
 
 
-def moved(state: State, step: Step) -> State:
-    """Return the state once a step was made; an old revision never grows."""
+def moved(state: State, step: PlannerStep) -> State:
+    """Return the state after a step; an old revision never grows."""
     return tuple(
         replace(role, old=min(role.old, old), new=new) for role, old, new in zip(state, step.old, step.new, strict=True)
     )
 
 
-def _ready_first(state: State, step: Step) -> Step:
-    """Return the step, or a lesser one, that leaves the floor to groups that are ready now (R-DS-61).
+def _ready_first(state: State, step: PlannerStep) -> PlannerStep:
+    """Return the step, or a smaller one, that keeps the floor with groups that are ready now (R-DS-61).
 
-    New groups that the step brings are not ready yet: where the rest would be too few, the batch comes first and the
-    drain later, or less is drained.
+    New groups that the step creates are not ready yet. If too few would be left, only the batch is created now, or fewer
+    groups are drained.
     """
     if step.new == _new(state) or not _dips(state, step.old):
         return step
@@ -144,17 +144,17 @@ def _ready_first(state: State, step: Step) -> Step:
         for role, new in zip(state, step.new, strict=True)
         if new > role.new
     ):
-        return Step(_old(state), step.new)
+        return PlannerStep(_old(state), step.new)
     kept = tuple(
         max(old, min(role.old, role.floor - role.new)) if role.has_floor else old
         for role, old in zip(state, step.old, strict=True)
     )
     whole = _unorphaned(state, kept, supply=_new(state))
-    return Step(whole, _new(state)) if _is_less(whole, _old(state)) else Step(_old(state), step.new)
+    return PlannerStep(whole, _new(state)) if _is_less(whole, _old(state)) else PlannerStep(_old(state), step.new)
 
 
 def _dips(state: State, old: Sequence[int]) -> bool:
-    """Return whether a role would serve with fewer groups than its floor, and fewer than now."""
+    """Return whether a role would have fewer groups than its floor, and fewer than now."""
     return any(
         role.has_floor and left < role.old and left + role.new < role.floor
         for role, left in zip(state, old, strict=True)
@@ -162,7 +162,7 @@ def _dips(state: State, old: Sequence[int]) -> bool:
 
 
 def _share(state: State, steps: int) -> tuple[int, ...]:
-    """Return the new groups after the next batch: the same share of every role (R-DS-48)."""
+    """Return the new groups after the next batch: the same fraction of every role (R-DS-48)."""
     reached = (steps if role.target == 0 else role.new * steps // role.target for role in state)
     batch = 1 + min(steps, *reached)
     return tuple(max(role.new, min(role.target, _ceil(batch * role.target, steps))) for role in state)
@@ -174,7 +174,7 @@ def _fits(state: State, rising: Sequence[int]) -> bool:
 
 
 def _proportional(state: State, steps: int) -> tuple[int, ...]:
-    """Return the old groups that are left when every role drains in proportion, above its floor (R-DS-50, R-DS-51)."""
+    """Return the old groups left if all roles drain in proportion, above their floors (R-DS-50, R-DS-51)."""
     drained = ((role.initial - role.old) * steps // role.initial for role in state if role.initial > 0)
     batch = 1 + max(0, 0, *drained)
     return tuple(
@@ -187,7 +187,7 @@ def _proportional(state: State, steps: int) -> tuple[int, ...]:
 
 
 def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
-    """Return how many old groups of each role may stay beside the batch (R-DS-52)."""
+    """Return how many old groups of each role may exist beside the batch (R-DS-52)."""
     return tuple(
         max(0, min(role.old, role.ceiling - new), role.floor - new if role.has_floor else 0)
         for role, new in zip(state, rising, strict=True)
@@ -195,7 +195,7 @@ def _room(state: State, rising: Sequence[int]) -> tuple[int, ...]:
 
 
 def _unorphaned(state: State, old: tuple[int, ...], *, supply: Sequence[int]) -> tuple[int, ...]:
-    """Return the old counts with all roles at 0 or none (R-DS-53): a role alone serves nobody."""
+    """Return the old counts with all roles at 0 or none (R-DS-53): a single role cannot serve."""
     present = [left for role, left in zip(state, old, strict=True) if role.initial > 0]
     if 0 not in present or not any(present):
         return old

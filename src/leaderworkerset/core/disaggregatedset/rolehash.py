@@ -2,7 +2,7 @@
 
 In: `spec.roles` as the API server serves it. Out: eight hexadecimal characters, those of the Go controller, so that
 either controller recognizes the LeaderWorkerSets of the other. The hash is of Go's own encoding of the typed structs:
-fields in the order of their declaration, not of the alphabet.
+fields in the order of their declaration, not sorted by name.
 """
 
 import hashlib

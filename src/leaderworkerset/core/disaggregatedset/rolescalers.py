@@ -1,7 +1,7 @@
-"""The scalers of External roles (R-DS-96 to R-DS-100): made, deleted, read, and told what runs.
+"""The scalers of External roles (R-DS-96 to R-DS-100): created, deleted, read, and given a status.
 
-In: the role scalers that carry the set's name or stand in its way, and the parts of the set. Out: what each asks for,
-and what to write.
+In: the role scalers that carry the set's name or use a name it needs, and the parts of the set. Out: the replicas that
+each scaler sets, and the writes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,15 +15,15 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, DisaggregatedSet
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import announcements, fleet
-from leaderworkerset.core.disaggregatedset.fleet import Part
-from leaderworkerset.core.disaggregatedset.targets import Scalers
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 BOUND = "Bound"
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled:
-    """The scalers as they shall be: what they ask for, the objects by role, and the writes that bring them about."""
+    """The desired scalers: the replicas they set, the objects by role, and the writes that are needed."""
 
     wanted: Scalers
     objects: Mapping[str, JSONObject]
@@ -31,7 +31,7 @@ class Scaled:
 
 
 def reconcile_scalers(
-    obj: JSONObject, whole: DisaggregatedSet, found: Sequence[JSONObject], parts: Sequence[Part]
+    obj: JSONObject, whole: DisaggregatedSet, found: Sequence[JSONObject], parts: Sequence[RolePart]
 ) -> Scaled:
     """Return the scalers of all External roles; those of other roles are deleted."""
     external = {role.name for role in whole.roles if role.is_external}
@@ -59,13 +59,13 @@ def scaler_name(set_name: str, role: str) -> str:
     return f"{set_name}-{role}"
 
 
-def seed(parts: Sequence[Part], role: str) -> int:
-    """Return what a new scaler asks for: as many groups as there are, 1 where there are no LeaderWorkerSets (R-DS-97)."""
+def seed(parts: Sequence[RolePart], role: str) -> int:
+    """Return the replicas of a new scaler: the groups there are, 1 if there are no LeaderWorkerSets (R-DS-97)."""
     return fleet.total(parts, role) if any(part.role == role for part in parts) else 1
 
 
-def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[Part], now: datetime) -> list[Action]:
-    """Return the writes that tell scalers what runs; none where they know (R-DS-100)."""
+def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[RolePart], now: datetime) -> list[Action]:
+    """Return the writes of the scalers' statuses; none for a status that is up to date (R-DS-100)."""
     return [
         Patch(
             resource=ROLE_SCALERS,
@@ -80,7 +80,7 @@ def report(set_name: str, objects: Mapping[str, JSONObject], parts: Sequence[Par
     ]
 
 
-def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[Part], now: datetime) -> JSONObject:
+def _status(set_name: str, role: str, scaler: JSONObject, parts: Sequence[RolePart], now: datetime) -> JSONObject:
     before = meta.find_condition(scaler, "Ready")
     is_old = before is not None and before.get("status") == "True"
     ready: JSONObject = {

@@ -1,7 +1,7 @@
 """The headless services of roles (R-DS-80 to R-DS-84): one for each LeaderWorkerSet, once its revision can serve.
 
 In: the parts of a slice, and the services that the set owns. Out: which to create and which to delete. Services of an
-old revision stay as long as it serves with all its own roles (unlike Q-10); those of others are never touched (Q-9).
+old revision stay as long as all its own roles serve (unlike Q-10); those of other owners are never changed (Q-9).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +13,16 @@ from kuberuntime.objects.resources import SERVICES
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.core.disaggregatedset import announcements
-from leaderworkerset.core.disaggregatedset.fleet import Part
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.roleset import owner_reference
 
 SUFFIX: Final = "-prv"
 
 
 def reconcile_services(
-    obj: JSONObject, current: Mapping[str, Part | None], old: Sequence[Part], services: Sequence[JSONObject]
+    obj: JSONObject, current: Mapping[str, RolePart | None], old: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
-    """Return what to do about the services of one slice; `current` are the newest parts by role, None where missing."""
+    """Return the actions for the services of one slice; `current` are the newest parts by role, None where missing."""
     parts = [part for part in current.values() if part is not None and part.ready > 0]
     if len(parts) < len(current) or not parts:
         return []
@@ -32,7 +32,7 @@ def reconcile_services(
     return [*creates, *(delete(service) for service in services if _revision(service) not in kept)]
 
 
-def service_name(part: Part) -> str:
+def service_name(part: RolePart) -> str:
     """Return the name of the service of a LeaderWorkerSet."""
     return part.key.name + SUFFIX
 
@@ -42,7 +42,7 @@ def delete(service: JSONObject) -> Delete:
     return Delete(resource=SERVICES, key=meta.key(service), uid=meta.uid(service))
 
 
-def _serving(old: Sequence[Part]) -> set[str]:
+def _serving(old: Sequence[RolePart]) -> set[str]:
     """Return the old revisions of which every role has a ready group."""
     idle = {part.revision for part in old if part.ready == 0}
     return {part.revision for part in old} - idle
@@ -52,7 +52,7 @@ def _revision(service: JSONObject) -> str:
     return meta.labels(service).get(REVISION, "")
 
 
-def _create(obj: JSONObject, part: Part) -> Create:
+def _create(obj: JSONObject, part: RolePart) -> Create:
     name = service_name(part)
     return Create(
         resource=SERVICES,
@@ -61,7 +61,7 @@ def _create(obj: JSONObject, part: Part) -> Create:
     )
 
 
-def build(obj: JSONObject, part: Part) -> JSONObject:
+def build(obj: JSONObject, part: RolePart) -> JSONObject:
     """Build the service of a LeaderWorkerSet (R-DS-83)."""
     selector = {SET_NAME: meta.name(obj), ROLE: part.role, REVISION: part.revision}
     if not part.is_legacy:

@@ -1,8 +1,8 @@
 """The LeaderWorkerSet of one role in one slice (R-DS-14 to R-DS-18, R-DS-90).
 
-In: the DisaggregatedSet as it was read, the place of the role in it, slice and revision. Out: the object to create. What
-the user wrote is copied, but for the rollout strategy: the budgets in it are the set's, and as those of a LeaderWorkerSet
-with few groups they would be refused (Q-11, docs/adr/0011).
+In: the DisaggregatedSet as it was read, the entry of the role, slice and revision. Out: the object to create. The user's
+fields are copied, except the rollout strategy: its budgets are those of the set, and a LeaderWorkerSet with few groups
+would be refused with them (Q-11, docs/adr/0011).
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What a LeaderWorkerSet is for: the set it belongs to, and its slice, revision and role."""
+class RolePlace:
+    """The purpose of a LeaderWorkerSet: the set it belongs to, and its slice, revision and role."""
 
     set_name: str
     slice: int
@@ -40,12 +40,12 @@ class Place:
 
     @property
     def legacy_name(self) -> str:
-        """Return its name from before there were slices."""
+        """Return the name that it would have had before slices existed."""
         return f"{self.set_name}-{self.revision}-{self.role}"
 
     @property
     def labels(self) -> dict[str, str]:
-        """Return the labels that nobody else sets (R-DS-16)."""
+        """Return the labels that only this controller sets (R-DS-16)."""
         return {
             SET_NAME: self.set_name,
             ROLE: self.role,
@@ -56,13 +56,15 @@ class Place:
 
 
 def owner_reference(obj: JSONObject) -> OwnerReference:
-    """Build the reference of what a set owns; it does not block the set's deletion."""
+    """Build the owner reference for objects of a set; it does not block the set's deletion."""
     reference = meta.controller_reference(obj)
     del reference["blockOwnerDeletion"]
     return reference
 
 
-def build(obj: JSONObject, role: JSONObject, place: Place, *, replicas: int, placement: PlacementPolicy) -> JSONObject:
+def build(
+    obj: JSONObject, role: JSONObject, place: RolePlace, *, replicas: int, placement: PlacementPolicy
+) -> JSONObject:
     """Build the LeaderWorkerSet; `role` is the entry of `spec.roles`, which is not changed."""
     own: JSONObject = role.get("metadata") or {}
     annotations = {name: text for name, text in (own.get("annotations") or {}).items() if name != INITIAL_REPLICAS}
@@ -87,8 +89,8 @@ def build(obj: JSONObject, role: JSONObject, place: Place, *, replicas: int, pla
     }
 
 
-def _member(template: JSONObject, place: Place, placement: PlacementPolicy) -> JSONObject:
-    """Return a pod template with the labels, and the affinity that the placement asks for."""
+def _member(template: JSONObject, place: RolePlace, placement: PlacementPolicy) -> JSONObject:
+    """Return a pod template with the labels, and the affinity that the placement policy requires."""
     metadata: JSONObject = template.get("metadata") or {}
     marked = template | {"metadata": metadata | {"labels": (metadata.get("labels") or {}) | place.labels}}
     if not placement.is_exclusive or not placement.topology:
@@ -100,8 +102,8 @@ def _member(template: JSONObject, place: Place, placement: PlacementPolicy) -> J
     return marked | {"spec": spec | {"affinity": affinity}}
 
 
-def _terms(place: Place, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
-    """Return the terms in order (R-DS-90): pods without slice label are slice 0, so only other slices keep off them."""
+def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list[JSONObject]]]:
+    """Return the affinity terms in order (R-DS-90); pods without a slice label are of slice 0, so others avoid them."""
     same_set: JSONObject = {"key": SET_NAME, "operator": "In", "values": [place.set_name]}
     this_slice: JSONObject = {"key": SLICE, "operator": "In", "values": [str(place.slice)]}
     other_slice: JSONObject = {"key": SLICE, "operator": "NotIn", "values": [str(place.slice)]}

@@ -9,40 +9,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from leaderworkerset.api.disaggregatedset import Role
-from leaderworkerset.core.disaggregatedset import fleet, planner, targets
+from leaderworkerset.core.disaggregatedset import fleet, planner, roletargets
 from leaderworkerset.core.disaggregatedset.drain import drain
-from leaderworkerset.core.disaggregatedset.fleet import Part
-from leaderworkerset.core.disaggregatedset.planner import RoleState, Step
-from leaderworkerset.core.disaggregatedset.targets import Scalers
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
+from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 @dataclass(frozen=True, slots=True)
-class Scaling:
-    """A LeaderWorkerSet that gets another number of groups."""
+class Resize:
+    """A LeaderWorkerSet, and the number of groups it is scaled to."""
 
-    part: Part
+    part: RolePart
     replicas: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Move:
-    """What a pass does about a rollout, in this order."""
+    """The parts of one rollout step, in the order of their execution."""
 
     starts: bool = False
-    records: tuple[Part, ...] = ()
-    """Old LeaderWorkerSets whose present size is to be recorded."""
+    records: tuple[RolePart, ...] = ()
+    """Old LeaderWorkerSets whose current size is to be recorded."""
     creates: tuple[str, ...] = ()
-    """Roles that get their new LeaderWorkerSet, without groups."""
-    scalings: tuple[Scaling, ...] = field(default=())
+    """Roles whose new LeaderWorkerSet is to be created, without groups."""
+    scalings: tuple[Resize, ...] = field(default=())
 
 
-def move(roles: Sequence[Role], old: Sequence[Part], new: Mapping[str, Part], scalers: Scalers) -> Move:
-    """Return what to do now; nothing while new groups are not ready. `old` has groups; `new` are the parts by role."""
+def move(roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers) -> Move:
+    """Return the next step; none while new groups are not ready. `old` have groups; `new` are the parts by role."""
     missing = tuple(role.name for role in roles if role.name not in new)
     if not new:
         records = tuple(part for part in old if part.initial != part.replicas)
         return Move(starts=True, records=records, creates=missing)
-    if missing:  # an interrupted start, or one that somebody deleted (Q-3)
+    if missing:  # an interrupted start, or a LeaderWorkerSet that was deleted by hand (Q-3)
         return Move(creates=missing)
     if not all(new[role.name].is_stable for role in roles):
         return Move()
@@ -52,30 +52,30 @@ def move(roles: Sequence[Role], old: Sequence[Part], new: Mapping[str, Part], sc
 
 
 def describe(
-    roles: Sequence[Role], old: Sequence[Part], new: Mapping[str, Part], scalers: Scalers
+    roles: Sequence[Role], old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> tuple[list[str], tuple[RoleState, ...]]:
-    """Return what the planner is asked about (R-DS-39 to R-DS-42): the roles of the spec, then those that are removed."""
+    """Return the state for the planner (R-DS-39 to R-DS-42): the roles of the spec, then those that are removed."""
     known = {role.name: role for role in roles}
     names = [*known, *sorted({part.role for part in old} - known.keys())]
     return names, tuple(_describe(name, known.get(name), old, new, scalers) for name in names)
 
 
 def _describe(
-    name: str, role: Role | None, old: Sequence[Part], new: Mapping[str, Part], scalers: Scalers
+    name: str, role: Role | None, old: Sequence[RolePart], new: Mapping[str, RolePart], scalers: Scalers
 ) -> RoleState:
     initial = sum(part.baseline for part in old if part.role == name)
     there = new[name].replicas if role is not None and name in new else 0
-    wanted = 0 if role is None else targets.target(role, scalers, max(initial, there))
-    limits = targets.budget(role, wanted)
-    kept = max(wanted, there) if role is not None and role.is_external else wanted  # R-DS-41
+    wanted = 0 if role is None else roletargets.target(role, scalers, max(initial, there))
+    limits = roletargets.budget(role, wanted)
+    kept = max(wanted, there) if role is not None and role.is_external else wanted  # External: never shrinks (R-DS-41)
     left = fleet.total(old, name)
     return RoleState(initial, left, there, kept, limits.surge, limits.unavailable)
 
 
 def _apply(
-    names: Sequence[str], state: planner.State, step: Step, old: Sequence[Part], new: Mapping[str, Part]
-) -> list[Scaling]:
-    """Return the raises, then the drains; a step that could drain nothing brings the next batch instead."""
+    names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart], new: Mapping[str, RolePart]
+) -> list[Resize]:
+    """Return the scale-ups, then the scale-downs; a step that could drain nothing creates the next batch instead."""
     drains = _drains(names, state, step, old)
     raises = _raises(names, step, new)
     if not drains and not raises:
@@ -84,12 +84,12 @@ def _apply(
     return [*raises, *drains]
 
 
-def _raises(names: Sequence[str], step: Step, new: Mapping[str, Part]) -> list[Scaling]:
+def _raises(names: Sequence[str], step: PlannerStep, new: Mapping[str, RolePart]) -> list[Resize]:
     planned = {name: count for name, count in zip(names, step.new, strict=True) if name in new}
-    return [Scaling(new[name], count) for name, count in planned.items() if count > new[name].replicas]
+    return [Resize(new[name], count) for name, count in planned.items() if count > new[name].replicas]
 
 
-def _drains(names: Sequence[str], state: planner.State, step: Step, old: Sequence[Part]) -> list[Scaling]:
+def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: Sequence[RolePart]) -> list[Resize]:
     budget = {name: role.old - left for name, role, left in zip(names, state, step.old, strict=True)}
     spare = {
         name: max(0, role.old - max(0, role.floor - role.new))
@@ -99,12 +99,12 @@ def _drains(names: Sequence[str], state: planner.State, step: Step, old: Sequenc
     revisions = fleet.newest_first(old)
     kept = drain([{name: fleet.total(found, name) for name in _roles_of(found)} for found in revisions], budget, spare)
     return [
-        Scaling(part, keeps[part.role])
+        Resize(part, keeps[part.role])
         for found, keeps in zip(revisions, kept, strict=True)
         for part in found
         if keeps[part.role] < part.replicas
     ]
 
 
-def _roles_of(parts: Sequence[Part]) -> list[str]:
+def _roles_of(parts: Sequence[RolePart]) -> list[str]:
     return list(dict.fromkeys(part.role for part in parts))

@@ -10,14 +10,14 @@ from msgspec import structs
 from kuberuntime.objects import timestamps
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, DisaggregatedSetStatus, RoleStatus
 from leaderworkerset.api.leaderworkerset import Condition
-from leaderworkerset.core.disaggregatedset import targets
-from leaderworkerset.core.disaggregatedset.fleet import Part
-from leaderworkerset.core.disaggregatedset.targets import Scalers
+from leaderworkerset.core.disaggregatedset import roletargets
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.roletargets import Scalers
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What the counts come to: the condition that is True, the one that is not, and why."""
+class ConditionPair:
+    """The result of the counts: the condition that is True, the opposite one that is False, reason and message."""
 
     type: str
     opposite: str
@@ -25,16 +25,16 @@ class Outcome:
     message: str
 
 
-AVAILABLE: Final = Outcome(
+AVAILABLE: Final = ConditionPair(
     "Available", "Progressing", "AllRolesReady", "All roles have their groups, ready and of the newest revision"
 )
-PROGRESSING: Final = Outcome(
+PROGRESSING: Final = ConditionPair(
     "Progressing", "Available", "RolloutInProgress", "Not all roles have their groups, ready and of the newest revision"
 )
 
 
 def build(
-    whole: DisaggregatedSet, parts: Sequence[Part], revision: str, scalers: Scalers, now: datetime
+    whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str, scalers: Scalers, now: datetime
 ) -> DisaggregatedSetStatus:
     """Build the status."""
     counts = tuple(_count(role.name, parts, revision) for role in whole.roles)
@@ -47,8 +47,10 @@ def build(
     )
 
 
-def conditions(before: Sequence[Condition], outcome: Outcome, generation: int, now: datetime) -> tuple[Condition, ...]:
-    """Set one condition of the pair to True, and the other one, where there is one, to False (R-DS-94)."""
+def conditions(
+    before: Sequence[Condition], outcome: ConditionPair, generation: int, now: datetime
+) -> tuple[Condition, ...]:
+    """Set one condition of the pair to True and, if it exists, the other one to False (R-DS-94)."""
     moment = timestamps.render(now)
     chosen = Condition(
         type=outcome.type,
@@ -72,7 +74,7 @@ def conditions(before: Sequence[Condition], outcome: Outcome, generation: int, n
     return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
 
 
-def _count(role: str, parts: Sequence[Part], revision: str) -> RoleStatus:
+def _count(role: str, parts: Sequence[RolePart], revision: str) -> RoleStatus:
     own = [part for part in parts if part.role == role]
     return RoleStatus(
         name=role,
@@ -83,11 +85,11 @@ def _count(role: str, parts: Sequence[Part], revision: str) -> RoleStatus:
 
 
 def _is_available(whole: DisaggregatedSet, counts: Sequence[RoleStatus], scalers: Scalers) -> bool:
-    """Return whether every role has exactly the groups it shall have (R-DS-93)."""
+    """Return whether every role has exactly its desired groups (R-DS-93)."""
     for role, count in zip(whole.roles, counts, strict=True):
         if role.is_external and role.name not in scalers:
             return False
-        wanted = targets.target(role, scalers, 0) * whole.slices
+        wanted = roletargets.target(role, scalers, 0) * whole.slices
         if not count.replicas == count.ready_replicas == count.updated_replicas == wanted:
             return False
     return True

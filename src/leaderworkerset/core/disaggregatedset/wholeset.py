@@ -1,8 +1,11 @@
-"""What to do about a DisaggregatedSet now (R-DS-29).
+"""Decides about a DisaggregatedSet (R-DS-29).
 
-In: `Observed`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the contract: delete
-surplus slices, make scalers, convert what is from before there were slices; then all slices side by side, so that an
-error in one stops no other; then, whatever became of them, the statuses of scalers and set.
+In: `ObservedDisaggregatedSet`, everything the decision uses, as the caches show it. Out: a `Plan`, in the order of the
+contract:
+
+1. delete surplus slices, create scalers, convert LeaderWorkerSets from before slices existed;
+2. all slices concurrently, so that an error in one does not stop the others;
+3. then, whatever the results, the statuses of the scalers and of the set.
 """
 
 from collections import defaultdict
@@ -24,14 +27,14 @@ from leaderworkerset.core.disaggregatedset import (
     roleservices,
     setstatus,
 )
-from leaderworkerset.core.disaggregatedset.fleet import Part
-from leaderworkerset.core.disaggregatedset.oneslice import Wanted, reconcile_slice
-from leaderworkerset.core.disaggregatedset.roleset import Place
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.oneslice import DesiredSet, reconcile_slice
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What is known about a set: itself, and the objects that carry its name or stand in the way of its scalers."""
+class ObservedDisaggregatedSet:
+    """What is known about a set: itself, and the objects that carry its name or use a name that its scalers need."""
 
     disaggregatedset: JSONObject | None
     leaderworkersets: Sequence[JSONObject] = ()
@@ -39,8 +42,8 @@ class Observed:
     scalers: Sequence[JSONObject] = ()
 
 
-def reconcile(observed: Observed, now: datetime) -> Plan:
-    """Decide what to do about the set; one that is being deleted is left to the garbage collector (unlike Q-16)."""
+def reconcile(observed: ObservedDisaggregatedSet, now: datetime) -> Plan:
+    """Decide about the set; one that is being deleted is left to the garbage collector (unlike Q-16)."""
     obj = observed.disaggregatedset
     if obj is None or meta.is_deleting(obj):
         return Plan()
@@ -54,7 +57,7 @@ def reconcile(observed: Observed, now: datetime) -> Plan:
     scaled = rolescalers.reconcile_scalers(obj, whole, observed.scalers, parts)
     converted = _legacy(whole, parts, revision)
     head = [*_surplus(obj, whole, parts, services), *scaled.actions, *_convert(obj, converted, services)]
-    wanted = Wanted(obj, whole, revision, scaled.wanted)
+    wanted = DesiredSet(obj, whole, revision, scaled.wanted)
     kept = [part for part in parts if part not in converted]
     slices = _slices(wanted, kept, services)
     status = setstatus.build(whole, parts, revision, scaled.wanted, now)
@@ -68,7 +71,7 @@ def _plan(
     reports: Sequence[Action],
     status: Sequence[Action],
 ) -> Plan:
-    """Put the parts of a pass together; what has nothing to do leaves no action."""
+    """Compose the parts of a pass; parts without work add no action."""
     active = tuple(actions for actions in slices if actions)
     work: tuple[Action, ...] = (Together(sequences=active, slow_start=False),) if active else ()
     after: tuple[Action, ...] = (*reports, *status)
@@ -79,9 +82,11 @@ def _plan(
     return Plan((*head, Finally(actions=work, after=after) if after else work[0]))
 
 
-def _slices(wanted: Wanted, parts: Sequence[Part], services: Sequence[JSONObject]) -> tuple[tuple[Action, ...], ...]:
-    """Decide slice by slice; each part and service is visited once, however many slices there are."""
-    parts_of: defaultdict[int | None, list[Part]] = defaultdict(list)
+def _slices(
+    wanted: DesiredSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
+) -> tuple[tuple[Action, ...], ...]:
+    """Decide slice by slice; each part and service is read once, however many slices there are."""
+    parts_of: defaultdict[int | None, list[RolePart]] = defaultdict(list)
     services_of: defaultdict[int | None, list[JSONObject]] = defaultdict(list)
     for part in parts:
         parts_of[part.slice].append(part)
@@ -93,9 +98,9 @@ def _slices(wanted: Wanted, parts: Sequence[Part], services: Sequence[JSONObject
 
 
 def _surplus(
-    obj: JSONObject, whole: DisaggregatedSet, parts: Sequence[Part], services: Sequence[JSONObject]
+    obj: JSONObject, whole: DisaggregatedSet, parts: Sequence[RolePart], services: Sequence[JSONObject]
 ) -> list[Action]:
-    """Delete the slices that are not wanted any more (R-DS-33)."""
+    """Delete the slices beyond `spec.slices` (R-DS-33)."""
     deletes: list[Action] = [
         Delete(
             resource=LEADERWORKERSETS,
@@ -113,22 +118,22 @@ def _surplus(
     ]
 
 
-def _legacy(whole: DisaggregatedSet, parts: Sequence[Part], revision: str) -> list[Part]:
-    """Return what must get a slice label before there can be a second slice (R-DS-89)."""
+def _legacy(whole: DisaggregatedSet, parts: Sequence[RolePart], revision: str) -> list[RolePart]:
+    """Return the parts that need a slice label before a second slice can exist (R-DS-89)."""
     if whole.slices <= 1:
         return []
-    names = {Place(whole.name, 0, revision, role.name).legacy_name for role in whole.roles}
+    names = {RolePlace(whole.name, 0, revision, role.name).legacy_name for role in whole.roles}
     return [part for part in parts if part.is_legacy and part.revision == revision and part.key.name in names]
 
 
-def _convert(obj: JSONObject, parts: Sequence[Part], services: Sequence[JSONObject]) -> list[Action]:
+def _convert(obj: JSONObject, parts: Sequence[RolePart], services: Sequence[JSONObject]) -> list[Action]:
     actions: list[Action] = []
     for part in parts:
         if part.is_deleting:
             continue
         service = ObjectKey(part.key.namespace, roleservices.service_name(part))
         actions += [roleservices.delete(one) for one in services if meta.key(one) == service]
-        event = announcements.deleted(obj, part.key.name, "it is made again as slice 0", "Migrate")
+        event = announcements.deleted(obj, part.key.name, "it is created again as slice 0", "Migrate")
         actions.append(Delete(resource=LEADERWORKERSETS, key=part.key, uid=part.uid, on_success=(event,)))
     return actions
 

@@ -1,6 +1,6 @@
-"""The built-in gate, for clusters without a scheduler of groups: pods wait until their whole group fits (`gate.py`).
+"""The built-in gate, for clusters without a gang scheduler: pods wait until their whole group fits (`gate.py`).
 
-There is no object for a group: a scheduling gate on its pods says that it waits. A group of one pod needs no gate.
+A group has no object of its own: a scheduling gate on its pods marks that it waits. A group of one pod needs no gate.
 """
 
 from collections.abc import Sequence
@@ -21,17 +21,17 @@ ALONE: Final = "1"
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse groups whose workers are created only once their leader runs."""
+    """Refuse groups whose workers are created only after their leader runs."""
     return refuse_awaiting(lws, NAME)
 
 
 def suits(_pod: JSONObject) -> bool:
-    """Return True: every scheduler leaves gated pods alone."""
+    """Return True: every scheduler ignores gated pods."""
     return True
 
 
 def is_taken(_pod: JSONObject) -> bool:
-    """Return False: there is no object of which a user could write the name."""
+    """Return False: there is no object that a user could name."""
     return False
 
 

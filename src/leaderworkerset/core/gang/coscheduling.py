@@ -1,6 +1,6 @@
 """The coscheduling plugin of scheduler-plugins: a PodGroup of `scheduling.x-k8s.io`, a label on its pods (R-KQ-120, 121).
 
-Its scheduler wants the pods of a group to have one priority and one `schedulerName`, which users set themselves.
+Its scheduler requires that the pods of a group have one priority and one `schedulerName`; users set both themselves.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ POD_GROUPS: Final = Resource("scheduling.x-k8s.io", "v1alpha1", "podgroups", "Po
 POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
 
 ALIKE: Final = ("schedulerName", "priorityClassName", "priority")
-"""What the plugin compares the pods of a group by."""
+"""The fields that the plugin requires to be equal in the pods of a group."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse a leader that is scheduled otherwise than its workers."""
+    """Refuse a leader whose scheduling fields differ from its workers'."""
     return alike(lws, ALIKE, NAME)
 
 
@@ -40,7 +40,7 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
 
 
 def suits(_pod: JSONObject) -> bool:
-    """Return True: which scheduler runs the plugin cannot be seen."""
+    """Return True: it is not visible which scheduler runs the plugin."""
     return True
 
 
@@ -55,7 +55,7 @@ def link(pod: JSONObject, group: str) -> JSONObject:
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup; resources are asked for where all pods start together, else the first would wait for all."""
+    """Build the PodGroup; it requests resources only where all pods start together, else the first pod would wait for all."""
     minimum = members_to_start(group.revised)
     whole = demand.encode(demand.of_group(group.revised)) if minimum == group.revised.size else {}
     return {

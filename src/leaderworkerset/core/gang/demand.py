@@ -1,7 +1,8 @@
-"""What pods ask of nodes: the effective requests of a pod, and the sum for a group (R-GANG-5).
+"""What pods request of nodes: the effective requests of a pod, and the sum for a group (R-GANG-5).
 
-A pod's request is that of its containers and sidecars, or of its greediest init container with the sidecars started
-before it; what the pod as a whole requests replaces it; the overhead of its runtime is added. Limits are not considered.
+A pod's request is the larger of two: that of its containers and sidecars, or that of its largest init container with
+the sidecars started before it. Requests of the pod as a whole replace it; the overhead of its runtime is added. Limits
+are not considered.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ Demand: TypeAlias = Mapping[str, Quantity]
 
 HUGE_PAGES: Final = "hugepages-"
 WHOLE_POD: Final = ("cpu", "memory")
-"""What a pod may request as a whole, with huge pages."""
+"""The resources, beside huge pages, that a pod may request as a whole."""
 
 
 def of_pod(spec: JSONObject) -> dict[str, Quantity]:
@@ -47,12 +48,12 @@ def encode(demand: Demand) -> JSONObject:
 
 
 def add(*demands: Demand) -> dict[str, Quantity]:
-    """Add up by name."""
+    """Return the sums by name."""
     return {name: quantity.total(one[name] for one in demands if name in one) for name in _names(demands)}
 
 
 def largest(left: Demand, right: Demand) -> dict[str, Quantity]:
-    """Take the larger amount by name."""
+    """Return the larger amounts by name."""
     return {name: max(left.get(name, ZERO), right.get(name, ZERO)) for name in _names((left, right))}
 
 

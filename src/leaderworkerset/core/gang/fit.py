@@ -1,9 +1,9 @@
 """Whether a number of pods fit on the nodes: the requests of pods against what the nodes have left.
 
-In: nodes, the sums that pods bound to them request, and what further pods need. Out: whether these all fit. An estimate,
-and optimistic: it knows requests, the number of pods, node selectors, required node affinity and taints, and takes the
-first nodes with space. Affinity between pods, spreading, volumes, host ports and devices claimed by name are not
-considered, and the scheduler may choose other nodes.
+In: nodes, the sums that pods bound to them request, and what further pods need. Out: whether these all fit. It is an
+optimistic estimate: it considers requests, the number of pods, node selectors, required node affinity and taints, and
+takes the first nodes with space. It ignores affinity between pods, spreading, volumes, host ports and devices claimed
+by name, and the scheduler may choose other nodes.
 """
 
 from collections import Counter
@@ -44,7 +44,7 @@ class _NodeSpace:
     left: dict[str, int]
 
     def admits(self, need: Need) -> bool:
-        """Return whether the pod may run on the node, whatever space there is."""
+        """Return whether the pod may run on the node, apart from space."""
         if not all(requirement.matches(self.labels) for requirement in need.selector):
             return False
         if need.terms is not None and not any(term.matches(self.name, self.labels) for term in need.terms):
@@ -52,11 +52,11 @@ class _NodeSpace:
         return all(any(one.tolerates(taint) for one in need.tolerations) for taint in self.taints)
 
     def count(self, need: Need) -> int:
-        """Return for how many such pods there is space."""
+        """Return how many such pods fit."""
         return max(min(self.left.get(name, 0) // amount for name, amount in need.requests), 0)
 
     def take(self, need: Need, number: int) -> None:
-        """Take the space of so many pods; a negative number gives it back."""
+        """Reserve space for `number` pods; a negative number releases it."""
         for name, amount in need.requests:
             self.left[name] = self.left.get(name, 0) - number * amount
 
@@ -69,7 +69,7 @@ class _Search:
     start: int = 0
 
     def places(self, need: Need, number: int) -> Iterator[tuple[_NodeSpace, int]]:
-        """Yield nodes with space, and how many pods they take, until all are placed or no node is left."""
+        """Yield nodes with space, and how many pods fit there, until all are placed or no node is left."""
         for index in range(self.start, len(self.nodes)):
             node = self.nodes[index]
             taken = min(node.count(need), number)
@@ -80,16 +80,16 @@ class _Search:
                 return
 
     def skip_full(self, need: Need) -> None:
-        """Pass over the first nodes that have no space any more."""
+        """Skip the first nodes that have no space any more."""
         while self.start < len(self.nodes) and not self.nodes[self.start].count(need):
             self.start += 1
 
 
 @dataclass(slots=True)
 class FreeSpace:
-    """What the nodes have left, while pods are placed one group after another; it lives as long as one decision.
+    """The free space of the nodes while pods are placed one group after another; it lives as long as one decision.
 
-    Space is only taken: what did not fit once is not tried again, and nodes that are full for a need are passed over.
+    Space is only reserved: a need that did not fit once is not tried again, and nodes that are full for a need are skipped.
     """
 
     _nodes: list[_NodeSpace]
@@ -97,7 +97,7 @@ class FreeSpace:
     _hopeless: set[frozenset[tuple[Need, int]]] = field(default_factory=set)
 
     def place(self, needs: Mapping[Need, int]) -> bool:
-        """Take the space of so many pods of each need, or none; return whether all fit."""
+        """Reserve space for the pods of each need, or for none; return whether all fit."""
         wanted = frozenset(needs.items())
         if wanted in self._hopeless:
             return False
@@ -120,7 +120,7 @@ class FreeSpace:
             node.take(need, -number)
 
     def _choice(self, need: Need) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """Sort by how few nodes come into question, so that the pickiest choose first."""
+        """Return the sort key of a need: those with the fewest possible nodes are placed first."""
         return len(self._search(need).nodes), need.requests
 
     def _search(self, need: Need) -> _Search:
@@ -130,7 +130,7 @@ class FreeSpace:
 
 
 def free_space(nodes: Iterable[JSONObject], used: Mapping[str, Amounts]) -> FreeSpace:
-    """Return what the nodes have left beside what is used, by the name of the node."""
+    """Return the free space beside what is used, by the name of the node."""
     return FreeSpace([_node_space(node, used.get(meta.name(node), {})) for node in nodes])
 
 
@@ -146,13 +146,13 @@ def read_need(pod: JSONObject) -> Need:
 
 
 def read_requests(pod: JSONObject) -> dict[str, int]:
-    """Return the effective requests of a pod, and one pod; amounts of zero are left out."""
+    """Return the effective requests of a pod, and one pod; amounts of zero are omitted."""
     asked = {name: amount.nanos for name, amount in demand.of_pod(meta.spec(pod)).items() if amount}
     return asked | {PODS: quantity.NANOS}
 
 
 def count_needs(pods: Iterable[JSONObject]) -> Counter[Need]:
-    """Return how many of the pods have which need."""
+    """Return how many of the pods have each need."""
     return Counter(map(read_need, pods))
 
 

@@ -1,11 +1,11 @@
 """The gang schedulers that may be used, and the choice between them.
 
-A LeaderWorkerSet chooses by an annotation, otherwise the configuration's provider counts: a name, or `auto`, the first
-that the API server serves and that suits the pod's `schedulerName`. The choice is made once, when a leader pod is
-admitted, and recorded on it; its workers and the controllers follow the record. So a group has one scheduler from its
-beginning to its end, also where another one appears meanwhile.
+A LeaderWorkerSet chooses by an annotation; otherwise the configuration's provider is used. That is a name, or `auto`:
+the first that the API server serves and that suits the pod's `schedulerName`. The choice is made once, when a leader pod
+is admitted, and recorded on it; its workers and the controllers follow the record. So a group keeps its scheduler until
+its end, even if another one is installed meanwhile.
 
-Volcano's groups carry no record where Volcano is what the configuration names: their pods are those of the Go controller.
+If the configuration names Volcano, its groups carry no record: their pods equal those of the Go controller.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action, Create, Delete, guarded_delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.native import NATIVE
@@ -29,25 +29,25 @@ from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME, VOLCANO
 from leaderworkerset.core.policies.edits import with_annotations
 from leaderworkerset.core.policies.gang import CHOICE, NONE, GangGroup
-from leaderworkerset.core.policies.policy import Decision
+from leaderworkerset.core.policies.policy import PolicyDecision
 
 AUTO: Final = "auto"
 
 PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
     {provider.name: provider for provider in (VOLCANO, NATIVE, COSCHEDULING, BUILT_IN)}
 )
-"""All gang schedulers, in the order in which `auto` asks whether one suits."""
+"""All gang schedulers, in the order in which `auto` tries them."""
 
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
 )
-"""Those that `auto` may find, by the kind that the API server serves; the built-in gate is chosen by its name alone."""
+"""Those that `auto` may choose, by the kind that the API server serves; the built-in gate is chosen only by name."""
 
 LONGEST_NAME: Final = 63
-"""Characters of a group's name: it is the value of a label."""
+"""The maximum length of a group's name: it is the value of a label."""
 
 DIGITS: Final = 10
-"""Hexadecimal digits by which the groups of successive leader pods differ."""
+"""The number of hexadecimal digits that distinguish the groups of successive leader pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Gangs:
         return BUILT_IN.name in self.providers
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Refuse an unknown or changed choice, and what the chosen scheduler could never start; stored objects pass."""
+        """Refuse an unknown or changed choice, and groups that the chosen scheduler could never start; stored objects pass."""
         choice = _choice(lws.annotations)
         if old is not None and _choice(old.annotations) != choice:
             text = "the gang scheduler of a LeaderWorkerSet cannot be changed: delete it and create it again"
@@ -87,7 +87,7 @@ class Gangs:
         return [error for error in provider.errors(lws) if error not in known]
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
-        """Link the pod to its group's object; a leader decides for its group, workers follow it."""
+        """Link the pod to its group's object; the leader decides for its group, workers follow it."""
         is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
         choice = _choice(meta.annotations(pod))
         if is_leader:
@@ -97,25 +97,25 @@ class Gangs:
         name = "" if provider is None else self._group_name(pod, provider)
         return pod if provider is None or not name or provider.is_taken(pod) else provider.link(pod, name)
 
-    def decide(self, group: GangGroup) -> Decision:
-        """Create the object of the group where it is missing; one of an earlier leader has to end first."""
+    def decide(self, group: GangGroup) -> PolicyDecision:
+        """Create the object of the group if it is missing; one of an earlier leader has to be deleted first."""
         leader = group.live.leader
         provider = self.providers.get(_choice(meta.annotations(leader)) or self.default)
         name = "" if provider is None else _recorded(leader, provider)
         kind = None if provider is None else provider.group_object
         if provider is None or kind is None or not name:
-            return Decision()
+            return PolicyDecision()
         known = _find(group.live.gang_objects, kind, name)
         if known is None:
-            return Decision(actions=tuple(self._creations(group, provider, kind, name)))
+            return PolicyDecision(actions=tuple(self._creations(group, provider, kind, name)))
         if (meta.controller_of(known) or {}).get("uid") == meta.uid(leader) and not meta.is_deleting(known):
-            return Decision()
+            return PolicyDecision()
         holds = f"waits for {kind.kind} {name} of an earlier leader to be deleted"
         removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
-        return Decision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
+        return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
-        """Delete what groups share, where no group is of its revision any more; groups' own objects end with them."""
+        """Delete shared objects of revisions that no group uses any more; groups' own objects are garbage collected."""
         shared = [one.shared for one in self.providers.values() if one.shared is not None]
         return [
             guarded_delete(resource, obj)
@@ -126,7 +126,7 @@ class Gangs:
         ]
 
     def _provider(self, choice: str, pod: JSONObject) -> Provider | None:
-        """Return the provider for a leader pod of this choice."""
+        """Return the provider for a leader pod with this choice."""
         if (choice or self.default) != AUTO:
             return self.providers.get(choice or self.default)
         suiting = (one for one in DETECTABLE.values() if one.name in self.served and one.suits(pod))
@@ -157,7 +157,7 @@ class Gangs:
         yield Create(
             resource=kind,
             object=provider.build(group, name),
-            on_failure=(events.failed_create(group.live.obj, failed, group.live.leader),),
+            on_failure=(decisionevents.failed_create(group.live.obj, failed, group.live.leader),),
         )
 
 
@@ -176,7 +176,7 @@ def _recorded(leader: JSONObject, provider: Provider) -> str:
 
 
 def _incarnation(leader: str, request: str) -> str:
-    """Return the name of a group that no earlier leader of this name had."""
+    """Return a group name that no earlier leader of this name had."""
     suffix = hashlib.sha256(request.encode()).hexdigest()[:DIGITS]
     return f"{leader[: LONGEST_NAME - DIGITS - 1].rstrip('-')}-{suffix}"
 

@@ -1,10 +1,10 @@
-"""Which gated groups may start: the scheduling gates of a group's pods go when the whole group fits on the nodes.
+"""Decides which gated groups may start: the gates of a group's pods are removed when the whole group fits.
 
 In: nodes, what pods bound to them request, the pods that have no node, and the groups of which a pod is gated. Out: a
 plan that removes the gates of groups that fit. Groups come in this order: those that have started already (a pod of
-theirs was made anew), the higher priority, the older leader. One that does not fit does not hold back others.
+theirs was recreated), the higher priority, the older leader. One that does not fit does not hold back others.
 
-Best effort: between the decision and the binding somebody else may take the space (`fit.py` says what is not considered).
+Best effort: between the decision and the binding other pods may take the space (`fit.py` says what is not considered).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
+class ObservedCluster:
     """What is known of nodes and pods.
 
     `used` are the sums of what pods bound to a node request, by its name; `unbound` are pods without a node; `members`
@@ -39,21 +39,21 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A whole group that waits: its leader, and its pods that carry our gate."""
+    """A complete group that waits: its leader, and its pods that carry our gate."""
 
     leader: JSONObject
     gated: Sequence[JSONObject]
     size: int
 
     def rank(self) -> tuple[bool, int, str, str]:
-        """Return by what groups are sorted."""
+        """Return the sort key of the group."""
         priority = int(meta.spec(self.leader).get("priority") or 0)
         created = str(meta.metadata(self.leader).get("creationTimestamp") or "")
         return len(self.gated) == self.size, -priority, created, str(meta.key(self.leader))
 
 
-def reconcile(observed: Observed) -> Plan:
-    """Remove the gates of every group that fits beside the pods that are on their way to a node."""
+def reconcile(observed: ObservedCluster) -> Plan:
+    """Remove the gates of every group that fits beside the pods that wait to be bound."""
     waiting = _waiting(observed.members)
     if not waiting:
         return Plan()
@@ -77,7 +77,7 @@ def group_name(pod: JSONObject) -> str:
 
 
 def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
-    """Return the groups that are complete, and whose gated pods have no gates of others."""
+    """Return the groups that are complete and whose gated pods have no other gates."""
 
     def group(pod: JSONObject) -> tuple[str, str]:
         return meta.namespace(pod), group_name(pod)
@@ -92,7 +92,7 @@ def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
 
 
 def _whole(pods: Sequence[JSONObject]) -> _Group | None:
-    """Return the group of these pods; None where pods are lacking, or none waits for us alone."""
+    """Return the group of these pods; None if pods are missing, or if none has our gate alone."""
     leader = next(
         (pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX), None
     )
@@ -104,6 +104,6 @@ def _whole(pods: Sequence[JSONObject]) -> _Group | None:
 
 
 def _open(pod: JSONObject) -> Patch:
-    """Remove the only gate of a pod; one that is gone, or another of its name, is left alone."""
+    """Remove the only gate of a pod; one that was deleted, or another of its name, is not changed."""
     patch = {"metadata": {"uid": meta.uid(pod)}, "spec": {"schedulingGates": None}}
     return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)

@@ -1,8 +1,8 @@
 """kube-scheduler itself, from Kubernetes 1.36 on: PodGroups of `scheduling.k8s.io` (R-KQ-140 to R-KQ-150).
 
-Each group has a PodGroup, and a field of its pods names it. Groups of one revision share a Workload, which says what
-they are for and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted lives as long as
-a pod of it (R-KQ-147), so every leader pod gets one with a name of its own, and does not wait for its end.
+Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes their
+purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long as a pod
+of it (R-KQ-147). So every leader pod gets one with a name of its own, and does not wait for the old one's end.
 """
 
 from collections.abc import Sequence
@@ -35,12 +35,12 @@ FIELD: Final = "schedulingGroup"
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse groups whose pods are not all there before the first is bound, or have several schedulers (R-KQ-149)."""
+    """Refuse groups whose pods do not all exist before the first is bound, or use several schedulers (R-KQ-149)."""
     return [*alike(lws, ("schedulerName",), NAME), *refuse_awaiting(lws, NAME)]
 
 
 def suits(pod: JSONObject) -> bool:
-    """Return whether the pod is scheduled by kube-scheduler under its usual name."""
+    """Return whether kube-scheduler schedules the pod, under its default name."""
     return scheduler_name(meta.spec(pod)) == DEFAULT_SCHEDULER
 
 
@@ -96,7 +96,7 @@ def _policy(group: GangGroup) -> JSONObject:
 
 
 def _workload_name(group: GangGroup) -> str:
-    """Return the name of the Workload: the minimum is part of it, as it may change without a new revision."""
+    """Return the name of the Workload; it includes the minimum, which may change without a new revision."""
     revision = meta.labels(group.live.leader).get(labels.TEMPLATE_REVISION_HASH, "")
     return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
 

@@ -1,6 +1,6 @@
-"""The shape of a gang scheduler: how pods are linked to the object of their group, and how that object is built.
+"""The type of a gang scheduler: how pods are linked to the object of their group, and how that object is built.
 
-A provider is a value, like a policy. Its objects are controlled by the leader pod, so that they end with the group, and
+A provider is a value, like a policy. The leader pod controls its objects, so that they are deleted with the group; they
 carry the labels by which the caches find them.
 """
 
@@ -24,17 +24,17 @@ ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 
 
 def accept(_lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return no errors: the default of a scheduler that takes every LeaderWorkerSet."""
+    """Return no errors: the default of a scheduler that accepts every LeaderWorkerSet."""
     return ()
 
 
 def no_object(_group: GangGroup, _name: str) -> JSONObject:
-    """Return an empty object: the default of a scheduler that needs none for a group, and is never asked."""
+    """Return an empty object: the default of a scheduler without group objects; it is never called."""
     return {}
 
 
 def no_objects(_group: GangGroup) -> Sequence[JSONObject]:
-    """Return no objects: the default of a scheduler whose groups share nothing."""
+    """Return no objects: the default of a scheduler without shared objects."""
     return ()
 
 
@@ -42,8 +42,8 @@ def no_objects(_group: GangGroup) -> Sequence[JSONObject]:
 class Provider:
     """One gang scheduler.
 
-    `group_object` is the kind that stands for a group, where one does; `shared` that of what groups of one revision share.
-    `suits` says whether a pod that is scheduled by its `schedulerName` may be given to it without being asked.
+    `group_object` is the kind of a group's object, if there is one; `shared` that of objects shared by one revision's groups.
+    `suits` returns whether `auto` may choose this scheduler for a pod with its `schedulerName`.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Provider:
     build_shared: Callable[[GangGroup], Sequence[JSONObject]] = no_objects
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = accept
     is_named_by_revision: bool = False
-    """Whether the object of a group is called after group and revision; otherwise every leader pod has one of its own."""
+    """Whether the object of a group is named after group and revision; otherwise every leader pod has one of its own."""
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -79,7 +79,7 @@ def templates(lws: LeaderWorkerSet) -> Iterator[tuple[str, JSONObject]]:
 
 
 def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError]:
-    """Refuse groups whose workers are created only once their leader is ready or bound: it would wait for them."""
+    """Refuse groups whose workers are created only after their leader is ready or bound: a deadlock."""
     if lws.size == 1:
         return ()
     found = []
@@ -94,7 +94,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
 
 
 def group_metadata(group: GangGroup, name: str, *, blocks: bool = True) -> JSONObject:
-    """Build the metadata of a group's object; with `blocks` a foreground deletion of the leader waits for its end."""
+    """Build the metadata of a group's object; with `blocks`, a foreground deletion of the leader waits for its deletion."""
     leader = group.live.leader
     own = meta.labels(leader)
     copied = (labels.NAME, labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)

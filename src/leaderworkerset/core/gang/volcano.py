@@ -1,8 +1,8 @@
 """Volcano: a PodGroup of `scheduling.volcano.sh`, and an annotation on its pods (R-GANG-2 to R-GANG-6, R-KQ-110 to 113).
 
-Users set `schedulerName: volcano` themselves. Unlike in the Go controller, a group under exclusive placement has a
-minimum of one, since its workers await their leader; and a group of an older revision keeps the size and the requests
-of that revision.
+Users set `schedulerName: volcano` themselves. There are two differences from the Go controller. A group under exclusive
+placement has a minimum of one, since its workers wait for their leader. A group of an older revision keeps the size and
+the requests of that revision.
 """
 
 from typing import Final

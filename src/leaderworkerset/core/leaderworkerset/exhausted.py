@@ -1,8 +1,8 @@
-"""Which groups were recreated too often and are left as they are, and the condition that says so (docs/adr/0003).
+"""Which groups were recreated too often and are left failed, and the condition that reports it (docs/adr/0003).
 
-In: the records of recreations, and the leaders that live. Out: conditions with one more, or without it, and the records
-that nobody needs any more. The condition is there only while there are such groups: otherwise conditions are those of the
-Go controller.
+In: the records of recreations, and the existing leaders. Out: the conditions with this one added or removed, and the
+records that are not needed any more. The condition exists only while there are such groups; otherwise the conditions
+are those of the Go controller.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,23 +13,23 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import Condition
-from leaderworkerset.core.leaderworkerset.groups import Group
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, State
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, RecreationState
 
 TYPE: Final = "RestartsExhausted"
 REASON: Final = "MaxGroupRestartsExceeded"
 
 NAMED: Final = 10
-"""How many groups a message names."""
+"""The maximum number of groups that a message names."""
 
 
 def is_exhausted(record: JSONObject) -> bool:
-    """Return whether the record says that its group is left as it is."""
-    return meta.annotations(record).get(labels.RECREATION_STATE) == State.EXHAUSTED
+    """Return whether the record says that its group is not recreated any more."""
+    return meta.annotations(record).get(labels.RECREATION_STATE) == RecreationState.EXHAUSTED
 
 
-def groups(records: Iterable[JSONObject], leaders: Mapping[str, Group]) -> list[int]:
-    """Return the indexes of the groups that are left as they are: those whose leader is still the one of the record."""
+def groups(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[int]:
+    """Return the indexes of the groups that are left failed: those whose leader is still the one of the record."""
     found = []
     for record in records:
         group = leaders.get(meta.name(record).removesuffix(RECORD_SUFFIX))
@@ -40,8 +40,8 @@ def groups(records: Iterable[JSONObject], leaders: Mapping[str, Group]) -> list[
     return sorted(found)
 
 
-def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, Group], replicas: int) -> list[JSONObject]:
-    """Return the records of groups that were scaled away: beyond the replicas, and without a leader."""
+def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
+    """Return the records of groups that were scaled down: beyond the replicas, and without a leader."""
     return [
         record
         for record in records
@@ -54,7 +54,7 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, Group], repli
 def with_condition(
     conditions: Sequence[Condition], indexes: Sequence[int], generation: int, now: datetime
 ) -> tuple[Condition, ...]:
-    """Return the conditions with what they have to say of these groups, unchanged where they say it already."""
+    """Return the conditions with that of these groups, unchanged if it is up to date."""
     known = next((one for one in conditions if one.type == TYPE), None)
     if not indexes:
         return tuple(one for one in conditions if one.type != TYPE)
@@ -71,7 +71,7 @@ def with_condition(
 
 
 def message(indexes: Sequence[int]) -> str:
-    """Return what is said of groups that are left as they are.
+    """Return the message about groups that are left failed.
 
     >>> message([3])
     'group 3 failed more often in a row than max-group-restarts allows, and is left as it is'

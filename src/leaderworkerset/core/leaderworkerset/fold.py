@@ -1,18 +1,18 @@
-"""The groups of a LeaderWorkerSet folded into sets of indexes, so that a decision visits no group that does not matter.
+"""The groups of a LeaderWorkerSet as sets of indexes, so that a decision visits only groups that matter.
 
-A set of indexes is an integer: bit i stands for group i. What decisions count is the intersection of a few sets and the
-number of its bits, a thousand groups to 16 machine words. The sets depend neither on the size nor on the revision that
-a decision asks for, so a change of one group changes its bits alone, whatever the spec becomes.
+A set of indexes is an integer: bit i stands for group i. Decisions count the bits of intersections of a few sets; a
+thousand groups are 16 machine words. The sets depend neither on the size nor on the revision that a decision asks for.
+So a change of one group changes its bits alone, even if the spec changes.
 
-A group that does not carry the names of its index, or whose index is beyond `LIMIT` (more than any rollout can make),
-is irregular: it is kept by itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
+A group is irregular if its objects are not named after its index, or its index is beyond `LIMIT` (more than any rollout
+can create). It is kept by itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 LIMIT: Final = 2_000_000
 """The most groups there can be: 1,000,000 replicas, and as many surge groups."""
@@ -23,7 +23,7 @@ ALL: Final = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """What is known about all groups at one moment; a value that later changes leave as it is."""
+    """The facts about all groups at one moment; a value that later changes do not modify."""
 
     members: int = 0
     leader_ready: int = 0
@@ -38,7 +38,7 @@ class Folded:
     leaders: Mapping[str, int] = field(default_factory=dict)
     workers: Mapping[str, int] = field(default_factory=dict)
     statefulset_revisions: Mapping[str, int] = field(default_factory=dict)
-    irregular: Mapping[str, Group] = field(default_factory=dict)
+    irregular: Mapping[str, GroupFacts] = field(default_factory=dict)
 
     def whole(self, size: int) -> int:
         """Return the groups that have all their parts."""
@@ -49,11 +49,11 @@ class Folded:
         return self.leader_ready & (ALL if size == 1 else self.workers_ready)
 
     def without_workers(self, size: int) -> int:
-        """Return the groups that have none: by the size that they were made for, otherwise by that of the spec."""
+        """Return the groups that need no workers: by the size they were created with, otherwise by that of the spec."""
         return ~self.larger if size == 1 else self.alone
 
     def available(self, size: int) -> int:
-        """Return the groups that are ready as they were made, and not by the workers of the leader before."""
+        """Return the groups that are ready with the size they were created with, and not by an earlier leader's workers."""
         whole = (self.workers_ready & self.of_one_revision) | self.without_workers(size)
         return self.leader_ready & ~self.deleting & whole
 
@@ -61,13 +61,13 @@ class Folded:
         """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
         return self.leaders.get(revision, 0) & (ALL if size == 1 else self.workers.get(revision, 0))
 
-    def changed(self, old: Group | None, new: Group | None, name: str) -> "Folded":
-        """Return the fold after the group of one leader changed, appeared (no `old`) or went (no `new`)."""
+    def changed(self, old: GroupFacts | None, new: GroupFacts | None, name: str) -> "Folded":
+        """Return the fold after the group of one leader changed, was added (no `old`) or removed (no `new`)."""
         removed = self if old is None else _removed(self, old, name)
         return removed if new is None else _added(removed, new, name)
 
 
-def fold(groups: Iterable[Group], name: str) -> Folded:
+def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
     """Fold the groups of the LeaderWorkerSet `name` from scratch."""
     folded = Folded()
     for group in groups:
@@ -75,8 +75,8 @@ def fold(groups: Iterable[Group], name: str) -> Folded:
     return folded
 
 
-def regular_index(group: Group, name: str) -> int | None:
-    """Return the group's index where its leader is named after it and it is within `LIMIT`."""
+def regular_index(group: GroupFacts, name: str) -> int | None:
+    """Return the group's index if its leader is named after it and it is within `LIMIT`."""
     if group.index is None or group.index >= LIMIT or group.leader != f"{name}-{group.group_index}":
         return None
     return group.index
@@ -107,7 +107,7 @@ def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
     return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
 
 
-def _added(folded: Folded, group: Group, name: str) -> Folded:
+def _added(folded: Folded, group: GroupFacts, name: str) -> Folded:
     index = regular_index(group, name)
     if index is None:
         return replace(folded, irregular={**folded.irregular, group.leader: group})
@@ -135,7 +135,7 @@ def _added(folded: Folded, group: Group, name: str) -> Folded:
     )
 
 
-def _removed(folded: Folded, group: Group, name: str) -> Folded:
+def _removed(folded: Folded, group: GroupFacts, name: str) -> Folded:
     index = regular_index(group, name)
     if index is None:
         return replace(folded, irregular={one: kept for one, kept in folded.irregular.items() if one != group.leader})

@@ -1,12 +1,16 @@
-"""What to do about a LeaderWorkerSet now (contract 2.1).
+"""Decides about a LeaderWorkerSet (contract 2.1).
 
-In: `Observed`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the contract: record a
-revision, move the leader StatefulSet (or, where it stands, replace outdated leaders), make the shared service, write the
-status, retire revisions no group needs.
+In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
+contract:
 
-Nothing here waits for the outcome of a write of the same plan: the status counts what was seen before it, and the next
-look, which sees the write, counts again. What would change nothing is not sent, so a plan that was performed and seen
-is followed by an empty one.
+1. record a revision;
+2. apply the leader StatefulSet; if nothing changes in it, replace outdated leaders;
+3. create the shared service;
+4. write the status, and delete revisions that no group needs.
+
+No action depends on the result of a write of the same plan: the status counts the state before it, and the next
+reconcile, which observes the write, counts again. Writes that would change nothing are not sent. So a plan that was
+performed and observed is followed by an empty one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -21,22 +25,22 @@ from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, P
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
     exhausted,
-    history,
     replacement,
+    revisionhistory,
     revisions,
-    rollout,
+    rollingupdate,
     services,
     settled,
     statefulsets,
     status,
 )
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.rollout import Current, Step
+from leaderworkerset.core.leaderworkerset.rollingupdate import Current, RolloutStep
 from leaderworkerset.core.leaderworkerset.settled import Settled
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
@@ -45,21 +49,21 @@ RECHECK_DELETION: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What is known about a LeaderWorkerSet: itself, and the objects that carry its name.
+class ObservedLeaderWorkerSet:
+    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
 
-    `folded` is the fold of `groups` where the caller keeps it up to date, `leaders` the groups by the names of their
-    leaders; without them both are made here. `history` is only of use where a plan adds to it (`history.is_growing`),
-    `records` are those of recreations. `settled` is what the decision before found in order, if it is known.
+    `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
+    leaders; if absent, both are computed. `history` is only needed if a plan adds to it (`revisionhistory.is_growing`).
+    `records` are those of recreations. `settled` is what the previous decision found up to date, if known.
     """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
-    groups: Collection[Group] = ()
+    groups: Collection[GroupFacts] = ()
     folded: Folded | None = None
-    leaders: Mapping[str, Group] | None = None
+    leaders: Mapping[str, GroupFacts] | None = None
     gang_objects: Sequence[JSONObject] = ()
     history: Sequence[JSONObject] = ()
     records: Sequence[JSONObject] = ()
@@ -68,7 +72,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, and what the next decision need not compare again: nothing where the plan changes it."""
+    """A plan, and what the next decision need not compare again: nothing if the plan changes it."""
 
     plan: Plan
     settled: Settled | None = None
@@ -76,12 +80,12 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The observed state with the LeaderWorkerSet read, and the revision its groups shall have.
+    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
 
     `is_settled` says that an earlier decision compared the same spec, StatefulSet and revision.
     """
 
-    observed: Observed
+    observed: ObservedLeaderWorkerSet
     obj: JSONObject
     lws: LeaderWorkerSet
     revision: Resolution
@@ -90,13 +94,13 @@ class _Facts:
     is_settled: bool
 
 
-def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
-    """Decide what to do about the LeaderWorkerSet; a field that cannot be used ends in `Plan.error`."""
+def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
+    """Decide about the LeaderWorkerSet; an unusable field is reported as `Plan.error`."""
     return decide(observed, now, gang).plan
 
 
-def decide(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Decision:
-    """Decide as `reconcile` does, and return what was found in order beside the plan."""
+def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
+    """Decide as `reconcile` does, and return also what was found up to date."""
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
         return Decision(Plan())
@@ -105,6 +109,7 @@ def decide(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Decision:
     seen = settled.describe(obj, statefulset, observed.revisions)
     try:
         facts = _read(observed, obj, gang, is_settled=seen is not None and seen == observed.settled)
+        seen = _with_reading(facts, seen)
         moving = _move_statefulset(facts)
         actions = [*_record_revision(facts), *(moving or _replace_leaders(facts)), *_make_service(facts)]
     except ValueError as error:
@@ -113,22 +118,32 @@ def decide(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Decision:
     return Decision(_report(facts, actions, now), None if is_moving else seen)
 
 
-def _read(observed: Observed, obj: JSONObject, gang: Gang, *, is_settled: bool) -> _Facts:
+def _read(observed: ObservedLeaderWorkerSet, obj: JSONObject, gang: Gang, *, is_settled: bool) -> _Facts:
     lws = leaderworkerset.decode(obj)
-    revision = revisions.resolve(obj, observed.leader_statefulset, observed.revisions, is_settled=is_settled)
+    before = None if observed.settled is None else observed.settled.reading
+    revision = revisions.resolve(
+        obj, observed.leader_statefulset, observed.revisions, is_settled=is_settled, before=before
+    )
     return _Facts(observed, obj, lws, revision, gang, _fold(observed, lws.name), is_settled)
 
 
-def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
-    """Return whether it is being deleted, or is of a LeaderWorkerSet of this name that was there before this one.
+def _with_reading(facts: _Facts, seen: Settled | None) -> Settled | None:
+    """Return what is in order with the reading of the template that the next decision about an edit begins with."""
+    past = facts.observed.settled
+    is_exact = facts.revision.is_exact or (facts.is_settled and past is not None and past.reading is not None)
+    return settled.with_reading(seen, facts.obj) if seen is not None and is_exact else seen
 
-    The garbage collector deletes that one soon. Whoever goes on with it takes over the revision of a spec that is gone,
-    and moves pods that are about to go (unlike looking it up by name only, R-LSTS-4).
+
+def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
+    """Return whether it is being deleted, or belongs to an earlier LeaderWorkerSet of the same name.
+
+    The garbage collector deletes such a StatefulSet soon. To continue with it would take over the revision of a deleted
+    spec, and move pods that are about to be deleted (unlike finding it by name only, R-LSTS-4).
     """
     return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
 
 
-def _fold(observed: Observed, name: str) -> Folded:
+def _fold(observed: ObservedLeaderWorkerSet, name: str) -> Folded:
     return fold(observed.groups, name) if observed.folded is None else observed.folded
 
 
@@ -141,8 +156,8 @@ def _record_revision(facts: _Facts) -> list[Action]:
         Create(
             resource=CONTROLLER_REVISIONS,
             object=revision,
-            body=revisions.encode(revision),
-            on_success=(events.creating_revision(facts.obj, revision, note),),
+            body=revisions.encode(revision, facts.revision.data),
+            on_success=(decisionevents.creating_revision(facts.obj, revision, note),),
         )
     ]
 
@@ -175,17 +190,17 @@ def _revision_note(revision: Resolution) -> str:
 def _move_statefulset(facts: _Facts) -> list[Action]:
     """Apply the leader StatefulSet where that would change it (R-LSTS-1), and record an event (R-LSTS-7)."""
     lws, key = facts.lws, facts.revision.key
-    limits = rollout.budget(lws.spec)
+    limits = rollingupdate.budget(lws.spec)
     living = facts.observed.leader_statefulset
     current = statefulsets.current(living)
     replaced = replacement.abandoned(living, facts.folded, limits=limits, size=lws.size, key=key)
-    states = rollout.states(facts.folded, size=lws.size, revision=key, replaced=replaced)
-    step = rollout.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
+    states = rollingupdate.states(facts.folded, size=lws.size, revision=key, replaced=replaced)
+    step = rollingupdate.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
     if living is not None and current is not None and statefulsets.is_behind(living):
-        step = rollout.wait(step, current)
+        step = rollingupdate.wait(step, current)
     if facts.is_settled and statefulsets.is_at(current, step):
         return []
-    desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step)
+    desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step, typed=facts.revision.template)
     if statefulsets.is_applied(living, desired):
         return []
     apply = Apply(
@@ -199,41 +214,41 @@ def _move_statefulset(facts: _Facts) -> list[Action]:
     return [Emit(events=surge_events), apply] if surge_events else [apply]
 
 
-def _surge_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
-    if current is None or step.case not in rollout.SHRINKING or step.replicas >= current.replicas:
+def _surge_events(facts: _Facts, current: Current | None, step: RolloutStep) -> tuple[Event, ...]:
+    if current is None or step.case not in rollingupdate.SHRINKING or step.replicas >= current.replicas:
         return ()
     name, last = facts.lws.name, current.replicas - 1
     note = f"deleting surge replica {name}-{step.replicas}"
     if step.replicas != last:
         note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
-    return (events.deleting_surge(facts.obj, note),)
+    return (decisionevents.deleting_surge(facts.obj, note),)
 
 
-def _progress_events(facts: _Facts, current: Current | None, step: Step) -> tuple[Event, ...]:
+def _progress_events(facts: _Facts, current: Current | None, step: RolloutStep) -> tuple[Event, ...]:
     """Record events of the creation, or of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
     if current is None:
-        return (events.created(facts.obj, f"Created leader statefulset {facts.lws.name}"),)
+        return (decisionevents.created(facts.obj, f"Created leader statefulset {facts.lws.name}"),)
     if facts.revision.is_new or step.partition >= current.partition:
         return ()
     note = f"Updating replica {step.partition}"
     if current.partition - 1 != step.partition:
         note = f"Updating replicas {step.partition} to {current.partition - 1} (inclusive)"
-    return (events.updating(facts.obj, note),)
+    return (decisionevents.updating(facts.obj, note),)
 
 
 def _failure_event(facts: _Facts) -> Event:
     note = f"leader statefulset {facts.lws.name}: {{error}}"
     if facts.observed.leader_statefulset is None:
-        return events.failed_create(facts.obj, f"Failed to create {note}")
-    return events.failed_update(facts.obj, f"Failed to update {note}")
+        return decisionevents.failed_create(facts.obj, f"Failed to create {note}")
+    return decisionevents.failed_update(facts.obj, f"Failed to update {note}")
 
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
-    """Delete outdated leaders where the StatefulSet controller would take one at a time (docs/adr/0004)."""
+    """Delete outdated leaders where the StatefulSet controller would replace one at a time (docs/adr/0004)."""
     chosen = replacement.choose(
         facts.observed.leader_statefulset,
         facts.folded,
-        limits=rollout.budget(facts.lws.spec),
+        limits=rollingupdate.budget(facts.lws.spec),
         size=facts.lws.size,
         key=facts.revision.key,
     )
@@ -243,24 +258,24 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
     return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in chosen]
 
 
-def _leaders(facts: _Facts) -> Mapping[str, Group]:
+def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
     known = facts.observed.leaders
     return {group.leader: group for group in facts.observed.groups} if known is None else known
 
 
-def _replace_leader(facts: _Facts, group: Group) -> Delete:
+def _replace_leader(facts: _Facts, group: GroupFacts) -> Delete:
     note = f"Deleted leader pod {group.leader} to update group {group.group_index}"
     return Delete(
         resource=PODS,
         key=ObjectKey(facts.lws.namespace, group.leader),
         propagation="Foreground",
         uid=group.uid,
-        on_success=(events.replacing_group(facts.obj, note),),
+        on_success=(decisionevents.replacing_group(facts.obj, note),),
     )
 
 
 def _make_service(facts: _Facts) -> list[Action]:
-    """Create the shared service where it is wanted and missing (R-SVC-1)."""
+    """Create the shared service if it is configured and missing (R-SVC-1)."""
     is_shared = facts.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
     if facts.observed.has_shared_service or not is_shared:
         return []
@@ -270,13 +285,13 @@ def _make_service(facts: _Facts) -> list[Action]:
             resource=SERVICES,
             object=services.build_shared(facts.obj),
             if_absent=True,
-            on_failure=(events.failed_create(facts.obj, note),),
+            on_failure=(decisionevents.failed_create(facts.obj, note),),
         )
     ]
 
 
 def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
-    """Add the status and what follows from it; a StatefulSet not seen yet leaves the status as it is (R-STAT-2)."""
+    """Add the status and what follows from it; before the StatefulSet is observed the status is unchanged (R-STAT-2)."""
     statefulset = facts.observed.leader_statefulset
     if statefulset is None:
         return Plan(tuple(actions))
@@ -289,13 +304,13 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
     if status.is_update_done(facts.lws, counts):
         known = revisions.owned(facts.observed.revisions, facts.obj)
         outdated = revisions.outdated(known, facts.revision.key)
-        retired = history.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
+        retired = revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
         actions += [*retired, *_delete_abandoned_records(facts), *_remove_gang(facts)]
     return Plan(tuple(actions))
 
 
 def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
-    """Delete the records of recreations of groups that were scaled away: nobody else would."""
+    """Delete the records of recreations of groups that were scaled down: no other action would."""
     if not facts.observed.records:
         return []
     return [
@@ -316,6 +331,6 @@ def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, cou
             object=facts.obj | {"status": leaderworkerset.encode_status(new)},
             resource_version=meta.resource_version(facts.obj),
             if_present=True,
-            on_success=(events.condition_changed(facts.obj, outcome.reason, note),) if changed else (),
+            on_success=(decisionevents.condition_changed(facts.obj, outcome.reason, note),) if changed else (),
         )
     ]

@@ -1,27 +1,28 @@
-"""Which outdated leaders to delete now, because the StatefulSet controller would not, or not yet (docs/adr/0004).
+"""Which outdated leaders to delete because the StatefulSet controller would not do it, or not yet (docs/adr/0004).
 
-A group that is of no revision the StatefulSet has (an update was taken back or replaced before the group was ready) is
-waited for by the rollout, which counts it as unavailable, and may never become ready. Where the StatefulSet's partition
-keeps it, and the user's does not, its leader is deleted here, on every cluster; the StatefulSet brings it back from a
-revision that it has.
+The first case: a group is of no revision that the StatefulSet has, because an update was reverted or replaced before the
+group was ready. The rollout counts it as unavailable and waits for it, but it may never become ready. If the
+StatefulSet's partition keeps it and the user's does not, its leader is deleted here, on every cluster. The StatefulSet
+recreates it from a revision that it has.
 
-And `maxUnavailable` shall hold on every cluster. StatefulSet controllers without the feature `MaxUnavailableStatefulSet`
-(off by default in Kubernetes 1.36) replace one leader after the other, however many may be unavailable. There this
-controller deletes outdated leaders itself, as many as the budget allows; the StatefulSet brings them back from its update
-revision.
+The second case: `maxUnavailable` shall hold on every cluster. StatefulSet controllers without the feature
+`MaxUnavailableStatefulSet` (off by default in Kubernetes 1.36) replace one leader after the other, however many may be
+unavailable. There this controller deletes outdated leaders itself, as many as the budget allows; the StatefulSet
+recreates them from its update revision.
 
-In: the leader StatefulSet as it lives, the fold of the groups, the budget and the key of the revision. Out: the indexes
-of the groups whose leaders to delete, the worst first. A decision visits no group that it does not choose. Bounds:
+In: the live leader StatefulSet, the fold of the groups, the budget and the key of the revision. Out: the indexes of the
+groups whose leaders to delete, the worst first. A decision visits no group that it does not choose. Bounds:
 
-- a group that is available is only touched while more than `replicas - unavailable` are; groups being deleted are not
-  available, nor are those that are not ready or between two revisions; surge groups are if they are ready;
+- an available group is only replaced while more than `replicas - unavailable` are available; groups that are deleted,
+  not ready or between two revisions are not available; surge groups are, if they are ready;
 - at or above the StatefulSet's partition, only groups whose leader is neither of the revision nor of the StatefulSet's
-  update revision; below it, only those that are not available and not of its current revision either: what is deleted
-  otherwise would come back the same;
-- what the user's partition holds is left alone, available or not, as long as the StatefulSet holds it, too;
-- only once the StatefulSet controller has observed the very StatefulSet that lives; one that is down brings nothing back.
+  update revision;
+- below that partition, only groups that are not available and not of its current revision either: others would be
+  recreated unchanged;
+- groups that the user's partition keeps are not replaced, available or not, as long as the StatefulSet keeps them, too;
+- only after the StatefulSet controller has observed the current StatefulSet: one that is down recreates nothing.
 
-Where the API server kept `maxUnavailable`, its StatefulSet controller honours it, and rolls all at or above the partition.
+If the API server kept `maxUnavailable`, its StatefulSet controller follows it, and rolls all groups from the partition on.
 """
 
 from itertools import islice
@@ -30,7 +31,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.leaderworkerset import statefulsets
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
-from leaderworkerset.core.leaderworkerset.rollout import Budget
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget
 
 
 def choose(statefulset: JSONObject | None, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
@@ -49,7 +50,7 @@ def choose(statefulset: JSONObject | None, folded: Folded, *, limits: Budget, si
 
 
 def abandoned(statefulset: JSONObject | None, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
-    """Return the groups that no revision of the StatefulSet would mend, and that its partition keeps."""
+    """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps."""
     if statefulset is None or not _has_looked(statefulset):
         return 0
     held = below(_outdated(statefulset, folded, key), statefulsets.position(statefulset).partition)
@@ -58,7 +59,7 @@ def abandoned(statefulset: JSONObject | None, folded: Folded, *, limits: Budget,
 
 
 def needs_help(statefulset: JSONObject) -> bool:
-    """Return whether a StatefulSet controller is at work that does not know `maxUnavailable`."""
+    """Return whether the StatefulSet controller does not know `maxUnavailable`."""
     rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
     return _has_looked(statefulset) and "maxUnavailable" not in rolling
 
@@ -80,5 +81,5 @@ def _has_looked(statefulset: JSONObject) -> bool:
 
 
 def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
-    """Return the groups whose leaders were made from this revision of the StatefulSet."""
+    """Return the groups whose leaders were created from this revision of the StatefulSet."""
     return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

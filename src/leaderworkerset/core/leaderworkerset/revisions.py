@@ -1,55 +1,65 @@
-"""Revisions: what a LeaderWorkerSet's groups are made from, kept as ControllerRevisions (contract section 6).
+"""Revisions: the templates that groups are created from, kept as ControllerRevisions (contract section 6).
 
-In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry its name. Out: the key that new groups
-get, whether that is news, and the object to create where none with the same content exists. The bytes are those of the
-Go controller (R-REV-6), so that either controller recognizes the revisions of the other.
+In: the LeaderWorkerSet as a JSON object and the ControllerRevisions that carry its name. Out: the key for new groups,
+whether it is new, and the object to create if none with the same content exists. The bytes are those of the Go
+controller (R-REV-6), so that either controller recognizes the revisions of the other.
 
-A revision is made once per content: a template that is edited back finds its old revision again, and so does a pass
-that failed after creating one. (The Go controller creates another each time: Q-5, Q-6, Q-32.) It gets the next number
-then, so that the current revision always has the highest, as it has with the Go controller.
+There is one revision per content: a template that is edited back finds its old revision again, and so does a pass
+after one that failed when it had created a revision. (The Go controller creates another each time: Q-5, Q-6, Q-32.) A
+revision that is used again gets the next number, so that the current one always has the highest, as with Go.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.fnv import fnv1
-from kuberuntime.objects.gotypes.canonicaljson import canonical_json, is_same_json
+from kuberuntime.objects.gotypes.canonicaljson import (
+    WrittenJSON,
+    canonical_json,
+    canonical_object,
+    is_same_json,
+    written,
+)
 from kuberuntime.objects.gotypes.differing import surely_differs
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.gotypes.rereading import Reading
+from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.fieldtypes import round_trip
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
-"""Digits become characters that no name forbids and that spell no words (R-REV-8)."""
+"""Maps digits to characters that names allow and that form no words (R-REV-8)."""
 
 LONGEST_NAME: Final = 220
-"""How much of the LeaderWorkerSet's name a revision's name holds (R-REV-2)."""
+"""The maximum length of the LeaderWorkerSet's name within a revision's name (R-REV-2)."""
 
 COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
-"""The fields of `spec` that make a revision; a change of any other rolls nothing (R-REV-5, R-REV-16)."""
+"""The fields of `spec` that make a revision; a change of any other starts no rollout (R-REV-5, R-REV-16)."""
 
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
 
 
 LONGEST_CAUSE: Final = 1024
-"""How many characters of a change cause a revision records."""
+"""The maximum number of characters of a change cause that a revision records."""
 
 
 class UnreadableRevisionError(ValueError):
-    """A ControllerRevision that holds no template."""
+    """A ControllerRevision without a template."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Which revision new groups get. `created` is to be written first; `inherited` tells that its key was given.
+    """The revision that new groups get. `created` is to be written first; `inherited` says that its key was given.
 
     `correction` is the merge patch that the revision `corrected` needs: its number, or the cause of the change.
+    What was made on the way, and need not be made again: `data` are the bytes of what is created, `template` is
+    `spec.leaderWorkerTemplate` as Go writes it, where it was read, and `is_exact` says that a revision that was found
+    holds it in the same bytes.
     """
 
     key: str
@@ -58,50 +68,76 @@ class Resolution:
     inherited: bool = False
     corrected: JSONObject | None = None
     correction: JSONObject | None = None
+    data: bytes | None = field(default=None, compare=False, repr=False)
+    template: JSONObject | None = field(default=None, compare=False, repr=False)
+    is_exact: bool = field(default=False, compare=False, repr=False)
 
     @classmethod
     def found(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
-        """Return the resolution to a revision that exists, and shall have this number."""
+        """Return the resolution to an existing revision, which shall have this number."""
         change = correction(revision, obj, number)
         corrected = None if change is None else revision
         return cls(key_of(revision), is_new, corrected=corrected, correction=change)
 
+    @classmethod
+    def made(
+        cls, obj: JSONObject, content: WrittenJSON, number: int, *, key: str = "", is_new: bool = False
+    ) -> "Resolution":
+        """Return the resolution to a revision that is to be created; one whose key is given is `inherited`."""
+        digest = content_hash(content.data)
+        created = _build(obj, key or digest, number, content.value, digest=digest)
+        return cls(key or digest, is_new, created, inherited=bool(key), data=content.data)
+
 
 def resolve(
-    obj: JSONObject, statefulset: JSONObject | None, found: Iterable[JSONObject], *, is_settled: bool = False
+    obj: JSONObject,
+    statefulset: JSONObject | None,
+    found: Iterable[JSONObject],
+    *,
+    is_settled: bool = False,
+    before: Reading | None = None,
 ) -> Resolution:
     """Find the current revision, or make it, and return whether the spec differs from it (R-REV-10, R-REV-11).
 
     `statefulset` is the leader StatefulSet; `found` are ControllerRevisions labeled with the LeaderWorkerSet's name.
-    `is_settled` tells that the current one is known to have the content of the spec (`core.leaderworkerset.settled`).
+    `is_settled` says that the current one is known to have the content of the spec (`core.leaderworkerset.settled`),
+    `before` is the last known reading of its template.
     """
     known = owned(found, obj)
     key, current = _key_used(statefulset), current_of(known, statefulset)
     if is_settled and current is not None:
         return Resolution.found(current, obj, number_of(current))
-    content = build_content(obj)
+    content = build_content(obj, before)
+    resolution = _resolve(obj, known, current, content, key)
+    return replace(resolution, template=_without_directive(content["spec"]["leaderWorkerTemplate"]))
+
+
+def _resolve(
+    obj: JSONObject, known: Sequence[JSONObject], current: JSONObject | None, content: JSONObject, key: str
+) -> Resolution:
     if current is None and key:
-        data = canonical_json(content)
-        return Resolution(key, created=build(obj, key=key, number=next_number(known), data=data), inherited=True)
-    if current is not None and has_content(current, obj, content):
-        return Resolution.found(current, obj, number_of(current))
+        return Resolution.made(obj, written(content), next_number(known), key=key)
+    if current is not None and not _is_surely_another(current, content):
+        is_exact = is_same_json(current.get("data"), content)
+        if is_exact or _is_restored(current, obj, content):
+            return replace(Resolution.found(current, obj, number_of(current)), is_exact=is_exact)
     return _reuse_or_create(obj, known, content, current)
 
 
 def current_of(known: Sequence[JSONObject], statefulset: JSONObject | None) -> JSONObject | None:
-    """Return the revision that the leader StatefulSet is of, if it is known."""
+    """Return the revision of the leader StatefulSet, if it is known."""
     return find(known, _key_used(statefulset))
 
 
 def build_data(obj: JSONObject) -> bytes:
-    """Return the bytes of `data` that stand for the current spec (R-REV-4 to R-REV-6)."""
+    """Return the bytes of `data` for the current spec (R-REV-4 to R-REV-6)."""
     return canonical_json(build_content(obj))
 
 
-def build_content(obj: JSONObject) -> JSONObject:
-    """Return what `data` holds for the current spec, not encoded yet."""
+def build_content(obj: JSONObject, before: Reading | None = None) -> JSONObject:
+    """Return the content of `data` for the current spec, before encoding; `before` is a reading of an earlier template."""
     spec = meta.spec(obj)
-    template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
+    template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate", before)
     network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
     return {"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}}
 
@@ -112,11 +148,11 @@ def content_hash(data: bytes) -> str:
 
 
 def build(obj: JSONObject, *, key: str, number: int, data: bytes) -> JSONObject:
-    """Build the ControllerRevision (R-REV-1, R-REV-2); it records the cause of the change where one is given."""
-    return _build(obj, key, number, data, digest=content_hash(data))
+    """Build the ControllerRevision (R-REV-1, R-REV-2); it records the change cause if one is given."""
+    return _build(obj, key, number, msgspec.json.decode(data), digest=content_hash(data))
 
 
-def _build(obj: JSONObject, key: str, number: int, data: bytes, *, digest: str) -> JSONObject:
+def _build(obj: JSONObject, key: str, number: int, content: JSON, *, digest: str) -> JSONObject:
     name = meta.name(obj)
     prefix = name.encode()[:LONGEST_NAME].decode(errors="ignore")
     cause = change_cause(obj)
@@ -130,20 +166,20 @@ def _build(obj: JSONObject, key: str, number: int, data: bytes, *, digest: str) 
             "ownerReferences": [meta.controller_reference(obj)],
         }
         | ({"annotations": {labels.CHANGE_CAUSE: cause}} if cause else {}),
-        "data": msgspec.json.decode(data),
+        "data": content,
         "revision": number,
     }
 
 
 def change_cause(obj: JSONObject) -> str:
-    """Return why an object was changed, as its annotation says; of long texts the beginning."""
+    """Return the change cause of an object's annotation; long texts are truncated."""
     return meta.annotations(obj).get(labels.CHANGE_CAUSE, "")[:LONGEST_CAUSE]
 
 
 def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject | None:
-    """Return the merge patch that gives a revision this number, and the cause that the LeaderWorkerSet tells.
+    """Return the merge patch that gives a revision this number and the LeaderWorkerSet's change cause.
 
-    A cause that was removed stays with the revision. Return None where nothing is to be changed.
+    A cause that was removed stays with the revision. Return None if nothing is to be changed.
     """
     cause = change_cause(obj)
     changes: JSONObject = {} if number_of(revision) == number else {"revision": number}
@@ -152,13 +188,16 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
     return changes or None
 
 
-def encode(revision: JSONObject) -> bytes:
-    """Encode a revision such that its `data` arrives in canonical bytes: the server stores it verbatim (R-REV-7)."""
-    return canonical_json(revision)
+def encode(revision: JSONObject, data: bytes | None = None) -> bytes:
+    """Encode a revision such that its `data` arrives in canonical bytes: the server stores it verbatim (R-REV-7).
+
+    `data` are these bytes, where they are known.
+    """
+    return canonical_json(revision) if data is None else canonical_object(revision, {"data": data})
 
 
 def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
-    """Return the revisions with a key that belong to the LeaderWorkerSet or to nobody (R-REV-3, R-REV-15)."""
+    """Return the revisions with a key that belong to the LeaderWorkerSet or have no owner (R-REV-3, R-REV-15)."""
     return [
         revision
         for revision in found
@@ -168,7 +207,7 @@ def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:
 
 
 def find(known: Sequence[JSONObject], key: str) -> JSONObject | None:
-    """Return the revision with the key; of several the one with the highest number."""
+    """Return the revision with the key; of several, the one with the highest number."""
     matching = [revision for revision in known if key and key_of(revision) == key]
     return max(matching, key=number_of, default=None)
 
@@ -179,15 +218,17 @@ def next_number(known: Sequence[JSONObject]) -> int:
 
 
 def has_content(revision: JSONObject, obj: JSONObject, content: JSONObject) -> bool:
-    """Return whether the revision stands for the spec that `content` was built from (R-REV-11, R-REV-13).
+    """Return whether the revision has the content of the spec that `content` was built from (R-REV-11, R-REV-13).
 
-    Where the bytes differ, the revision is laid over the LeaderWorkerSet and written anew: other versions of the
+    If the bytes differ, the revision is merged into the LeaderWorkerSet and encoded again: other versions of the
     controller wrote other bytes for the same template. Data that cannot be read is different.
     """
     if _is_surely_another(revision, content):
         return False
-    if is_same_json(revision.get("data"), content):
-        return True
+    return is_same_json(revision.get("data"), content) or _is_restored(revision, obj, content)
+
+
+def _is_restored(revision: JSONObject, obj: JSONObject, content: JSONObject) -> bool:
     try:
         return is_same_json(build_content(restore(obj, revision)), content)
     except ValueError:
@@ -195,16 +236,21 @@ def has_content(revision: JSONObject, obj: JSONObject, content: JSONObject) -> b
 
 
 def _is_surely_another(revision: JSONObject, content: JSONObject) -> bool:
-    """Return whether some text or number tells that the revision is of another spec, however it was written."""
+    """Return whether a string or number proves that the revision is of another spec, whatever its encoding."""
     try:
         saved = _saved(revision)
     except UnreadableRevisionError:
         return True
-    return any(surely_differs(saved[field], _without_directive(content["spec"][field])) for field in saved)
+    return any(surely_differs(saved[name], _without_directive(content["spec"][name])) for name in saved)
+
+
+def reading_of(spec: JSONObject, revision: JSONObject) -> Reading:
+    """Return the template of a spec with what a revision holds for it, in the same bytes that the spec is written in."""
+    return Reading(spec.get("leaderWorkerTemplate"), _saved(revision)["leaderWorkerTemplate"])
 
 
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
-    """Return the LeaderWorkerSet with the content of the revision: replaced wholesale, the rest live (R-REV-12).
+    """Return the LeaderWorkerSet with the content of the revision: its fields are replaced, all others stay (R-REV-12).
 
     Raise `UnreadableRevisionError` where the revision holds no template.
     """
@@ -219,7 +265,7 @@ def _saved(revision: JSONObject) -> JSONObject:
         raise UnreadableRevisionError(
             f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate"
         )
-    return {field: _without_directive(content[field]) for field in COVERED if isinstance(content.get(field), dict)}
+    return {name: _without_directive(content[name]) for name in COVERED if isinstance(content.get(name), dict)}
 
 
 def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
@@ -228,7 +274,7 @@ def outdated(known: Sequence[JSONObject], key: str) -> list[JSONObject]:
 
 
 def key_of(revision: JSONObject) -> str:
-    """Return the key of a revision, as it stands on the objects made from it."""
+    """Return the key of a revision, as the objects created from it carry it."""
     return meta.labels(revision).get(labels.TEMPLATE_REVISION_HASH, "")
 
 
@@ -246,10 +292,7 @@ def _reuse_or_create(
     if same is not None:
         number = number_of(same) if same is max(known, key=number_of) else next_number(known)
         return Resolution.found(same, obj, number, is_new=is_new)
-    data = canonical_json(content)
-    key = content_hash(data)  # once: of the largest object it takes 20 ms
-    created = _build(obj, key, next_number(known), data, digest=key)
-    return Resolution(key, is_new, created=created)
+    return Resolution.made(obj, written(content), next_number(known), is_new=is_new)
 
 
 def _key_used(statefulset: JSONObject | None) -> str:
@@ -257,4 +300,4 @@ def _key_used(statefulset: JSONObject | None) -> str:
 
 
 def _without_directive(value: JSONObject) -> JSONObject:
-    return {field: child for field, child in value.items() if field != "$patch"}
+    return {name: child for name, child in value.items() if name != "$patch"}

@@ -1,7 +1,7 @@
 """The headless services by which the pods of groups find each other (contract section 4).
 
 In: the owner (the LeaderWorkerSet, or a leader pod where each group has its own service). Out: the Service to create.
-A service is created where none of its name is, and never touched again (R-SVC-4).
+A service is created if none of its name exists, and never changed again (R-SVC-4).
 """
 
 from kuberuntime.objects import meta

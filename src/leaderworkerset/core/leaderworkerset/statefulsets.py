@@ -1,4 +1,4 @@
-"""The leader StatefulSet: what it shall be, and whether it is (R-LSTS-1 to R-LSTS-5).
+"""The leader StatefulSet: its desired state, and whether it has that state (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
 manager `lws`; and whether applying it would change nothing.
@@ -11,11 +11,23 @@ from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import drift, templates
-from leaderworkerset.core.leaderworkerset.rollout import Budget, Current, Step
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 
 
-def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: Step) -> JSONObject:
-    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as it came, `lws` the same, typed."""
+def build(
+    obj: JSONObject,
+    lws: LeaderWorkerSet,
+    *,
+    key: str,
+    limits: Budget,
+    step: RolloutStep,
+    typed: JSONObject | None = None,
+) -> JSONObject:
+    """Build the leader StatefulSet (R-LSTS-2).
+
+    `obj` is the LeaderWorkerSet as read, `lws` the same, decoded; `typed` is its `leaderWorkerTemplate` as Go writes it,
+    if that is known already.
+    """
     own = {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
     return {
         "apiVersion": STATEFULSETS.api_version,
@@ -36,19 +48,19 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
                 "type": lws.spec.rollout_strategy.type,
                 "rollingUpdate": {"partition": step.partition, "maxUnavailable": limits.max_unavailable},
             },
-            "template": _build_template(lws, own),
+            "template": _build_template(lws, own, typed),
         }
-        | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
+        | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace, typed),
     }
 
 
 def current(statefulset: JSONObject | None) -> Current | None:
-    """Return what the rollout needs to know of the leader StatefulSet, if there is one."""
+    """Return the facts that the rollout needs of the leader StatefulSet, if it exists."""
     return None if statefulset is None else position(statefulset)
 
 
 def position(statefulset: JSONObject) -> Current:
-    """Return how far a leader StatefulSet is rolled."""
+    """Return how far a leader StatefulSet is rolled out."""
     spec = meta.spec(statefulset)
     rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
     return Current(
@@ -61,13 +73,13 @@ def position(statefulset: JSONObject) -> Current:
 def is_behind(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet was changed since its controller last reported on it.
 
-    One that never did is not waited for: there may be none.
+    A controller that never reported is not waited for: there may be none.
     """
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
 
 
 def begins_to_roll(statefulset: JSONObject | None, plan: Plan) -> bool:
-    """Return whether a plan lets the first groups go of those that the StatefulSet holds, all of which it holds."""
+    """Return whether a plan releases the first groups of a StatefulSet that holds all of its groups back."""
     if statefulset is None:
         return False
     held = position(statefulset)
@@ -77,15 +89,15 @@ def begins_to_roll(statefulset: JSONObject | None, plan: Plan) -> bool:
     return held.partition >= held.replicas and any(position(one).partition < held.partition for one in applied)
 
 
-def is_at(position: Current | None, step: Step) -> bool:
-    """Return whether the leader StatefulSet is rolled as far as the step says."""
+def is_at(position: Current | None, step: RolloutStep) -> bool:
+    """Return whether the leader StatefulSet has the partition and replicas of the step."""
     return position is not None and (position.replicas, position.partition) == (step.replicas, step.partition)
 
 
 def is_applied(statefulset: JSONObject | None, desired: JSONObject) -> bool:
     """Return whether applying `desired` would change nothing.
 
-    API servers without the feature drop `maxUnavailable`; that it is not there is no reason to send it again.
+    API servers without the feature drop `maxUnavailable`; its absence is no reason to send it again.
     """
     if statefulset is None:
         return False
@@ -101,15 +113,18 @@ def _without_max_unavailable(desired: JSONObject) -> JSONObject:
     return desired | {"spec": spec | {"updateStrategy": strategy | {"rollingUpdate": rolling}}}
 
 
-def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
+def _build_template(lws: LeaderWorkerSet, own: dict[str, str], typed: JSONObject | None) -> JSONObject:
     template = lws.spec.leader_worker_template
     annotations = templates.group_annotations(template, lws.annotations)
     if lws.spec.network_config.subdomain_policy == SubdomainPolicy.UNIQUE_PER_REPLICA:
         annotations[labels.SUBDOMAIN_POLICY] = SubdomainPolicy.UNIQUE_PER_REPLICA.value
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
+    own_labels = own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
+    if typed is not None:
+        return templates.add_metadata(typed[field], own_labels, annotations)
     return templates.build_pod_template(
         lws.leader_template,
-        path=f"spec.leaderWorkerTemplate.{field}",
-        own_labels=own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
+        path=f"{templates.TEMPLATE_PATH}.{field}",
+        own_labels=own_labels,
         own_annotations=annotations,
     )

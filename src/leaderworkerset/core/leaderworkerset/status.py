@@ -1,8 +1,8 @@
 """The status of a LeaderWorkerSet: counts, conditions, and whether an update is over (contract section 9).
 
 In: the LeaderWorkerSet, the leader StatefulSet, the groups and the key of the current revision. Out: the new status and
-what changed. All conditions are set in one pass; the Go controller stops after the first that changed and needs another
-(R-STAT-13), the end state is the same.
+its changes. All conditions are set in one pass. The Go controller stops after the first change and needs another pass
+(R-STAT-13); the final state is the same.
 """
 
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core.leaderworkerset import exhausted
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 
-class Outcome(NamedTuple):
+class ConditionOutcome(NamedTuple):
     """A condition that can become True: its type, and the reason and message it then has (R-STAT-11)."""
 
     type: str
@@ -29,16 +29,16 @@ class Outcome(NamedTuple):
     message: str
 
 
-AVAILABLE: Final = Outcome("Available", "AllGroupsReady", "All replicas are ready")
-PROGRESSING: Final = Outcome("Progressing", "GroupsProgressing", "Replicas are progressing")
-UPDATE_IN_PROGRESS: Final = Outcome("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress")
+AVAILABLE: Final = ConditionOutcome("Available", "AllGroupsReady", "All replicas are ready")
+PROGRESSING: Final = ConditionOutcome("Progressing", "GroupsProgressing", "Replicas are progressing")
+UPDATE_IN_PROGRESS: Final = ConditionOutcome("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress")
 
 EXCLUDES: Final = {
     AVAILABLE.type: {PROGRESSING.type, UPDATE_IN_PROGRESS.type},
     PROGRESSING.type: {AVAILABLE.type},
     UPDATE_IN_PROGRESS.type: {AVAILABLE.type},
 }
-"""Which conditions cannot be True beside another (R-STAT-12)."""
+"""The conditions that cannot be True at the same time (R-STAT-12)."""
 
 
 class UnknownIndexError(ValueError):
@@ -47,7 +47,7 @@ class UnknownIndexError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Groups by what they are (R-STAT-7). "Rolled" ones are those between the partition and the replicas."""
+    """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas."""
 
     ready: int = 0
     updated: int = 0
@@ -58,7 +58,7 @@ class Counts:
 
 
 def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
-    """Count the groups that have all their parts; raise `UnknownIndexError` for an index that is not a number."""
+    """Count the groups whose objects all exist; raise `UnknownIndexError` for an index that is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
     whole = folded.whole(size)
     ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
@@ -76,7 +76,7 @@ def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
     return counts
 
 
-def _with_irregular(counts: Counts, group: Group, lws: LeaderWorkerSet, revision: str) -> Counts:
+def _with_irregular(counts: Counts, group: GroupFacts, lws: LeaderWorkerSet, revision: str) -> Counts:
     """Count a group whose leader is not named after its index."""
     index, size = group.index, lws.size
     if index is None:
@@ -97,7 +97,7 @@ def _with_irregular(counts: Counts, group: Group, lws: LeaderWorkerSet, revision
     )
 
 
-def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[Outcome]:
+def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
     """Choose the conditions that hold now (R-STAT-8)."""
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)
@@ -114,7 +114,7 @@ def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
 def build(
     lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime, given_up: Sequence[int] = ()
 ) -> LeaderWorkerSetStatus:
-    """Build the status that follows from the counts and the groups that were given up (R-STAT-1, R-STAT-4, R-STAT-12)."""
+    """Build the status from the counts and the groups that are left failed (R-STAT-1, R-STAT-4, R-STAT-12)."""
     conditions = exhausted.with_condition(lws.status.conditions, given_up, lws.generation, now)
     for outcome in choose(lws, counts):
         conditions = set_true(conditions, outcome, lws.generation, now)
@@ -129,7 +129,7 @@ def build(
 
 
 def set_true(
-    conditions: Sequence[Condition], outcome: Outcome, generation: int, now: datetime
+    conditions: Sequence[Condition], outcome: ConditionOutcome, generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Set one condition to True and those it excludes to False (R-STAT-12)."""
     moment = timestamps.render(now)
@@ -156,6 +156,6 @@ def set_true(
     return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
 
 
-def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: Outcome) -> str:
+def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:
     """Return the text of the event that reports changed conditions (R-STAT-10)."""
     return f"{outcome.message}, with {status.ready_replicas} groups ready of total {lws.spec.replicas} groups"

@@ -1,6 +1,6 @@
-"""Pod and claim templates of the StatefulSets: what leader and worker sets have in common.
+"""Pod and claim templates: the parts that the leader and worker StatefulSets have in common.
 
-In: a template of a LeaderWorkerSet and the labels and annotations that the controllers add; they win over the user's.
+In: a template of a LeaderWorkerSet and the labels and annotations that the controllers add; they override the user's.
 Out: the template as the StatefulSet gets it, in the form that Go's typed structs have (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
@@ -14,17 +14,26 @@ from leaderworkerset.core.policies import exclusive, gang, identity, subgroups
 from leaderworkerset.core.policies.policy import Policy, Template
 
 ANNOTATING: Final[tuple[Policy, ...]] = (identity.POLICY, exclusive.POLICY, subgroups.POLICY, gang.POLICY)
-"""The policies that pod templates carry something for."""
+"""The policies that add annotations to pod templates."""
+
+TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate"
+
+KEPT_OF_CLAIMS: Final = frozenset({"accessModes", "storageClassName", "volumeMode", "resources"})
+"""The fields of a claim's spec that are passed on. Go's type of `resources` has `requests` and `limits` alone."""
 
 RETAIN: Final = "Retain"
-"""What the API server makes of an unset retention policy."""
+"""The value that the API server sets for an absent retention policy."""
 
 
 def build_pod_template(
     template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
 ) -> JSONObject:
     """Build `spec.template` of a StatefulSet; `path` names the template in errors."""
-    typed = round_trip("PodTemplateSpec", template, path)
+    return add_metadata(round_trip("PodTemplateSpec", template, path), own_labels, own_annotations)
+
+
+def add_metadata(typed: JSONObject, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]) -> JSONObject:
+    """Return a template, as Go writes it, with the labels and annotations of the controllers."""
     metadata = typed["metadata"]
     return typed | {
         "metadata": metadata
@@ -36,7 +45,7 @@ def build_pod_template(
 
 
 def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations by which admission knows the group of a pod: size, subgroups and exclusive placement.
+    """Return the annotations from which admission reads size, subgroups and exclusive placement of a pod's group.
 
     `template` is that of the pod's revision; the topology keys come from the LeaderWorkerSet's `live` annotations.
     """
@@ -44,14 +53,15 @@ def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -
     return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
 
 
-def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
-    """Return the fields of a StatefulSet's spec that concern claims; none where the user set none (R-LSTS-5)."""
+def claim_fields(template: LeaderWorkerTemplate, namespace: str, typed: JSONObject | None = None) -> JSONObject:
+    """Return the fields of a StatefulSet's spec about claims; none if the user set none (R-LSTS-5).
+
+    `typed` is the template as Go writes it, if that is known already.
+    """
     fields: JSONObject = {}
     if template.volume_claim_templates:
-        fields["volumeClaimTemplates"] = [
-            _reduce_claim(claim, namespace, f"spec.leaderWorkerTemplate.volumeClaimTemplates[{i}]")
-            for i, claim in enumerate(template.volume_claim_templates)
-        ]
+        claims = _read_claims(template) if typed is None else typed["volumeClaimTemplates"]
+        fields["volumeClaimTemplates"] = [_reduce_claim(claim, namespace) for claim in claims]
     retention = template.persistent_volume_claim_retention_policy
     if retention is not None:
         fields["persistentVolumeClaimRetentionPolicy"] = {
@@ -61,14 +71,20 @@ def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
     return fields
 
 
-def _reduce_claim(claim: JSONObject, namespace: str, path: str) -> JSONObject:
-    typed = round_trip("PersistentVolumeClaim", claim, path)
+def _read_claims(template: LeaderWorkerTemplate) -> list[JSONObject]:
+    """Read all claims at once: there may be thousands."""
+    claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
+    read: list[JSONObject] = round_trip("LeaderWorkerTemplate", claims, TEMPLATE_PATH)["volumeClaimTemplates"]
+    return read
+
+
+def _reduce_claim(typed: JSONObject, namespace: str) -> JSONObject:
     spec = typed["spec"]
-    kept = {field: spec[field] for field in ("accessModes", "storageClassName", "volumeMode") if field in spec}
-    resources = {field: spec["resources"][field] for field in ("requests", "limits") if field in spec["resources"]}
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
         "metadata": {"name": typed["metadata"].get("name", ""), "namespace": namespace},
-        "spec": kept | {"resources": resources},
+        "spec": spec
+        if spec.keys() <= KEPT_OF_CLAIMS
+        else {name: spec[name] for name in spec if name in KEPT_OF_CLAIMS},
     }

@@ -1,10 +1,10 @@
-"""What to do about one group now: recreate it, or build what its leader pod leads (contract 8.1).
+"""Decides about one group: recreate it, or create what its leader pod leads (contract 8.1).
 
-In: `Observed`, the leader pod and everything around it, as the caches show it. Out: a `Plan`. A group has one key, that
-of its leader pod: whatever happens to its pods and StatefulSets is decided in one place, one decision at a time, so
-that several failures of a group are one recreation.
+In: `ObservedGroup`, the leader pod and all related objects, as the caches show them. Out: a `Plan`. A group has one key,
+that of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
+failures of a group cause one recreation.
 
-Only new groups are built: a worker StatefulSet that exists is never changed (R-ARC-3).
+Only new groups get workers: a worker StatefulSet that exists is never changed (R-ARC-3).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from kuberuntime.objects.resources import SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
-from leaderworkerset.core import events
-from leaderworkerset.core.leaderworkerset import groups, revisions, services
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.policies import exclusive, failures, restart, startup
+from leaderworkerset.core.policies import exclusive, failures, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
-from leaderworkerset.core.policies.policy import Decision, LiveGroup
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
@@ -33,12 +33,12 @@ AWAIT_REVISION: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """What is known about a group: the pod of its key, and the objects that carry its name and index.
+class ObservedGroup:
+    """The facts about a group: the pod of its key, and the objects that carry its name and index.
 
-    `gone` are pods deleted since the last reconcile, in their last state; `node` is the leader's, where placement needs
-    it (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler;
-    `lost_nodes` are those of pods that are stuck, by name (`wants_lost_nodes`). `restarts` are the manager's settings.
+    `gone` are pods deleted since the last reconcile, in their last state; `node` is the leader's, if placement needs it
+    (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler;
+    `lost_nodes` are the nodes of stuck pods, by name (`wants_lost_nodes`). `restarts` are the manager's settings.
     """
 
     leader: JSONObject | None
@@ -55,8 +55,8 @@ class Observed:
     restarts: RestartSettings = DEFAULTS
 
 
-def reconcile(observed: Observed, now: datetime, gang: Gang = NO_GANG) -> Plan:
-    """Decide what to do about the group; an object that cannot be used ends in `Plan.error`."""
+def reconcile(observed: ObservedGroup, now: datetime, gang: Gang = NO_GANG) -> Plan:
+    """Decide about the group; an unusable object is reported as `Plan.error`."""
     leader, obj = observed.leader, observed.leaderworkerset
     if leader is None:
         return Plan()
@@ -75,35 +75,35 @@ def is_leader(pod: JSONObject) -> bool:
 
 
 def require_labels(pod: JSONObject) -> None:
-    """Raise ValueError where the pod lacks a label that says what it is (R-POD-1)."""
+    """Raise ValueError if the pod lacks a label that identifies it (R-POD-1)."""
     for label in (labels.NAME, labels.WORKER_INDEX):
         if not meta.labels(pod).get(label):
             raise ValueError(f"{label} label is unexpected missing")
 
 
-def wants_node(observed: Observed) -> str:
-    """Return the name of the node that the decision depends on, empty where it depends on none."""
+def wants_node(observed: ObservedGroup) -> str:
+    """Return the name of the node that the decision depends on, empty if there is none."""
     leader, obj = observed.leader, observed.leaderworkerset
     if leader is None or obj is None or labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(obj):
         return ""
     return "" if _has_workers(observed, leader) else exclusive.node_name(leader)
 
 
-def wants_lost_nodes(observed: Observed, now: datetime) -> set[str]:
-    """Return the names of the nodes of pods that are stuck there, where such pods are to be released."""
+def wants_lost_nodes(observed: ObservedGroup, now: datetime) -> set[str]:
+    """Return the names of the nodes of stuck pods, if such pods are to be released."""
     if observed.leaderworkerset is None:
         return set()
     stuck = _stuck(observed, observed.leaderworkerset, now)
     return set() if stuck is None else lost.nodes_of(stuck)
 
 
-def _stuck(observed: Observed, obj: JSONObject, now: datetime) -> Stuck | None:
-    """Return what is known of stuck pods, None where they are waited for, as the Go controller does."""
+def _stuck(observed: ObservedGroup, obj: JSONObject, now: datetime) -> Stuck | None:
+    """Return the facts about stuck pods; None if they are waited for, as the Go controller does."""
     grace = observed.restarts.of(meta.annotations(obj)).release_after
     return None if grace is None else Stuck(lws=obj, pods=observed.pods, grace=grace, now=now)
 
 
-def _live_group(observed: Observed, obj: JSONObject, leader: JSONObject, now: datetime) -> LiveGroup:
+def _live_group(observed: ObservedGroup, obj: JSONObject, leader: JSONObject, now: datetime) -> LiveGroup:
     return LiveGroup(
         obj=obj,
         lws=leaderworkerset.decode(obj),
@@ -119,13 +119,13 @@ def _live_group(observed: Observed, obj: JSONObject, leader: JSONObject, now: da
     )
 
 
-def _own_record(observed: Observed, obj: JSONObject) -> JSONObject | None:
-    """Return the record of the group's last recreation; one of a LeaderWorkerSet before this one is none."""
+def _own_record(observed: ObservedGroup, obj: JSONObject) -> JSONObject | None:
+    """Return the record of the group's last recreation; one of an earlier LeaderWorkerSet of this name is ignored."""
     record = observed.record
     return None if record is None or meta.is_of_predecessor(record, obj) else record
 
 
-def _decide(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
+def _decide(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
     if not is_leader(group.leader):
         return _refuse_stray(group)
     stuck = _stuck(observed, group.obj, group.now)
@@ -133,17 +133,17 @@ def _decide(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     return plan if stuck is None else _after(lost.release(stuck, observed.lost_nodes), plan)
 
 
-def _decide_leader(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
+def _decide_leader(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
     if meta.is_deleting(group.leader):
         return Plan()
-    recreated = restart.POLICY.decide(group)
+    recreated = restartpolicy.POLICY.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
     return _build(group, observed, gang)
 
 
 def _after(release: Release, plan: Plan) -> Plan:
-    """Return the plan with what is released before it; it is made again when the first of both wants that."""
+    """Return the plan, preceded by the released pods; the shorter of both requeue times counts."""
     waits = [wait for wait in (release.requeue_after, plan.requeue_after) if wait is not None]
     return replace(plan, actions=(*release.actions, *plan.actions), requeue_after=min(waits, default=None))
 
@@ -155,15 +155,15 @@ def _refuse_stray(group: LiveGroup) -> Plan:
     return Plan()
 
 
-def _build(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
-    """Make what the leader pod leads: its service, the object of its gang and its worker StatefulSet (R-POD-6, 7)."""
+def _build(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
+    """Create what the leader pod leads: service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
-        return Plan((Emit(events=(events.failed_create(group.obj, _mistake_note(group), group.leader),)),))
+        return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
     revision = _find_revision(group, observed)
     scheduled = _decide_gang(group, revision, gang)
     actions = (*_make_service(group, observed), *scheduled.actions)
     is_held = scheduled.holds or startup.POLICY.decide(group).holds
-    size = groups.own_size(group.leader) or group.lws.size
+    size = groupfacts.own_size(group.leader) or group.lws.size
     if size == 1 or _has_workers(observed, group.leader) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
@@ -172,22 +172,22 @@ def _build(group: LiveGroup, observed: Observed, gang: Gang) -> Plan:
     return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
 
 
-def _find_revision(group: LiveGroup, observed: Observed) -> JSONObject | None:
-    """Return the revision that the leader pod was made from."""
+def _find_revision(group: LiveGroup, observed: ObservedGroup) -> JSONObject | None:
+    """Return the revision that the leader pod was created from."""
     known = revisions.owned(observed.revisions, group.obj)
     return revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
 
 
-def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> Decision:
+def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> PolicyDecision:
     """Create what the gang scheduler needs for this group, whatever its size (R-GANG-3)."""
     if gang is NO_GANG:
-        return Decision()
+        return PolicyDecision()
     revised = group.lws if revision is None else leaderworkerset.decode(revisions.restore(group.obj, revision))
     return gang.decide(GangGroup(group, revised))
 
 
-def _make_service(group: LiveGroup, observed: Observed) -> tuple[Action, ...]:
-    """Create the group's own service where there shall be one; the live spec decides (R-SVC-2)."""
+def _make_service(group: LiveGroup, observed: ObservedGroup) -> tuple[Action, ...]:
+    """Create the group's own service if it shall have one; the live spec decides (R-SVC-2)."""
     is_shared = group.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
     if is_shared or observed.has_service:
         return ()
@@ -195,7 +195,7 @@ def _make_service(group: LiveGroup, observed: Observed) -> tuple[Action, ...]:
     return (Create(resource=SERVICES, object=service, if_absent=True),)
 
 
-def _make_workers(group: LiveGroup, revision: JSONObject, placed: Decision) -> Create:
+def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
     name = meta.name(group.leader)
@@ -205,12 +205,12 @@ def _make_workers(group: LiveGroup, revision: JSONObject, placed: Decision) -> C
         resource=STATEFULSETS,
         object=statefulset.build(group.lws, revised, group.leader, placed.node_selector),
         if_absent=True,
-        on_success=(events.created(group.obj, created, group.leader),),
-        on_failure=(events.failed_create(group.obj, failed, group.leader),),
+        on_success=(decisionevents.created(group.obj, created, group.leader),),
+        on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),
     )
 
 
-def _has_workers(observed: Observed, leader: JSONObject) -> bool:
+def _has_workers(observed: ObservedGroup, leader: JSONObject) -> bool:
     return any(meta.name(one) == meta.name(leader) for one in observed.statefulsets)
 
 

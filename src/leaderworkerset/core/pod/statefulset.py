@@ -1,8 +1,8 @@
 """The StatefulSet of a group's workers (R-WSTS-3, R-WSTS-4).
 
-In: the LeaderWorkerSet twice: as it is (`live`), and with the content of the leader pod's revision (`revised`). What
-pods are made of comes from the revision, so that a group that is rebuilt during an update stays what it was; what
-derives from metadata (labels, annotations, topology keys) is live.
+In: the LeaderWorkerSet twice: as it is (`live`), and with the content of the leader pod's revision (`revised`). The pod
+template comes from the revision, so that a group that is recreated during an update does not change; values from
+metadata (labels, annotations, topology keys) are live.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.policies import accelerators, gang
 
-TEMPLATE_PATH: Final = "spec.leaderWorkerTemplate.workerTemplate"
+TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
 
 
 def build(

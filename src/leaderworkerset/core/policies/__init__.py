@@ -1,1 +1,1 @@
-"""Policies: what a field or annotation of a LeaderWorkerSet means for its groups, one module each, wherever it acts."""
+"""Policies: one module for each field or annotation that affects groups, with all its effects."""

@@ -1,7 +1,7 @@
-"""TPU variables: the hosts that work together on one slice, and which of them this process is (R-TPU-1 to R-TPU-6).
+"""TPU variables: the hosts that share one slice, and the index of this process among them (R-TPU-1 to R-TPU-6).
 
-Two ways of counting: the whole group is one slice (plain), or each subgroup is. Both leave a pod alone whose first TPU
-container already names its hosts or its id.
+The slice is either the whole group (plain) or a subgroup. A pod is not changed if its first TPU container already
+names its hosts or its id.
 """
 
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ PROCESS_PORT = "TPU_PROCESS_PORT"
 FIRST_PORT = 8476
 
 LARGEST = 3 * 2**20
-"""Bytes of the variables that name hosts, in all containers of a pod; no API server takes a larger object."""
+"""The maximum bytes of the variables that name hosts, in all containers of a pod; API servers accept no larger object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The processes that work together, by host name and by address, and the id of this pod's first one."""
+    """The processes of one slice, by host name and by address, and the id of this pod's first one."""
 
     name: str
     hostnames: str
@@ -50,7 +50,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class _Hosts:
-    """The pods of a slice by number: the leader, if it computes, and workers first..last."""
+    """The pods of a slice by number: the leader, if it requests TPUs, and workers first..last."""
 
     leader: str
     with_leader: bool
@@ -59,7 +59,7 @@ class _Hosts:
 
     @property
     def count(self) -> int:
-        """Return how many there are."""
+        """Return the number of hosts."""
         return self.with_leader + max(self.last - self.first + 1, 0)
 
     def names(self) -> list[str]:
@@ -74,7 +74,7 @@ def requests_tpus(pod_spec: JSONObject) -> bool:
 
 
 def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
-    """Return the pod with the variables in its TPU containers; without such containers the pod comes back as it is."""
+    """Return the pod with the variables in its TPU containers; a pod without such containers is returned unchanged."""
     containers = _tpu_containers(meta.spec(pod))
     if not containers or _values(containers[0]).keys() & {WORKER_HOSTNAMES, WORKER_ID}:
         return pod
@@ -88,7 +88,7 @@ def inject(pod: JSONObject, *, size: int, is_leader: bool) -> JSONObject:
 
 
 def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leader: bool) -> Slice:
-    """Count over the whole group; a leader without TPUs is left out of its workers' slice (R-TPU-3)."""
+    """Build the slice of the whole group; a leader without TPUs is not part of it (R-TPU-3)."""
     (leader, ordinal), leader_computes = _identity(pod, is_leader=is_leader), _leader_computes(pod)
     index = ordinal if is_leader or leader_computes else ordinal - 1
     hosts = _Hosts(leader, leader_computes or is_leader, 1, size - 1)
@@ -96,7 +96,7 @@ def _group_slice(pod: JSONObject, ports: tuple[str, ...], *, size: int, is_leade
 
 
 def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool) -> Slice:
-    """Count over the pod's subgroup (R-TPU-5)."""
+    """Build the slice of the pod's subgroup (R-TPU-5)."""
     size = read_annotation(pod, labels.SUBGROUP_SIZE)
     subgroup = read_label(pod, labels.SUBGROUP_INDEX)
     worker = read_label(pod, labels.WORKER_INDEX)
@@ -116,7 +116,7 @@ def _subgroup_slice(pod: JSONObject, ports: tuple[str, ...], *, is_leader: bool)
 
 
 def _slice(pod: JSONObject, hosts: _Hosts, ports: tuple[str, ...], first_id: int) -> Slice:
-    """Name the hosts, once per process; deny the pod where that is more than an object may hold."""
+    """Name the hosts, once per process; deny the pod if the names exceed the size of an object."""
     subdomain = meta.spec(pod).get("subdomain") or ""
     processes = hosts.count * len(ports)
     at_least = 2 * processes * len(ports) * len(f"{hosts.leader}.{subdomain},")

@@ -8,9 +8,9 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key: str) -> JSONObject:
-    """Return the pod drawn to pods whose label `key` is `value`, and kept off pods where it is another.
+    """Return the pod with affinity to pods whose label `key` is `value`, and anti-affinity to pods with another value.
 
-    The user's terms stay. A pod with both kinds of required terms on the topology already is left alone.
+    The user's terms stay. A pod that already has both kinds of required terms on the topology is not changed.
     """
     affinity: JSONObject = meta.spec(pod).get("affinity") or {}
     if _has_term(affinity, "podAffinity", topology_key) and _has_term(affinity, "podAntiAffinity", topology_key):

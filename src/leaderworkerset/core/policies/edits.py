@@ -1,4 +1,4 @@
-"""Copies of a pod with parts of it changed; the pod given stays as it is."""
+"""Functions that return a changed copy of a pod; the given pod stays unchanged."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,6 +1,6 @@
-"""The variables by which a process finds its group: `LWS_LEADER_ADDRESS` and its fellows (R-ENV-1 to R-ENV-5).
+"""The variables by which a process finds its group: `LWS_LEADER_ADDRESS` and others (R-ENV-1 to R-ENV-5).
 
-The three of the contract come first in every container and win over the user's own. `LWS_GROUP_INDEX` follows them,
+The three of the contract come first in every container and override the user's own. `LWS_GROUP_INDEX` follows them,
 unless the user set it.
 """
 
@@ -21,7 +21,7 @@ def inject(pod: JSONObject) -> JSONObject:
 
 
 def build_variables(pod: JSONObject) -> dict[str, str]:
-    """Return names and values in their order; deny the pod where a label or annotation is missing (R-ENV-2, R-ENV-5)."""
+    """Return names and values in order; deny the pod if a label or annotation is missing (R-ENV-2, R-ENV-5)."""
     own, annotations = meta.labels(pod), meta.annotations(pod)
     name = _present(pod, own, labels.NAME, "name label")
     group_index = _present(pod, own, labels.GROUP_INDEX, "group index label")

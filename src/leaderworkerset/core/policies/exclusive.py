@@ -1,4 +1,4 @@
-"""Exclusive placement: each group has a topology domain of its own, and workers go where their leader went.
+"""Exclusive placement: each group has a topology domain of its own, in which workers follow their leader.
 
 The topology key is an annotation of the LeaderWorkerSet. Templates carry it; a leader gets affinity terms at admission
 (R-ADM-14); workers wait until their leader is bound to a node, and get that node's domain as node selector (R-WSTS-6).
@@ -12,17 +12,17 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies.affinity import with_exclusive_terms
 from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.policy import Decision, LiveGroup, Member, Policy, Template
+from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision, Template
 
 AWAITS_NODE: Final = "waits for the leader to be bound to a node (exclusive placement)"
 
 
 class PlacementError(ValueError):
-    """The leader's node is gone, or lacks the label of the topology domain."""
+    """The leader's node was deleted, or lacks the label of the topology domain."""
 
 
 def is_exclusive(lws: LeaderWorkerSet) -> bool:
-    """Return whether the groups shall each have a topology domain of their own; the key counts, even without a value."""
+    """Return whether each group has a topology domain of its own; the key counts, even without a value."""
     return labels.EXCLUSIVE_TOPOLOGY in lws.annotations
 
 
@@ -32,7 +32,7 @@ def node_name(pod: JSONObject) -> str:
 
 
 def node_selector(lws: LeaderWorkerSet, leader: JSONObject, node: JSONObject | None) -> dict[str, str]:
-    """Return the selector that keeps workers in the leader's domain; `node` is the leader's, None where it is gone."""
+    """Return the selector that keeps workers in the leader's domain; `node` is the leader's, None if it was deleted."""
     if not is_exclusive(lws):
         return {}
     name, topology = node_name(leader), lws.annotations[labels.EXCLUSIVE_TOPOLOGY]
@@ -49,7 +49,7 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
-    """Return a leader kept off the domains of other groups; workers follow by their node selector."""
+    """Return a leader with anti-affinity to other groups' domains; workers follow by their node selector."""
     topology_key = meta.annotations(pod).get(labels.EXCLUSIVE_TOPOLOGY)
     if topology_key is None or not member.is_leader:
         return pod
@@ -57,11 +57,11 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return with_exclusive_terms(pod, key=labels.GROUP_KEY, value=value, topology_key=topology_key)
 
 
-def decide(group: LiveGroup) -> Decision:
-    """Hold the workers back until the leader has a node, and then select its domain; raise `PlacementError`."""
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Hold the workers back until the leader has a node, then select its domain; raise `PlacementError`."""
     if is_exclusive(group.lws) and not node_name(group.leader):
-        return Decision(holds=AWAITS_NODE)
-    return Decision(node_selector=node_selector(group.lws, group.leader, group.node))
+        return PolicyDecision(holds=AWAITS_NODE)
+    return PolicyDecision(node_selector=node_selector(group.lws, group.leader, group.node))
 
 
 POLICY: Final = Policy(name="exclusive placement", annotations=annotations, admit=admit, decide=decide)

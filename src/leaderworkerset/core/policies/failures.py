@@ -1,7 +1,7 @@
-"""Failures: which pod's failure calls for the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
+"""Failures: which pod's failure causes the recreation of its group (R-POD-3 to R-POD-5, R-POD-8).
 
-In: the LeaderWorkerSet, the leader pod, the pods of its group (also those that were deleted a moment ago, as they were
-last seen) and their StatefulSets. Out: the pod that failed, if the restart policy asks for the group to be recreated.
+In: the LeaderWorkerSet, the leader pod, the pods of its group (also those deleted a moment ago, in their last state) and
+their StatefulSets. Out: the pod that failed, if the restart policy requires that the group is recreated.
 """
 
 from collections.abc import Sequence
@@ -28,12 +28,12 @@ class Members:
 
 
 def is_active(lws: LeaderWorkerSet) -> bool:
-    """Return whether the restart policy ever asks for a recreation (R-POD-3)."""
+    """Return whether the restart policy ever recreates groups (R-POD-3)."""
     return lws.spec.leader_worker_template.restart_policy in RECREATING
 
 
 def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:
-    """Return the pod whose failure the group is to be recreated for, if there is one."""
+    """Return the pod whose failure causes the recreation of the group, if there is one."""
     if not is_active(lws):
         return None
     group = _Group(lws, members)
@@ -57,7 +57,7 @@ def waits_for_start(lws: LeaderWorkerSet) -> bool:
 
 
 class _Group:
-    """A group with its pods counted and its StatefulSets by name, so that each suspect is judged in one step."""
+    """A group with its pods counted and its StatefulSets by name, so that each pod is checked in one step."""
 
     def __init__(self, lws: LeaderWorkerSet, members: Members) -> None:
         self._leader = members.leader
@@ -68,18 +68,18 @@ class _Group:
         self._statefulsets = {meta.name(one): one for one in reversed(members.statefulsets)}
 
     def is_failed_by(self, pod: JSONObject) -> bool:
-        """Return whether the failure of the pod calls for a recreation."""
+        """Return whether the failure of the pod causes a recreation."""
         return self._has(pod) and not (self._waits_for_start and self._was_pending(pod))
 
     def _was_pending(self, failed: JSONObject) -> bool:
-        """Return whether the group, as it was when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
+        """Return whether the group, when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
         known = self._pods.get(meta.key(failed))
         others = len(self._pods) - (known is not None)
         pending = self._pending - bool(known) + _is_phase_pending(failed)
         return others + 1 != self._size or pending > 0
 
     def _has(self, pod: JSONObject) -> bool:
-        """Return whether it is the leader, or a worker of this leader and not of one before it (R-POD-5.3, R-POD-8)."""
+        """Return whether it is the leader, or a worker of this leader and not of an earlier one (R-POD-5.3, R-POD-8)."""
         leader = self._leader
         if meta.uid(pod) == meta.uid(leader):
             return True

@@ -1,16 +1,16 @@
-"""Gang scheduling: where a scheduler that binds all pods of a group, or none, takes part (contract section 11).
+"""The interface of gang scheduling, which binds all pods of a group or none (contract section 11).
 
-A `Gang` stands for the gang schedulers that may be used. Which ones follows from the configuration and from what the API
-server serves; finding that out is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
-asked in four places:
+A `Gang` represents the gang schedulers that may be used. They follow from the configuration and from the kinds that the
+API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
+called in four places:
 
 - admission of a LeaderWorkerSet: `errors`, combinations that would never start;
 - admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader;
 - reconcile of a group: `decide`, the group's object before its workers, whatever its size;
 - reconcile of a LeaderWorkerSet: `outdated`, at the end of an update.
 
-The pods of a group follow their leader: whichever scheduler it was marked for, its workers are marked for, too. Group
-objects are created, never updated. An action that fails ends the plan, so no workers appear without their object.
+The pods of a group follow their leader: workers are marked for the scheduler that their leader was marked for. Group
+objects are created, never updated. A failed action ends the plan, so no workers are created without their object.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.policy import Decision, LiveGroup, Policy, Template
+from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision, Template
 
 NONE: Final = "none"
 """The choice of a LeaderWorkerSet whose pods are scheduled one by one."""
@@ -43,7 +43,7 @@ class GangGroup:
 
 
 class Gang(Protocol):
-    """The schedulers of whole groups that may be used."""
+    """The gang schedulers that may be used."""
 
     @property
     def resources(self) -> Sequence[Resource]:
@@ -52,30 +52,30 @@ class Gang(Protocol):
 
     @property
     def opens_gates(self) -> bool:
-        """Return whether pods may wait for the built-in gate, which somebody has to open then."""
+        """Return whether pods may wait for the built-in gate, which a controller has to remove then."""
         ...
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Return what of a new or changed LeaderWorkerSet cannot be scheduled in the chosen way."""
+        """Return the errors of a new or changed LeaderWorkerSet that the chosen scheduler cannot schedule."""
         ...
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
         """Return the admitted pod with the link to its group's object; `request` is unique to this admission."""
         ...
 
-    def decide(self, group: GangGroup) -> Decision:
-        """Create what the scheduler needs for one group; hold the workers back while that cannot be done."""
+    def decide(self, group: GangGroup) -> PolicyDecision:
+        """Create what the scheduler needs for one group; hold the workers back until that exists."""
         ...
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
-        """Return the deletion of objects that no group of these revisions uses and that nobody else removes."""
+        """Return the deletions of objects that no group of these revisions uses and that are not garbage collected."""
         ...
 
 
 def members_to_start(lws: LeaderWorkerSet) -> int:
-    """Return how many pods of a group exist at first: all, or the leader alone where workers await it (R-GANG-4).
+    """Return how many pods of a group exist at first: all, or only the leader if workers wait for it (R-GANG-4).
 
-    Workers wait for the node of their leader under exclusive placement, too: a scheduler that waited for them before it
+    Under exclusive placement workers wait for the node of their leader, too: a scheduler that waited for them before it
     binds the leader would wait for ever.
     """
     awaits = lws.spec.startup_policy == StartupPolicy.LEADER_READY or exclusive.is_exclusive(lws)
@@ -96,7 +96,7 @@ class NoGang:
         return False
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
-        """Refuse a new choice of a scheduler: it would have no effect."""
+        """Refuse a newly chosen scheduler: it would have no effect."""
         choice = lws.annotations.get(labels.GANG_SCHEDULER, NONE)
         if choice == NONE or (old is not None and old.annotations.get(labels.GANG_SCHEDULER) == choice):
             return ()
@@ -109,9 +109,9 @@ class NoGang:
         """Return the pod unchanged."""
         return pod
 
-    def decide(self, _group: GangGroup) -> Decision:
-        """Want nothing."""
-        return Decision()
+    def decide(self, _group: GangGroup) -> PolicyDecision:
+        """Decide nothing."""
+        return PolicyDecision()
 
     def outdated(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
         """Return no deletions."""
@@ -122,12 +122,12 @@ NO_GANG: Final[Gang] = NoGang()
 
 
 def annotations(template: Template) -> dict[str, str]:
-    """Return the choice of the LeaderWorkerSet, so that admission of its pods needs no look-up."""
+    """Return the choice of the LeaderWorkerSet, so that admission of its pods reads no other object."""
     return non_empty(template.live, labels.GANG_SCHEDULER)
 
 
 def inherited(leader: JSONObject) -> dict[str, str]:
-    """Return what the template of the workers takes over from their leader: its scheduler and the name of its group."""
+    """Return what the workers' template inherits from their leader: its scheduler and the name of its group."""
     own = meta.annotations(leader)
     return non_empty(own, labels.GANG_SCHEDULER) | non_empty(own, labels.GANG_GROUP)
 

@@ -1,4 +1,4 @@
-"""Numbers that pods carry as labels and annotations; what is none denies the pod, in the words of Go's `strconv`."""
+"""Numbers in labels and annotations of pods; an invalid one denies the pod, with the error text of Go's `strconv`."""
 
 import re
 
@@ -12,12 +12,12 @@ _LONGEST = len(str(-_LIMIT))
 
 
 def read_label(pod: JSONObject, key: str) -> int:
-    """Read a label; an absent one is the empty text, which is not a number."""
+    """Read a label; an absent one is read as the empty text, which is not a number."""
     return _parse(meta.labels(pod).get(key, ""))
 
 
 def read_annotation(pod: JSONObject, key: str) -> int:
-    """Read an annotation; an absent one is the empty text, which is not a number."""
+    """Read an annotation; an absent one is read as the empty text, which is not a number."""
     return _parse(meta.annotations(pod).get(key, ""))
 
 

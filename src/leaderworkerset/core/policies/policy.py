@@ -1,13 +1,13 @@
-"""The shape of a policy, and the facts that policies decide from.
+"""The type of a policy, and the facts that policies decide from.
 
 A policy acts in up to three places, and its module holds all of them:
 
-- `annotations`: what the pod templates of the StatefulSets must carry, so that admission needs no look-up;
-- `admit`: how a pod that is about to be created is changed, from what the pod carries alone;
+- `annotations`: what the pod templates of the StatefulSets must carry, so that admission reads no other object;
+- `admit`: the changes of a pod that is about to be created, from what the pod carries alone;
 - `decide`: what a live group needs now: actions, edits of its workers' template, or a reason to create no workers yet.
 
-`core/leaderworkerset/templates.py`, `core/admission/pod.py` and `core/pod/reconcile.py` ask the policies in these places,
-in an order that they fix. Pure.
+`core/leaderworkerset/templates.py`, `core/admission/pod.py` and `core/pod/reconcile.py` call the policies, each in a
+fixed order. Pure.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What pod templates are made from: the revision's template and the annotations of the LeaderWorkerSet as it lives."""
+    """The source of pod templates: the revision's template and the current annotations of the LeaderWorkerSet."""
 
     spec: LeaderWorkerTemplate
     live: Mapping[str, str]
@@ -30,7 +30,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """The place of a pod at admission: the size of its group, its index there, and whether it leads it."""
+    """The position of a pod at admission: the size of its group, its index, and whether it is the leader."""
 
     size: int
     worker_index: int
@@ -41,9 +41,9 @@ class Member:
 class LiveGroup:
     """A live group whose LeaderWorkerSet has been read.
 
-    `obj` is the LeaderWorkerSet as it came, `lws` the same, typed. `gone` are pods deleted since the last reconcile, in
-    their last state; `node` is the leader's, where exclusive placement needs it; `record` describes the last recreation,
-    `restarts` how the next ones are made.
+    `obj` is the LeaderWorkerSet as read, `lws` the same, decoded. `gone` are pods deleted since the last reconcile, in
+    their last state; `node` is the leader's, if exclusive placement needs it; `record` describes the last recreation,
+    `restarts` are the settings of the next ones.
     """
 
     obj: JSONObject
@@ -60,11 +60,11 @@ class LiveGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """What a policy wants for a group now.
+class PolicyDecision:
+    """The decision of one policy about a group.
 
-    `holds` says why nothing further is built, empty where building goes on; `node_selector` is added to the template of
-    the workers. `requeue_after` is in seconds.
+    `holds` is the reason why nothing further is created, empty if there is none; `node_selector` is added to the template
+    of the workers. `requeue_after` is in seconds.
     """
 
     holds: str = ""
@@ -74,7 +74,7 @@ class Decision:
 
 
 def add_nothing(_template: Template) -> dict[str, str]:
-    """Return no annotations: the default of a policy that templates need not carry."""
+    """Return no annotations: the default of a policy that needs none."""
     return {}
 
 
@@ -83,9 +83,9 @@ def keep_pod(pod: JSONObject, _member: Member) -> JSONObject:
     return pod
 
 
-def go_on(_group: LiveGroup) -> Decision:
-    """Want nothing of a live group: the default of a policy that acts on templates and pods alone."""
-    return Decision()
+def go_on(_group: LiveGroup) -> PolicyDecision:
+    """Decide nothing: the default of a policy that acts on templates and pods alone."""
+    return PolicyDecision()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,4 +95,4 @@ class Policy:
     name: str
     annotations: Callable[[Template], dict[str, str]] = add_nothing
     admit: Callable[[JSONObject, Member], JSONObject] = keep_pod
-    decide: Callable[[LiveGroup], Decision] = go_on
+    decide: Callable[[LiveGroup], PolicyDecision] = go_on

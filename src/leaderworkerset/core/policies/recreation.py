@@ -1,13 +1,14 @@
-"""When a group that failed may be recreated: the first time at once, again and again ever later.
+"""When a group that failed may be recreated: the first time at once, repeated failures with growing delays.
 
-The Go controller recreates a group on every failure, as fast as it fails. Here a group that fails again soon after its
-last recreation waits, by default from 10 seconds doubling up to 5 minutes: the kubelet's own numbers for containers that
-crash. It may have a budget, too: what fails once more is left as it is. Why the record is an object of its own:
-docs/adr/0003-recreation-backoff.md.
+The Go controller recreates a group on every failure at once. Here a group that fails again soon after its last
+recreation waits: by default 10 seconds, doubling up to 5 minutes, which are the kubelet's numbers for containers that
+crash. The number of recreations may be limited, too; after the last one the group is left failed. Why the record is an
+object of its own: docs/adr/0003-recreation-backoff.md.
 
-In: the record of the group's last recreation (a ControllerRevision without revision key, so that no one takes it for a
-revision), the leader pod, the failure, the settings, the time. Out: the next record. A record condemns one leader by
-UID: however often its pods fail, and whoever looks, this leader goes once, and its successor starts unmarked.
+In: the record of the group's last recreation (a ControllerRevision without revision key, so that it is not treated as a
+revision), the leader pod, the failure, the settings, the time. Out: the next record. A record names the leader to delete
+by UID. However often its pods fail and whichever manager reconciles, this leader is deleted once, and the next one
+starts unmarked.
 """
 
 from dataclasses import dataclass, replace
@@ -23,11 +24,11 @@ from leaderworkerset.core.restarts.failure import Failure
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 RECORD_SUFFIX: Final = "-recreations"
-"""What the name of a record has after that of the leader pod."""
+"""The suffix of a record's name, after the name of the leader pod."""
 
 
-class State(StrEnum):
-    """How far a recreation is; it becomes `RECREATED` before the leader is deleted, so that no deletion is forgotten."""
+class RecreationState(StrEnum):
+    """The progress of a recreation; it becomes `RECREATED` before the leader is deleted, so that the deletion is counted."""
 
     WAITING = labels.WAITING
     RECREATED = labels.RECREATED
@@ -36,7 +37,7 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recreation:
-    """One recreation of a group: of which leader and revision, which one in a row, not before when, for which failure.
+    """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
 
     `resumed` is the text of the settings when it was decided.
     """
@@ -46,12 +47,12 @@ class Recreation:
     count: int
     due: datetime
     failure: Failure
-    state: State = State.RECREATED
+    state: RecreationState = RecreationState.RECREATED
     resumed: str = ""
 
     def again(self, settings: RestartSettings, now: datetime) -> "Recreation":
         """Return the first recreation in a row of the same leader for the same failure, due at once."""
-        return replace(self, count=1, due=now, state=State.RECREATED, resumed=settings.resumed)
+        return replace(self, count=1, due=now, state=RecreationState.RECREATED, resumed=settings.resumed)
 
 
 def following(
@@ -59,20 +60,20 @@ def following(
 ) -> Recreation:
     """Return the recreation of `leader` for a failure, after the previous one of the group.
 
-    A recreation that never took place, because somebody else replaced the leader while the group waited, is not counted
-    twice: the next failure takes its number and its time. A group of another revision is another program; it starts
-    anew.
+    A recreation that did not take place, because the leader was replaced by other means while the group waited, is not
+    counted twice: the next failure takes its number and its time. A group of another revision is another program; its
+    count starts again.
     """
     count, due = 1, now
     if previous is not None and _is_repeated(previous, leader, settings, now):
-        took_place = previous.state is State.RECREATED
+        took_place = previous.state is RecreationState.RECREATED
         count = previous.count + 1 if took_place else previous.count
         longest = now + settings.delay(count)
         due = longest if took_place else min(max(previous.due, now), longest)
     if settings.exceeds(count):
-        state, due = State.EXHAUSTED, now
+        state, due = RecreationState.EXHAUSTED, now
     else:
-        state = State.WAITING if due > now else State.RECREATED
+        state = RecreationState.WAITING if due > now else RecreationState.RECREATED
     return Recreation(
         leader=meta.uid(leader),
         revision=_revision(leader),
@@ -85,18 +86,18 @@ def following(
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
-    """Return whether the group fails in a row: the same program, soon, and nobody said that it starts anew."""
+    """Return whether the group fails in a row: same revision, soon after the last recreation, and not reset by the user."""
     is_same = previous.revision == _revision(leader) and previous.resumed == settings.resumed
     return is_same and now - previous.due < settings.reset_after
 
 
 def record_name(leader: JSONObject) -> str:
-    """Return the name of the record of the group that this leader leads."""
+    """Return the name of the record of the group with this leader."""
     return f"{meta.name(leader)}{RECORD_SUFFIX}"
 
 
 def read(record: JSONObject | None) -> Recreation | None:
-    """Read a record; one that cannot be read is as good as none."""
+    """Read a record; an unreadable one counts as absent."""
     found = {} if record is None else meta.annotations(record)
     try:
         due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
@@ -123,7 +124,7 @@ def read(record: JSONObject | None) -> Recreation | None:
 
 
 def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONObject:
-    """Build the record: owned by the LeaderWorkerSet, so that it outlives the leader and goes with the whole."""
+    """Build the record: owned by the LeaderWorkerSet, so that it outlives the leader and is deleted with the set."""
     return {
         "apiVersion": CONTROLLER_REVISIONS.api_version,
         "kind": CONTROLLER_REVISIONS.kind,
@@ -153,9 +154,9 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
     }
 
 
-def _state(text: str) -> State:
-    """Read a state; a record without one is of a version that knew no other."""
-    return State(text) if text in tuple(State) else State.RECREATED
+def _state(text: str) -> RecreationState:
+    """Read a state; a record without one is from a version that had no other."""
+    return RecreationState(text) if text in tuple(RecreationState) else RecreationState.RECREATED
 
 
 def _revision(leader: JSONObject) -> str:

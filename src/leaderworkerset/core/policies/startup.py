@@ -4,15 +4,15 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
-from leaderworkerset.core.policies.policy import Decision, LiveGroup, Policy
+from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
 
 
-def decide(group: LiveGroup) -> Decision:
-    """Hold the workers back until the leader is ready, where the live spec asks for it."""
+def decide(group: LiveGroup) -> PolicyDecision:
+    """Hold the workers back until the leader is ready, if the live spec requires it."""
     is_gated = group.lws.spec.startup_policy == StartupPolicy.LEADER_READY
     if is_gated and not meta.is_condition_true(group.leader, "Ready"):
-        return Decision(holds=AWAITS_LEADER)
-    return Decision()
+        return PolicyDecision(holds=AWAITS_LEADER)
+    return PolicyDecision()
 
 
 POLICY: Final = Policy(name="startup", decide=decide)

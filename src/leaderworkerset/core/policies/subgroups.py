@@ -1,7 +1,7 @@
-"""Subgroups: which one a pod of a group belongs to, and what it gets for it (R-ADM-8 to R-ADM-13).
+"""Subgroups: the one that a pod belongs to, and the labels and affinity that follow (R-ADM-8 to R-ADM-13).
 
-Templates carry the facts as annotations: size and type of the subgroups, and the topology key of exclusive ones. At
-admission a pod joins its subgroup by them and by its own index within the group.
+Templates carry the settings as annotations: size and type of the subgroups, and the topology key of exclusive ones. At
+admission a pod joins its subgroup by these and by its own index within the group.
 """
 
 from typing import Final
@@ -21,8 +21,8 @@ from leaderworkerset.core.policies.policy import Member, Policy, Template
 def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:
     """Return the subgroup of a worker (R-ADM-12).
 
-    Where only the workers divide evenly the leader is one too many: it joins the first subgroup, and workers count
-    from themselves.
+    If only the workers divide evenly, the leader is one too many: it joins the first subgroup, and the count of workers
+    starts at the first worker.
 
     >>> [subgroup_index(5, 2, worker) for worker in (1, 2, 3, 4)]
     [0, 0, 1, 1]

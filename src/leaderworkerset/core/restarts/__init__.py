@@ -1,1 +1,1 @@
-"""What bounds the recreation of groups: settings, what is known of a failure, pods on lost nodes."""
+"""The limits of recreating groups: settings, descriptions of failures, pods on lost nodes."""

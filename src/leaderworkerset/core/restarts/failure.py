@@ -1,8 +1,8 @@
-"""A failure: which pod, which of its restarts, and what it showed of itself, in one sentence that fits into an event.
+"""A failure: which pod, which of its restarts, and its last output, in one sentence that fits into an event.
 
-In: a pod that failed, as it was last seen. Out: a value that identifies the failure by the pod's UID and its restart
-count, for the record of a recreation. The last lines of a program are those that the node puts into the pod's status:
-its termination message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
+In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
+count, for the record of a recreation. The last lines of a program are those in the pod's status: its termination
+message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.podstate import container_statuses
 
 LONGEST_MESSAGE: Final = 400
-"""Characters of a termination message that are kept, from its end; an event holds 1024 with what is around them."""
+"""The maximum characters of a termination message, from its end; an event holds 1024 with the text around them."""
 
 DISRUPTION: Final = "DisruptionTarget"
-"""The condition that says on whose behalf a pod is deleted."""
+"""The condition that says why a pod is deleted."""
 
 
 UNKNOWN: Final = UID("")
@@ -25,7 +25,7 @@ UNKNOWN: Final = UID("")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """The failure of a pod; `what` says what happened, empty where nothing is known."""
+    """The failure of a pod; `what` says what happened, empty if nothing is known."""
 
     pod: str
     uid: UID = UNKNOWN
@@ -40,7 +40,7 @@ def describe(pod: JSONObject) -> Failure:
 
 
 def in_brackets(what: str) -> str:
-    """Return what happened as an insertion of a sentence.
+    """Return the description as a parenthesis within a sentence.
 
     >>> in_brackets("main: exit code 1"), in_brackets("")
     (' (main: exit code 1)', '')
@@ -60,7 +60,7 @@ def _what(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the containers that were restarted ended last."""
+    """Describe how the last runs of restarted containers ended."""
     for container in container_statuses(pod):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)

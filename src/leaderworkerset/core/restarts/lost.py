@@ -1,11 +1,11 @@
-"""Pods on lost nodes: Terminating for longer than their grace, on a node that does not report; deleted by force here.
+"""Pods on lost nodes: terminating for longer than their grace period on a node that does not report; force-deleted here.
 
-A pod whose kubelet is gone stays Terminating for ever, and with it its group: the leader waits for its workers, and a
-name is free only when its pod is gone. In: the pods of a group, the nodes of those that are stuck, the time. Out:
-deletions without grace, or when to decide again.
+A pod whose kubelet is gone stays Terminating for ever and blocks its group: the leader waits for its workers, and a
+name is free only after its pod is deleted. In: the pods of a group, the nodes of those that are stuck, the time. Out:
+deletions with a grace period of 0, or when to decide again.
 
 A node that does not report may still run its pods. Workers are released there, a leader is not: two leaders of one
-identity could serve at once. A leader is released where the node is certainly down: it was deleted, or an administrator
+identity could serve at once. A leader is released if the node is certainly down: it was deleted, or an administrator
 marked it with the taint `node.kubernetes.io/out-of-service`.
 """
 
@@ -19,15 +19,15 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Emit
 from leaderworkerset.api import labels
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
-"""The taint that says that a node is shut down for certain."""
+"""The taint of a node that is certainly shut down."""
 
 RECHECK: Final = timedelta(seconds=30)
-"""How often the decision about a pod that is stuck, but not released, is made again: nodes are not watched.
+"""The interval between decisions about a pod that is stuck, but not released: nodes are not watched.
 
-It is made so often before the pod counts as stuck, too: what is far away by a wrong clock may be due by the right one.
+It is also the longest wait before a pod counts as stuck: by a wrong clock that time may seem far away.
 """
 
 Nodes = Mapping[str, JSONObject | None]
@@ -36,7 +36,7 @@ Nodes = Mapping[str, JSONObject | None]
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What to do about the pods of a group that are stuck, and after how many seconds to decide again (None: never)."""
+    """The actions for the stuck pods of a group, and after how many seconds to decide again (None: never)."""
 
     actions: tuple[Action, ...] = ()
     requeue_after: float | None = None
@@ -44,7 +44,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stuck:
-    """The group of a LeaderWorkerSet, and when its pods count as stuck: Terminating for `grace` beyond their own."""
+    """The group of a LeaderWorkerSet, and when its pods count as stuck: terminating for `grace` beyond their own."""
 
     lws: JSONObject
     pods: Sequence[JSONObject]
@@ -58,7 +58,7 @@ def nodes_of(stuck: Stuck) -> set[str]:
 
 
 def release(stuck: Stuck, nodes: Nodes) -> Release:
-    """Delete by force the pods that are stuck on lost nodes."""
+    """Force-delete the pods that are stuck on lost nodes."""
     actions: list[Action] = []
     waits: list[timedelta] = []
     for pod in _on_nodes(stuck.pods):
@@ -79,7 +79,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
     if _is_leader(pod) and not _is_down(node):
         note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
         if is_first:
-            yield Emit(events=(events.waiting_for_lost_pod(stuck.lws, pod, note),))
+            yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, pod, note),))
         return
     index = meta.labels(pod).get(labels.GROUP_INDEX, "")
     note = f"{where}: deleted it by force to release group {index}"
@@ -88,24 +88,24 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
         key=meta.key(pod),
         uid=meta.uid(pod),
         grace_period=0,
-        on_success=(events.releasing_lost_pod(stuck.lws, pod, note),),
+        on_success=(decisionevents.releasing_lost_pod(stuck.lws, pod, note),),
     )
 
 
 def _on_nodes(pods: Sequence[JSONObject]) -> Iterator[JSONObject]:
-    """Yield the pods that are Terminating on a node and were not deleted by force yet."""
+    """Yield the pods that are terminating on a node and were not force-deleted yet."""
     for pod in pods:
         if meta.is_deleting(pod) and _node_name(pod) and meta.metadata(pod).get("deletionGracePeriodSeconds") != 0:
             yield pod
 
 
 def _left(pod: JSONObject, stuck: Stuck) -> timedelta:
-    """Return how long the pod may still be Terminating; its timestamp is when its own grace ends."""
+    """Return how long the pod may still be terminating; its timestamp is when its own grace period ends."""
     return timestamps.parse(meta.metadata(pod)["deletionTimestamp"]) + stuck.grace - stuck.now
 
 
 def _state(node: JSONObject | None) -> str:
-    """Return why a node counts as lost, empty where it reports."""
+    """Return why a node counts as lost, empty if it reports."""
     if node is None:
         return "does not exist"
     if _is_down(node):
@@ -118,7 +118,7 @@ def _state(node: JSONObject | None) -> str:
 
 
 def _is_down(node: JSONObject | None) -> bool:
-    """Return whether nothing runs there any more, for certain."""
+    """Return whether the node is certainly down."""
     return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in meta.spec(node).get("taints") or [])
 
 

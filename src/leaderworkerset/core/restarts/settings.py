@@ -1,8 +1,8 @@
-"""Settings of recreations: how long groups that fail again wait, how often they are recreated, when lost pods are released.
+"""Settings of recreations: delays after repeated failures, their maximum number, when lost pods are released.
 
-In: the settings of the manager, and the annotations of one LeaderWorkerSet, which replace them one by one. Out: the
-settings that hold for its groups, and the errors of annotations that cannot be used. An annotation that was stored all
-the same (no webhook served) counts as absent. Why these numbers: docs/adr/0003-recreation-backoff.md.
+In: the settings of the manager, and the annotations of one LeaderWorkerSet, each of which overrides one of them. Out:
+the settings for its groups, and the errors of invalid annotations. An invalid annotation that was stored without the
+webhook counts as absent. Why these numbers: docs/adr/0003-recreation-backoff.md.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,10 +15,10 @@ from kuberuntime.objects.field import FieldError, invalid
 from leaderworkerset.api import labels
 
 DOUBLINGS: Final = 32
-"""How many delays double at most: far more than any longest delay needs."""
+"""The maximum number of doublings of a delay: more than any longest delay needs."""
 
 MOST_RESTARTS: Final = 1000
-"""The largest number of recreations in a row that may be allowed."""
+"""The maximum number of recreations in a row that can be configured."""
 
 ON: Final = "on"
 OFF: Final = "off"
@@ -27,7 +27,7 @@ UNLIMITED: Final = "unlimited"
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Which durations are allowed, in hours: from one second on."""
+    """A range of durations: from one second to a number of hours."""
 
     hours: int
 
@@ -35,7 +35,7 @@ class Range:
         return f"a duration from 1s to {self.hours}h"
 
     def holds(self, seconds: float) -> bool:
-        """Return whether so many seconds are allowed."""
+        """Return whether a duration of so many seconds is allowed."""
         return 1 <= seconds <= self.hours * 3600
 
     def read(self, text: str) -> timedelta | None:
@@ -57,9 +57,9 @@ RELEASES: Final = Range(24)
 class RestartSettings:
     """How groups that fail are recreated.
 
-    Without `backs_off` every failure recreates at once, as the Go controller does. Without `max_restarts` a group is
-    recreated however often it fails in a row. Without `release_after` pods on lost nodes are waited for. `resumed` is
-    any text: where it changes, groups start anew.
+    Without `backs_off` every failure recreates at once, as the Go controller does. Without `max_restarts` there is no limit
+    to recreations in a row. Without `release_after` pods on lost nodes are waited for. `resumed` is any text: when it
+    changes, the counts of groups are reset.
     """
 
     backs_off: bool = True
@@ -72,11 +72,11 @@ class RestartSettings:
 
     @property
     def remembers(self) -> bool:
-        """Return whether recreations are recorded: nothing else needs their number."""
+        """Return whether recreations are recorded: only delays and limits need their number."""
         return self.backs_off or self.max_restarts is not None
 
     def delay(self, count: int) -> timedelta:
-        """Return how long the recreation number `count` in a row waits.
+        """Return the delay of recreation number `count` in a row.
 
         >>> [int(RestartSettings().delay(count).total_seconds()) for count in (1, 2, 3, 6, 7, 1000)]
         [0, 10, 20, 160, 300, 300]
@@ -88,7 +88,7 @@ class RestartSettings:
         return longest if doublings >= longest / self.first_delay else self.first_delay * doublings
 
     def exceeds(self, count: int) -> bool:
-        """Return whether recreation number `count` in a row is one too many."""
+        """Return whether recreation number `count` in a row exceeds the maximum."""
         return self.max_restarts is not None and count > self.max_restarts
 
     def of(self, annotations: Mapping[str, str]) -> "RestartSettings":
@@ -105,11 +105,11 @@ class RestartSettings:
 DEFAULTS: Final = RestartSettings()
 
 _Reader = Callable[[RestartSettings, str], "RestartSettings | None"]
-"""Return the settings with one annotation, None where its text is invalid."""
+"""Returns the settings with one annotation, None if its text is invalid."""
 
 
 def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return what is wrong with the annotations that are new or changed; what is stored may be edited elsewhere."""
+    """Return the errors of annotations that are new or changed; stored ones do not block other edits."""
     for key, (reader, allowed) in _ANNOTATIONS.items():
         text = new.get(key)
         if text is not None and text != stored.get(key) and reader(DEFAULTS, text) is None:
@@ -162,7 +162,7 @@ def _read_resumed(settings: RestartSettings, text: str) -> RestartSettings | Non
 
 
 LONGEST_RESUMED: Final = 63
-"""How long the text may be that lets groups start anew: it is copied to their records."""
+"""The maximum length of the text that resets the counts of groups: it is copied to their records."""
 
 _ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
     labels.RESTART_BACKOFF: (_read_backoff, f"{ON} or {OFF}"),
@@ -177,4 +177,4 @@ _ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
 _READERS: Final[Mapping[str, _Reader]] = {key: reader for key, (reader, _) in _ANNOTATIONS.items()}
 
 ANNOTATIONS: Final = tuple(_ANNOTATIONS)
-"""The annotations that say how groups are recreated."""
+"""The annotations that configure how groups are recreated."""

@@ -1,1 +1,1 @@
-"""The causes by the stage at which a group stands still, one file each: observed objects in, a finding or None out."""
+"""The causes by the stage at which a group is stuck, one module each; each function returns a finding or None."""

@@ -1,8 +1,8 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
-Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. Once containers
-were restarted again and again, when they ended first is not known any more; then the one that crashed most often, and of
-those the one that ran most shortly, is named, and that this is not certain is said.
+Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. After many
+restarts it is not known any more which one ended first. Then the one that crashed most often is named, of several such
+ones the one that ran for the shortest time, and the text says that this is not certain.
 """
 
 import re
@@ -25,7 +25,7 @@ from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
 
 SETTLED: Final = timedelta(minutes=1)
-"""A container that runs for so long is not unready because of how its last run ended."""
+"""After this running time a container's last failure is no reason for it being unready."""
 
 OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
@@ -34,7 +34,7 @@ RETRIED: Final = "CrashLoopBackOff"
 
 @dataclass(frozen=True, slots=True)
 class Death:
-    """A run of a container that ended otherwise than with exit code 0."""
+    """A run of a container that ended with another exit code than 0."""
 
     rank: Rank
     container: str
@@ -42,9 +42,9 @@ class Death:
     is_init: bool
     restarts: int
     first: str = ""
-    """When the first run of the container ended; empty where that is not known any more."""
+    """When the first run of the container ended; empty if that is not known any more."""
     is_over: bool = False
-    """Whether a later run of the container is under way."""
+    """Whether a later run of the container is in progress."""
 
     @property
     def seconds(self) -> float:
@@ -57,7 +57,7 @@ class Death:
 
 
 def deaths(observed: Observed) -> list[Death]:
-    """Return the failed ends that may still matter: the earliest first, as far as that is known."""
+    """Return the failed runs that may still matter: the earliest first, if the order is known."""
     found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
     if is_order_known(found):
         return sorted(found, key=lambda one: one.first)
@@ -81,7 +81,7 @@ def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
         if now.get("exitCode"):
             yield Death(rank, name, now, name in inits, restarts, first)
         elif last.get("exitCode") and restarts and (age is None or age < SETTLED) and not now:
-            # Without a restart that counts, the last run did not fail: its node was restarted.
+            # Without a counted restart the last run did not fail: its node was restarted.
             yield Death(rank, name, last, name in inits, restarts, first, is_over="running" in state)
 
 
@@ -107,7 +107,7 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
 
 
 def _beside(found: list[Death]) -> list[str]:
-    """Return which other ranks crashed, and whether they did later."""
+    """Return the other ranks that crashed, and whether they did so later."""
     others = list(dict.fromkeys(one.rank.pod for one in found[1:] if one.rank.pod != found[0].rank.pod))[:OTHERS_NAMED]
     if not others:
         return []
@@ -122,7 +122,7 @@ def _end(end: JSONObject) -> str:
 
 
 def out_of_memory(observed: Observed) -> Finding | None:
-    """Find a container that was ended because it used more memory than it may."""
+    """Find a container that was killed because it exceeded its memory limit."""
     found = deaths(observed)
     killed = next((one for one in found if one.end.get("reason") == NO_MEMORY), None)
     if killed is None:
@@ -143,7 +143,7 @@ def _memory_limit(death: Death) -> str:
 
 
 def init_fails(observed: Observed) -> Finding | None:
-    """Find an init container that fails, so that no other container is started."""
+    """Find an init container that fails, so that no other container starts."""
     found = [one for one in deaths(observed) if one.is_init]
     if not found:
         return None
@@ -164,7 +164,7 @@ def crashes(observed: Observed) -> Finding | None:
 
 
 def killed_by_probe(observed: Observed) -> Finding | None:
-    """Find a container that is ended again and again because its liveness or startup probe fails."""
+    """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
     for rank in observed.at(is_placed):
         for text in ranks.messages(observed, rank, "Unhealthy"):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
@@ -175,14 +175,14 @@ def killed_by_probe(observed: Observed) -> Finding | None:
                     evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
                     steps=(
                         observed.lws(f"logs {observed.view.name}/{rank.place}"),
-                        f"where it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
+                        f"if it needs more time, give the template of {observed.view.name} a startupProbe that waits longer",
                     ),
                 )
     return None
 
 
 def has_ended(observed: Observed) -> Finding | None:
-    """Find a rank whose containers ended with exit code 0, though it should go on running."""
+    """Find a rank whose containers ended with exit code 0, although it should continue to run."""
     done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
     ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
     if not ended:
@@ -197,19 +197,19 @@ def has_ended(observed: Observed) -> Finding | None:
         evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
-            "let the program run until it is stopped, or take a Job for work that ends",
+            "let the program run until it is stopped, or use a Job for work that ends",
         ),
     )
 
 
 def _waits_for_another(group: Group, done: set[str]) -> bool:
-    """Return whether a group waits to be recreated because of a pod that did otherwise than end with exit code 0."""
+    """Return whether a group waits to be recreated because of a pod that ended otherwise than with exit code 0."""
     told = group.recreations
     return told is not None and told.is_waiting and told.failed_pod not in done
 
 
 def _is_done(rank: Rank) -> bool:
-    """Return whether a container ended with exit code 0, and does not run again yet."""
+    """Return whether a container ended with exit code 0, and has not been restarted yet."""
     for one in ranks.statuses(rank):
         state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
         end = state.get("terminated") or (last if (state.get("waiting") or {}).get("reason") == RETRIED else {})
@@ -219,7 +219,7 @@ def _is_done(rank: Rank) -> bool:
 
 
 def gate_is_closed(observed: Observed) -> Finding | None:
-    """Find a readiness gate that nobody opened."""
+    """Find a readiness gate whose condition is not True."""
     for rank in observed.at(is_placed):
         pod = rank.object or {}
         asked = [str(one.get("conditionType")) for one in meta.spec(pod).get("readinessGates") or []]
@@ -243,7 +243,7 @@ PROBE: Final = Told(
 
 
 def unready(observed: Observed) -> Finding | None:
-    """Find a rank whose readiness probe fails; while it may still be loading, that is usual."""
+    """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
     found = PROBE(observed)
     rank = next((one for one in observed.at(is_placed) if found and one.pod == found.subject.name), None)
     return replace(found, verdict=warming(observed, rank)) if found and rank else found
@@ -252,7 +252,7 @@ def unready(observed: Observed) -> Finding | None:
 OUT_OF_MEMORY: Final = Cause(
     code="LWS-E070",
     title="a container runs out of memory",
-    meaning="A container used more memory than its limit, or than its node has, and was ended.",
+    meaning="A container used more memory than its limit, or than its node has, and was killed.",
     remedy="Raise the memory limit, or let the program use less (batch size, context length, shared memory).",
     find=out_of_memory,
 )
@@ -260,20 +260,20 @@ INIT_FAILS: Final = Cause(
     code="LWS-E068",
     title="an init container fails",
     meaning="An init container ends with an error, and the containers after it are not started.",
-    remedy="Read its log, and correct what it does.",
+    remedy="Read its log, and correct it.",
     find=init_fails,
 )
 PROBE_KILLS: Final = Cause(
     code="LWS-E072",
     title="a liveness or startup probe fails",
-    meaning="A probe fails so often that the container is ended and started again.",
+    meaning="A probe fails so often that the container is killed and restarted.",
     remedy="Find out why the program does not answer; give slow starts a startupProbe with enough time.",
     find=killed_by_probe,
 )
 CRASHES: Final = Cause(
     code="LWS-E071",
     title="a container crashes",
-    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because of it.",
+    meaning="A program ends with an error. Of several ranks the one that ended first is named: others often end because it did.",
     remedy="Read its last lines and correct the program, its arguments or its environment.",
     find=crashes,
 )
@@ -288,20 +288,20 @@ GATE_CLOSED: Final = Cause(
     code="LWS-E074",
     title="a readiness gate is closed",
     meaning="The containers are ready, but a condition that the pod names as readiness gate is not True.",
-    remedy="Check what sets that condition (a load balancer's controller, say).",
+    remedy="Check the component that sets that condition, for example a load balancer's controller.",
     find=gate_is_closed,
 )
 ENDED: Final = Cause(
     code="LWS-E075",
     title="the program ends though it should run",
     meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
-    remedy="Let the program go on running. For work that ends, use a Job, or `lws run --until done`.",
+    remedy="Let the program continue to run. For work that ends, use a Job, or `lws run --until done`.",
     find=has_ended,
 )
 NO_SANDBOX: Final = Cause(
     code="LWS-E069",
     title="the pod's network cannot be set up",
-    meaning="The kubelet cannot make the sandbox of a pod: the network plug-in or the container runtime fails.",
+    meaning="The kubelet cannot create the sandbox of a pod: the network plug-in or the container runtime fails.",
     remedy="Check the network plug-in on that node.",
     find=Told(
         is_placed,

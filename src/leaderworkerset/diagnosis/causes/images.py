@@ -19,9 +19,9 @@ START: Final = frozenset({"CreateContainerError", "RunContainerError", "StartErr
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """Finds the first container that waits for one of these reasons, with a pattern in its message or in the events.
+    """Finds the first container that waits for one of these reasons, with a matching message or event.
 
-    The parts of the pattern are words of the sentence, beside `container`, `image` and those of every rank.
+    Named groups of the pattern can be used in the sentence, beside `container`, `image` and the words of every rank.
     """
 
     reasons: frozenset[str]
@@ -67,7 +67,7 @@ def image_of(rank: Rank, container: str) -> str:
 INVALID: Final = Cause(
     code="LWS-E062",
     title="the image's name is not valid",
-    meaning="The name of the image cannot be read as one.",
+    meaning="The name of the image has no valid form.",
     remedy="Correct the image in the pod template.",
     find=Waits(
         frozenset({"InvalidImageName"}),
@@ -79,7 +79,7 @@ INVALID: Final = Cause(
 DENIED: Final = Cause(
     code="LWS-E061",
     title="the registry denies the image",
-    meaning="The registry wants credentials, or does not accept those it is given; often the pull secret is missing.",
+    meaning="The registry requires credentials, or refuses those that were sent; often the pull secret is missing.",
     remedy="Create the pull secret, name it in imagePullSecrets, or correct the image: a missing one can look the same.",
     find=Waits(
         PULLING,
@@ -108,7 +108,7 @@ NOT_FOUND: Final = Cause(
 UNREACHABLE: Final = Cause(
     code="LWS-E059",
     title="the registry cannot be reached",
-    meaning="The node gets no answer from the registry: its name does not resolve, or the connection fails.",
+    meaning="The node cannot connect to the registry: its name does not resolve, or the connection fails.",
     remedy="Check the registry's name, and the network and proxy of the node.",
     find=Waits(
         PULLING,
@@ -121,8 +121,8 @@ UNREACHABLE: Final = Cause(
 NOT_PULLED: Final = Cause(
     code="LWS-E058",
     title="the image cannot be pulled",
-    meaning="Pulling the image fails for a reason that has no code of its own, or that is not told.",
-    remedy="Do as the message says.",
+    meaning="Pulling the image fails for a reason that has no code of its own, or that is not reported.",
+    remedy="Follow the message.",
     find=Waits(
         PULLING,
         r"",
@@ -146,7 +146,7 @@ NEVER_PULLED: Final = Cause(
 NO_PROGRAM: Final = Cause(
     code="LWS-E057",
     title="this machine has no program for the image",
-    meaning="On the embedded cluster images are not pulled: programs of this machine run, and the program is not there.",
+    meaning="On the embedded cluster images are not pulled. Programs of this machine run, and this one does not exist.",
     remedy="Install the program, map the image to a directory with `--image NAME=DIR`, or rehearse with `--stub`.",
     find=Waits(
         frozenset({"ImageNotMapped", "ProgramNotFound", "InvalidImageMapping"}),
@@ -158,7 +158,7 @@ NO_PROGRAM: Final = Cause(
 NO_COMMAND: Final = Cause(
     code="LWS-E065",
     title="there is no command to run",
-    meaning="Neither the pod template nor the image says what to run, or what it says is not in the image.",
+    meaning="Neither the pod template nor the image has a command, or the image does not contain it.",
     remedy="Set command in the pod template to a program that the image has.",
     find=Waits(
         START | {"CommandMissing", "CrashLoopBackOff"},

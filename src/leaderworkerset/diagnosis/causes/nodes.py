@@ -1,4 +1,4 @@
-"""Nodes that are lost or sick, and pods that do not go away. Pure."""
+"""Causes in nodes that are lost or not ready, and in pods that do not terminate. Pure."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -14,7 +14,7 @@ from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
 OVERDUE: Final = timedelta(seconds=10)
-"""How long after its grace period a pod may still be there."""
+"""How long after its grace period a pod may still exist."""
 
 EVICTIONS: Final[Mapping[str, str]] = {
     "Evicted": "the kubelet evicted it",
@@ -23,7 +23,7 @@ EVICTIONS: Final[Mapping[str, str]] = {
     "NodeShutdown": "its node shut down",
     "Terminated": "its node shut down",
     "UnexpectedAdmissionError": "its node refused it",
-    "NodeAffinity": "its node no longer has the wanted labels",
+    "NodeAffinity": "its node no longer has the required labels",
     "OutOfcpu": "its node had no cpu left",
     "OutOfmemory": "its node had no memory left",
 }
@@ -58,13 +58,13 @@ def node_is_not_ready(observed: Observed) -> Finding | None:
         evidence=(f"Node {rank.node}: {why}", f"{rank.pod}: {rank.state}"),
         steps=(
             f"{observed.commands.kubectl} describe node {rank.node}",
-            f"where the node is switched off for good: {observed.commands.kubectl} delete node {rank.node}",
+            f"if the node is switched off permanently: {observed.commands.kubectl} delete node {rank.node}",
         ),
     )
 
 
 def _sickness(node: JSONObject | None) -> str:
-    """Return what a node says against itself; empty where it is ready."""
+    """Return why a node is not ready, in its own words; empty if it is ready."""
     if node is None:
         return ""
     ready = meta.find_condition(node, "Ready")
@@ -75,7 +75,7 @@ def _sickness(node: JSONObject | None) -> str:
 
 
 def held_by_finalizer(observed: Observed) -> Finding | None:
-    """Find a pod whose deletion a finalizer holds."""
+    """Find a pod whose deletion a finalizer blocks."""
     for rank in observed.at(ranks.is_terminating):
         names = [
             one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in GARBAGE_COLLECTED
@@ -85,15 +85,15 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
             held = ", ".join(names)
             return Finding(
                 subject=ranks.subject(rank),
-                sentence=f"pod {rank.pod} is terminating, and finalizer {held} holds it for {duration(late)}",
+                sentence=f"pod {rank.pod} is terminating, and finalizer {held} has blocked that for {duration(late)}",
                 evidence=(f"{rank.pod}: metadata.finalizers: {held}",),
-                steps=(f"find out what takes {held} off, and why it does not",),
+                steps=(f"find out which component removes {held}, and why it does not",),
             )
     return None
 
 
 def does_not_end(observed: Observed) -> Finding | None:
-    """Find a pod that is still there long after its grace period."""
+    """Find a pod that still exists long after its grace period."""
     for rank in observed.at(ranks.is_terminating):
         late = _overdue(observed, rank)
         foreground = meta.metadata(rank.object or {}).get("finalizers")
@@ -106,7 +106,7 @@ def does_not_end(observed: Observed) -> Finding | None:
                 ),
                 steps=(
                     f"{observed.commands.kubectl} describe node {rank.node}",
-                    "only where its processes surely do not run any more: "
+                    "only if its processes certainly do not run any more: "
                     + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
                 ),
             )
@@ -114,7 +114,7 @@ def does_not_end(observed: Observed) -> Finding | None:
 
 
 def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
-    """Return the time since a pod should have been gone; None before that."""
+    """Return the time since a pod should have ended; None before that."""
     late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
     return late if late is not None and late > timedelta() else None
 
@@ -136,7 +136,7 @@ def was_evicted(observed: Observed) -> Finding | None:
 
 GONE: Final = Cause(
     code="LWS-E050",
-    title="the node is gone",
+    title="the node does not exist",
     meaning="Pods are bound to a node that does not exist any more.",
     remedy="They are removed after a while by the cluster; `kubectl delete pod --force` does it at once.",
     find=node_is_gone,
@@ -145,27 +145,27 @@ NOT_READY: Final = Cause(
     code="LWS-E051",
     title="the node is not ready",
     meaning="The kubelet of a node does not report, or reports that it cannot run pods.",
-    remedy="Repair or restart the node; delete its Node object if it is switched off for good. The annotation release-lost-pods-after lets groups go on elsewhere by themselves.",
+    remedy="Repair or restart the node; delete its Node object if it is switched off permanently. With the annotation release-lost-pods-after, groups recover on other nodes by themselves.",
     find=node_is_not_ready,
 )
 FINALIZER: Final = Cause(
     code="LWS-E052",
-    title="a finalizer holds a pod",
-    meaning="A pod is terminating, and a finalizer keeps it. Its successor cannot be made.",
-    remedy="Find out what takes that finalizer off, and why it does not.",
+    title="a finalizer blocks a pod",
+    meaning="A pod is terminating, and a finalizer blocks that. Its successor cannot be created.",
+    remedy="Find out which component removes that finalizer, and why it does not.",
     find=held_by_finalizer,
 )
 ENDLESS: Final = Cause(
     code="LWS-E053",
     title="a pod does not end",
     meaning="The grace period of a pod is over, and its node does not report the end of its processes.",
-    remedy="Repair the node. Force the deletion only where the processes surely do not run any more.",
+    remedy="Repair the node. Force the deletion only if the processes certainly do not run any more.",
     find=does_not_end,
 )
 EVICTED: Final = Cause(
     code="LWS-E054",
     title="a pod was evicted or preempted",
-    meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a more important pod.",
+    meaning="The kubelet or the scheduler ended a pod: lack of memory or disk on its node, a shutdown, or a pod of higher priority.",
     remedy="Request what the program needs, give it a priority class, or check the node.",
     find=was_evicted,
 )

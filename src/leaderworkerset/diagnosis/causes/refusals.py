@@ -1,6 +1,6 @@
-"""Pods and StatefulSets that the API server does not take: causes of ranks without a pod. Pure.
+"""Pods and StatefulSets that the API server refuses: causes of ranks without a pod. Pure.
 
-Their reasons are Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
+The reasons come from Warning events of the StatefulSet or of the LeaderWorkerSet, in the words of the API server.
 """
 
 import re
@@ -16,7 +16,7 @@ NAMESPACE_ENDS: Final = Cause(
     code="LWS-E002",
     title="the namespace is being deleted",
     meaning="Nothing can be created in a namespace that is being deleted.",
-    remedy="Wait until the namespace is gone and create it again, or use another one.",
+    remedy="Wait until the namespace is deleted and create it again, or use another one.",
     find=Told(
         is_missing,
         r"because it is being terminated|namespace .* is being terminated",
@@ -28,7 +28,7 @@ NAMESPACE_ENDS: Final = Cause(
 WEBHOOK_CERTIFICATE: Final = Cause(
     code="LWS-E007",
     title="the certificate of a webhook is not trusted",
-    meaning="The API server calls an admission webhook and does not trust its certificate: expired, or of another authority.",
+    meaning="The API server calls an admission webhook and does not trust its certificate: it has expired, or another authority issued it.",
     remedy="Renew the certificate, or correct caBundle in the webhook's configuration. The manager renews its own when it runs.",
     find=Told(
         is_missing,
@@ -44,8 +44,8 @@ WEBHOOK_CERTIFICATE: Final = Cause(
 WEBHOOK_UNREACHABLE: Final = Cause(
     code="LWS-E008",
     title="a webhook cannot be reached",
-    meaning="The API server must ask an admission webhook before it stores a pod, and gets no answer from it.",
-    remedy="Start what serves the webhook (of the manager: its Deployment), or remove a configuration that nothing serves.",
+    meaning="The API server must call an admission webhook before it stores a pod, and the call fails.",
+    remedy="Start the webhook's server (for the manager: its Deployment), or remove a configuration without a server.",
     find=Told(
         is_missing,
         r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
@@ -60,13 +60,13 @@ WEBHOOK_UNREACHABLE: Final = Cause(
 DENIED_BY_WEBHOOK: Final = Cause(
     code="LWS-E009",
     title="a webhook denies the pods",
-    meaning="An admission webhook answers that a pod must not be created. The message is its own.",
-    remedy="Change the pod template as the message asks, or the policy behind the webhook.",
+    meaning="An admission webhook answers that a pod must not be created. The message is that of the webhook.",
+    remedy="Change the pod template as the message requires, or the policy behind the webhook.",
     find=Told(
         is_missing,
         r"admission webhook \"(?P<webhook>[^\"]+)\" denied the request(?:: (?P<said>.*))?",
         "webhook {webhook} denies pod {pod}{others}: {said}",
-        ("change the template of {name} as the message asks, or the policy behind webhook {webhook}",),
+        ("change the template of {name} as the message requires, or the policy behind webhook {webhook}",),
     ),
 )
 
@@ -74,7 +74,7 @@ DENIED_BY_POLICY: Final = Cause(
     code="LWS-E010",
     title="an admission policy denies the pods",
     meaning="A ValidatingAdmissionPolicy of the cluster refuses a pod.",
-    remedy="Change the pod template as the message asks, or the policy.",
+    remedy="Change the pod template as the message requires, or the policy.",
     find=Told(
         is_missing,
         r"ValidatingAdmissionPolicy '(?P<policy>[^']+)'.*denied request: (?P<said>.*)",
@@ -87,11 +87,11 @@ NAME_TOO_LONG: Final = Cause(
     code="LWS-E011",
     title="the name is too long",
     meaning="Names of pods and values of their labels are made from the name of the LeaderWorkerSet, and have 63 characters at most.",
-    remedy="Give the LeaderWorkerSet a shorter name: it has to be created anew.",
+    remedy="Give the LeaderWorkerSet a shorter name: it has to be created again.",
     find=Told(
         is_missing,
         r"must be no more than (?P<most>\d+) (?:characters|bytes)",
-        "the name {name} is too long: what is made from it exceeds {most} characters",
+        "the name {name} is too long: names derived from it exceed {most} characters",
         ("delete {name} and create it again under a shorter name",),
     ),
 )
@@ -104,16 +104,16 @@ NO_QUOTA_LEFT: Final = Told(
 )
 
 OF_ONE_MACHINE: Final = re.compile(r"exceeded quota: max-pods, requested: count/pods=")
-"""How the embedded cluster refuses a pod beyond --max-pods: it has no ResourceQuotas that one could look at."""
+"""The refusal of a pod beyond --max-pods by the embedded cluster, which has no ResourceQuota to describe."""
 
 
 def quota_is_exhausted(observed: Observed) -> Finding | None:
-    """Find pods that exceed a quota, or the bound of an embedded cluster."""
+    """Find pods that exceed a quota, or the limit of an embedded cluster."""
     found = NO_QUOTA_LEFT(observed)
     if found is None or not any(map(OF_ONE_MACHINE.search, found.evidence)):
         return found
     steps = (
-        "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own bound",
+        "on a cluster of `lws up`, stop it and start it again with a larger --max-pods: this quota is its own limit",
         *found.steps,
     )
     return replace(found, steps=steps)
@@ -123,27 +123,27 @@ QUOTA: Final = Cause(
     code="LWS-E020",
     title="a ResourceQuota is exhausted",
     meaning="The pods would exceed a ResourceQuota of the namespace.",
-    remedy="Raise the quota, remove other pods of the namespace, or ask for less.",
+    remedy="Raise the quota, remove other pods of the namespace, or request less.",
     find=quota_is_exhausted,
 )
 
 QUOTA_INCOMPLETE: Final = Cause(
     code="LWS-E021",
-    title="a ResourceQuota asks for requests or limits",
-    meaning="A ResourceQuota counts cpu or memory, and then every container has to say how much it needs.",
+    title="a ResourceQuota requires requests or limits",
+    meaning="A ResourceQuota counts cpu or memory, so every container has to set its requests or limits.",
     remedy="Set the named requests or limits in the pod template, or give the namespace a LimitRange with defaults.",
     find=Told(
         is_missing,
         r"failed quota: (?P<quota>[^:]+): must specify (?P<fields>.+)",
-        "ResourceQuota {quota} wants pod {pod} to specify {fields}{others}",
-        ("set in the template of {name} what is missing: {fields}",),
+        "ResourceQuota {quota} requires pod {pod} to specify {fields}{others}",
+        ("set the missing fields in the template of {name}: {fields}",),
     ),
 )
 
 LIMIT_RANGE: Final = Cause(
     code="LWS-E022",
     title="a LimitRange refuses the pods",
-    meaning="A container or pod asks for more or less than a LimitRange of the namespace allows.",
+    meaning="A container or pod requests more or less than a LimitRange of the namespace allows.",
     remedy="Change the requests and limits in the pod template, or the LimitRange.",
     find=Told(
         is_missing,
@@ -156,7 +156,7 @@ LIMIT_RANGE: Final = Cause(
 POD_SECURITY: Final = Cause(
     code="LWS-E023",
     title="Pod Security refuses the pods",
-    meaning="The namespace enforces a Pod Security level that the pod template does not keep to.",
+    meaning="The namespace enforces a Pod Security level that the pod template violates.",
     remedy="Set the named fields of securityContext in the pod template, or change the level of the namespace.",
     find=Told(
         is_missing,
@@ -170,7 +170,7 @@ SECURITY_CONSTRAINTS: Final = Cause(
     code="LWS-E024",
     title="no security context constraint admits the pods",
     meaning="On OpenShift, none of the SecurityContextConstraints that the service account may use admits the pod.",
-    remedy="Ask for less in securityContext, or let the service account use a constraint that admits the pod.",
+    remedy="Require less in securityContext, or let the service account use a constraint that admits the pod.",
     find=Told(
         is_missing,
         r"unable to validate against any security context constraint: (?P<said>.*)",
@@ -221,7 +221,7 @@ NO_RUNTIME_CLASS: Final = Cause(
 INVALID_TEMPLATE: Final = Cause(
     code="LWS-E012",
     title="the template is not valid",
-    meaning="The API server refuses the StatefulSet or the pod that is made from the template: a field has a value it does not allow.",
+    meaning="The API server refuses the StatefulSet or pod that is created from the template: a field has a value that is not allowed.",
     remedy="Correct the named field of the pod template or of the claim templates.",
     find=Told(
         is_missing,
@@ -233,9 +233,9 @@ INVALID_TEMPLATE: Final = Cause(
 
 NOT_ALLOWED: Final = Cause(
     code="LWS-E013",
-    title="a controller may not create what is needed",
-    meaning="The manager, or a controller of the cluster, has no permission for a request that it must make.",
-    remedy="Restore the manager's roles: install it again in the version that runs.",
+    title="a controller lacks a permission",
+    meaning="The manager, or a controller of the cluster, has no permission for a necessary request.",
+    remedy="Restore the manager's roles: install it again, in the running version.",
     find=Told(
         is_missing,
         r"User \"(?P<user>[^\"]+)\" cannot (?P<verb>\S+) resource \"(?P<resource>[^\"]+)\"",
@@ -248,7 +248,7 @@ REFUSED: Final = Cause(
     code="LWS-E029",
     title="the API server refuses the pods",
     meaning="A pod or StatefulSet is refused for a reason that has no code of its own; the message is that of the API server.",
-    remedy="Do as the message says.",
+    remedy="Follow the message.",
     find=Told(
         is_missing,
         r"(?i)fail|forbidden|error|refused|denied|mistake",

@@ -1,4 +1,4 @@
-"""Rollouts that are held, that wait, or that go on. Pure."""
+"""Rollouts that are held back, wait, or are in progress. Pure."""
 
 from typing import Final
 
@@ -12,13 +12,13 @@ from leaderworkerset.views.wording import counted
 
 
 def configuration(view: View) -> JSONObject:
-    """Return the strategy of a LeaderWorkerSet's rollouts."""
+    """Return the rolling update configuration of a LeaderWorkerSet."""
     strategy: JSONObject = meta.spec(view.object).get("rolloutStrategy") or {}
     return strategy.get("rollingUpdateConfiguration") or {}
 
 
 def held_by_partition(observed: Observed) -> Finding | None:
-    """Find a rollout that the partition keeps from the first groups."""
+    """Find a rollout that the partition holds back."""
     view = observed.view
     partition = int(configuration(view).get("partition") or 0)
     if not partition or view.up_to_date >= view.desired or view.desired - view.up_to_date > partition:
@@ -39,7 +39,7 @@ def held_by_partition(observed: Observed) -> Finding | None:
 
 
 def blocked_by_group(observed: Observed) -> Finding | None:
-    """Find a rollout that waits for groups that are not ready, since no more may be unavailable."""
+    """Find a rollout that waits for groups that are not ready, since no more groups may be unavailable."""
     view = observed.view
     waiting = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     allowed = intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired)
@@ -56,7 +56,7 @@ def blocked_by_group(observed: Observed) -> Finding | None:
 
 
 def goes_on(observed: Observed) -> Finding | None:
-    """Find a rollout, or a change of the number of groups, that is under way."""
+    """Find a rollout, or a change of the number of groups, that is in progress."""
     view = observed.view
     if view.is_ready or meta.is_deleting(view.object):
         return None
@@ -87,15 +87,15 @@ def is_deleting(observed: Observed) -> Finding | None:
 PARTITION: Final = Cause(
     code="LWS-E085",
     title="the partition holds the rollout",
-    meaning="Groups below the partition keep the older revision, as the rollout strategy says.",
-    remedy="Lower the partition to let the rollout go on.",
+    meaning="Groups below the partition keep the older revision, as the rollout strategy sets it.",
+    remedy="Lower the partition to continue the rollout.",
     find=held_by_partition,
     verdict=Verdict.PROGRESSING,
 )
 BLOCKED: Final = Cause(
     code="LWS-E086",
     title="the rollout waits for groups that are not ready",
-    meaning="As many groups are unavailable as may be, so no further group is replaced.",
+    meaning="The maximum of groups is unavailable, so no further group is replaced.",
     remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
     find=blocked_by_group,
     verdict=Verdict.PROGRESSING,
@@ -103,7 +103,7 @@ BLOCKED: Final = Cause(
 ROLLING: Final = Cause(
     code="LWS-E092",
     title="a rollout is under way",
-    meaning="Groups are replaced or added one after the other, and nothing stands in the way.",
+    meaning="Groups are replaced or added one after the other, and nothing blocks that.",
     remedy="Wait.",
     find=goes_on,
     verdict=Verdict.PROGRESSING,
@@ -111,7 +111,7 @@ ROLLING: Final = Cause(
 DELETING: Final = Cause(
     code="LWS-E090",
     title="it is being deleted",
-    meaning="The LeaderWorkerSet is being deleted, and its pods are ending; or the DisaggregatedSet, and its parts are.",
+    meaning="The LeaderWorkerSet is being deleted, and its pods are terminating; or the DisaggregatedSet is, and its parts are.",
     remedy="Wait.",
     find=is_deleting,
     verdict=Verdict.PROGRESSING,

@@ -1,7 +1,7 @@
 """Pods that fit on no node: causes by the scheduler's own message, and the shortfall where it can be counted. Pure.
 
-kube-scheduler names for every node the first rule that objects. Rules that come late (room, other pods) are about nodes
-that pass the earlier ones (taints, labels): so causes of late rules come first here.
+kube-scheduler reports for every node the first rule that rejects it. Later rules (resources, other pods) concern nodes
+that pass the earlier ones (taints, labels), so causes of later rules come first here.
 """
 
 import re
@@ -41,7 +41,7 @@ def lacking(rank: Rank) -> list[str]:
 
 
 def short_of(wanted: str) -> Find:
-    """Return what finds pods that a resource is missing for; `extended` stands for every accelerator."""
+    """Return a function that finds pods for which a resource is missing; `extended` means every accelerator."""
 
     def find(observed: Observed) -> Finding | None:
         found = [
@@ -67,7 +67,7 @@ def short_of(wanted: str) -> Find:
 
 
 def shortfall(observed: Observed, rank: Rank, name: str) -> str:
-    """Return what a pod asks for, what the best node has, and what is missing, as far as it is known."""
+    """Return what a pod requests, what the best node has, and the shortfall, if they are known."""
     try:
         asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
@@ -80,7 +80,7 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
-    if most >= asked:  # the nodes that have it are kept from the pod by another rule
+    if most >= asked:  # another rule excludes the nodes that have it
         return f": it requests {_text_of(asked)}; of the nodes that it may use, none has that much free"
     return f": it requests {_text_of(asked)}, at most {_text_of(most)} is free on one node ({_text_of(asked - most)} too little)"
 
@@ -110,7 +110,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
 
 
 def domain_is_held(observed: Observed) -> Finding | None:
-    """Find groups without a topology domain of their own, and the groups that hold the domains."""
+    """Find groups without a free topology domain, and the groups that occupy the domains."""
     key = meta.annotations(observed.view.object).get(labels.EXCLUSIVE_TOPOLOGY, "")
     waiting = [
         rank
@@ -147,7 +147,7 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 
 
 def no_surge_room(observed: Observed) -> Finding | None:
-    """Find a rollout that may make nothing unavailable, and whose additional groups fit nowhere."""
+    """Find a rollout with maxUnavailable 0 whose additional groups fit on no node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     surge = [rank for rank in observed.at(is_unscheduled) if rank.group >= observed.view.desired and rank.why]
     if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
@@ -160,21 +160,23 @@ def no_surge_room(observed: Observed) -> Finding | None:
             f"and pod {first.pod} of group {first.group} fits on no node"
         ),
         evidence=(f"{first.pod}: {ranks.quote(first.why)}",),
-        steps=("make room for one more group, or set maxUnavailable to 1: then a group is replaced in its place",),
+        steps=(
+            "make room for one more group, or set maxUnavailable to 1: then groups are replaced without an additional one",
+        ),
     )
 
 
 NO_SURGE_ROOM: Final = Cause(
     code="LWS-E087",
     title="there is no room for the surge of a rollout",
-    meaning="With maxUnavailable 0 a rollout first makes an additional group. There is no room for one.",
+    meaning="With maxUnavailable 0 a rollout first creates an additional group. There is no room for one.",
     remedy="Make room for one more group, or allow one to be unavailable.",
     find=no_surge_room,
 )
 EXCLUSIVE: Final = Cause(
     code="LWS-E041",
     title="no topology domain is free",
-    meaning="Each group has a topology domain (a rack, say) of its own, and other groups hold all of them.",
+    meaning="Each group has a topology domain of its own, such as a rack, and other groups occupy all of them.",
     remedy="Add nodes in another domain, or reduce the number of groups.",
     find=domain_is_held,
 )
@@ -182,7 +184,7 @@ ACCELERATORS: Final = Cause(
     code="LWS-E035",
     title="too few accelerators",
     meaning="No node has enough free GPUs, TPUs or other extended resources for a pod.",
-    remedy="Add or free nodes with that resource, or request less. Check the device plugin where nodes should have it.",
+    remedy="Add or free nodes with that resource, or request less. Check the device plugin if nodes should have it.",
     find=short_of("extended"),
 )
 MEMORY: Final = Cause(
@@ -209,19 +211,19 @@ STORAGE: Final = Cause(
 TOO_MANY_PODS: Final = Cause(
     code="LWS-E038",
     title="nodes are full of pods",
-    meaning="A node takes a limited number of pods, whatever they request.",
+    meaning="A node accepts a limited number of pods, whatever they request.",
     remedy="Add nodes, or remove pods.",
     find=Told(
         is_unscheduled,
         r"Too many pods",
-        "nodes have no place for one more pod, so {pod} waits{others}",
+        "nodes accept no further pod, so {pod} waits{others}",
         ("{kubectl} get nodes",),
     ),
 )
 SPREAD: Final = Cause(
     code="LWS-E042",
     title="spread or (anti-)affinity leaves no node",
-    meaning="The pods that run already, and the pod template's affinity or topologySpreadConstraints, leave no node.",
+    meaning="The running pods, and the pod template's affinity or topologySpreadConstraints, leave no node.",
     remedy="Relax the constraint, or add nodes in other domains.",
     find=Told(
         is_unscheduled,
@@ -233,19 +235,19 @@ SPREAD: Final = Cause(
 PORTS: Final = Cause(
     code="LWS-E047",
     title="the host port is taken",
-    meaning="The pod template asks for a port of the node itself, and other pods have it on every node that would do.",
-    remedy="Do without hostPort, or add nodes.",
+    meaning="The pod template asks for a port of the node itself, and other pods use it on every suitable node.",
+    remedy="Remove hostPort, or add nodes.",
     find=Told(
         is_unscheduled,
         r"free ports",
         "no node has the requested host port free for pod {pod}{others}",
-        ("leave out hostPort in the template of {name}",),
+        ("remove hostPort from the template of {name}",),
     ),
 )
 NO_LABELS: Final = Told(
     is_unscheduled,
     r"didn't match Pod's node affinity/selector|didn't match node selector",
-    "no node that is free has the labels that pod {pod} asks for{others}",
+    "no free node has the labels that pod {pod} requires{others}",
     (
         "{kubectl} get nodes --show-labels",
         "{kubectl} get pod {pod} -o jsonpath='{{.spec.nodeSelector}} {{.spec.affinity}}'",
@@ -254,7 +256,7 @@ NO_LABELS: Final = Told(
 
 
 def no_labels(observed: Observed) -> Finding | None:
-    """Find pods for whose labels there is no node; where there is one, its taint or its being cordoned is the cause."""
+    """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
     for rank in observed.at(is_unscheduled):
         asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
         suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
@@ -266,13 +268,13 @@ def no_labels(observed: Observed) -> Finding | None:
 NO_NODES_OPEN: Final = Told(
     is_unscheduled,
     r"were unschedulable|no nodes available",
-    "no node that would do takes pods now, so {pod} waits{others}",
+    "no suitable node accepts pods now, so {pod} waits{others}",
     ("{kubectl} get nodes",),
 )
 
 
 def cordoned(observed: Observed) -> Finding | None:
-    """Find pods that no node takes, and the cordoned nodes that have the labels which the first of them asks for."""
+    """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
     found = NO_NODES_OPEN(observed)
     rank = next((one for one in observed.at(is_unscheduled) if found and one.pod == found.subject.name), None)
     asked = meta.spec(rank.object or {}).get("nodeSelector") or {} if rank else {}
@@ -287,11 +289,11 @@ def cordoned(observed: Observed) -> Finding | None:
     more = f" and {counted(len(names) - len(shown), 'more node')}" if len(names) > len(shown) else ""
     evidence = (*found.evidence, f"cordoned: {', '.join(shown)}{more}")
     uncordon = f"{observed.commands.kubectl} uncordon {' '.join(shown)}"
-    return replace(found, evidence=evidence, steps=(f"if they are fit for use again: {uncordon}",))
+    return replace(found, evidence=evidence, steps=(f"if they can be used again: {uncordon}",))
 
 
 def tainted(observed: Observed) -> Finding | None:
-    """Find pods that taints keep away, and the taints of those nodes that have the labels which the pod asks for."""
+    """Find pods that taints repel, and the taints of the nodes with the labels that the pod requires."""
     found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
     if not found:
         return None
@@ -306,14 +308,14 @@ def tainted(observed: Observed) -> Finding | None:
         sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(found))}{named}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
-            f"add a toleration to the template of {template}, or take the taint off the nodes that it is meant for",
+            f"add a toleration to the template of {template}, or remove the taint from the nodes intended for it",
             f"{observed.commands.kubectl} taint nodes NODE KEY-",
         ),
     )
 
 
 def _untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
-    """Return the taints of a node that keep a pod away."""
+    """Return the taints of a node that repel a pod."""
     tolerations = meta.spec(rank.object or {}).get("tolerations") or []
     repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in {"NoSchedule", "NoExecute"}]
     return [taint for taint in repelling if not any(_tolerates(one, taint) for one in tolerations)]
@@ -335,29 +337,29 @@ def _text(taint: JSONObject) -> str:
 
 SELECTOR: Final = Cause(
     code="LWS-E040",
-    title="no node has the wanted labels",
+    title="no node has the required labels",
     meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
     remedy="Label nodes, add nodes with these labels, or correct the selector.",
     find=no_labels,
 )
 TAINTS: Final = Cause(
     code="LWS-E039",
-    title="taints keep the pods away",
+    title="taints repel the pods",
     meaning="Nodes have taints that the pods do not tolerate.",
-    remedy="Add a toleration to the pod template, or take the taint off the nodes that the pods are meant for.",
+    remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
     find=tainted,
 )
 CORDONED: Final = Cause(
     code="LWS-E043",
-    title="nodes take no pods",
-    meaning="There are no nodes, or those that would do are cordoned (unschedulable).",
-    remedy="Add nodes, or let them take pods again: `kubectl uncordon NODE`.",
+    title="nodes accept no pods",
+    meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
+    remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
     find=cordoned,
 )
 UNSCHEDULABLE: Final = Cause(
     code="LWS-E049",
-    title="no node will do",
+    title="no node is suitable",
     meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
-    remedy="Do as the message says.",
-    find=Told(is_unscheduled, r"\S", "no node will do for pod {pod}{others}", ("{kubectl} describe pod {pod}",)),
+    remedy="Follow the message.",
+    find=Told(is_unscheduled, r"\S", "no node is suitable for pod {pod}{others}", ("{kubectl} describe pod {pod}",)),
 )

@@ -1,4 +1,4 @@
-"""What keeps a DisaggregatedSet itself from being as it is wanted, beside what its LeaderWorkerSets wait for. Pure."""
+"""Causes of a DisaggregatedSet itself, beside those of its LeaderWorkerSets. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from leaderworkerset.views.events.warningevents import LONGEST_SILENCE
 from leaderworkerset.views.wording import counted
 
 REFUSED: Final = re.compile(r"Failed to create (\S+) (\S+): (.*)", re.DOTALL)
-"""What the controller says of a LeaderWorkerSet or a scaler that the API server refused."""
+"""The controller's message about a LeaderWorkerSet or a scaler that the API server refused."""
 
 
 def scaler_is_taken(observed: Observed) -> Finding | None:
-    """Find a role whose scaler has the name of an object that belongs to somebody else (R-DS-74)."""
+    """Find a role whose scaler name another object uses that the set does not own (R-DS-74)."""
     chosen = observed.of_set
     if chosen is None:
         return None
@@ -38,7 +38,7 @@ def scaler_is_taken(observed: Observed) -> Finding | None:
             sentence=f"role {role} cannot be scaled: {kind} {name} exists already and does not belong to {chosen.name}",
             evidence=(f"{kind} {name} {whose}",),
             steps=(
-                f"if nobody needs it: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
+                f"if it is not needed: {observed.kubectl(f'delete {ROLE_SCALERS.plural} {name}')}",
                 f"else give the role another name, or scaling mode {ScalingMode.STATIC}",
             ),
         )
@@ -68,12 +68,14 @@ def part_is_refused(observed: Observed) -> Finding | None:
 
 
 def set_goes_on(observed: Observed) -> Finding | None:
-    """Find a set whose status does not say yet that everything is as it is wanted."""
+    """Find a set whose status does not report the desired state yet."""
     chosen = observed.of_set
     if chosen is None or chosen.is_settled:
         return None
     if chosen.is_updating and chosen.updated >= chosen.desired:
-        text = f"a rollout of {chosen.name} ends: all groups are updated, and those of older revisions go"
+        text = (
+            f"a rollout of {chosen.name} ends: all groups are updated, and those of older revisions are being deleted"
+        )
     elif chosen.is_updating:
         text = (
             f"a rollout of {chosen.name} is under way: {chosen.updated} of {counted(chosen.desired, 'group')} updated"
@@ -95,7 +97,7 @@ def _external(chosen: SetView) -> Iterator[str]:
 
 
 def _told(obj: JSONObject) -> Iterator[str]:
-    """Yield what the status says: the condition that is True, and the groups of each role."""
+    """Yield the facts of the status: the condition that is True, and the groups of each role."""
     for one in meta.status(obj).get("conditions") or []:
         if one.get("status") == "True" and one.get("type") in {"Available", "Progressing"}:
             yield f"condition {one['type']}: {one.get('reason', '')}: {one.get('message', '')}"
@@ -108,23 +110,23 @@ COUNTS: Final = (("replicas", "groups"), ("readyReplicas", "ready"), ("updatedRe
 
 SCALER_TAKEN: Final = Cause(
     code="LWS-E016",
-    title="a role's scaler belongs to somebody else",
+    title="a role's scaler belongs to another owner",
     meaning="A role with scaling mode External gets its number of groups from a DisaggregatedSetRoleScaler named after set "
     "and role. An object of that name exists that the set does not own, so the role keeps its groups.",
-    remedy="Delete that object if nobody needs it: the set then makes its own. Else rename the role.",
+    remedy="Delete that object if it is not needed: the set then creates its own. Otherwise rename the role.",
     find=scaler_is_taken,
 )
 PART_REFUSED: Final = Cause(
     code="LWS-E017",
     title="a part of a DisaggregatedSet cannot be created",
-    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs, for the reason that is told.",
-    remedy="Remove the reason: a quota, an admission webhook, a value that is not valid for LeaderWorkerSets.",
+    meaning="The API server refuses a LeaderWorkerSet or a scaler that the DisaggregatedSet needs; the message is that of the API server.",
+    remedy="Remove the reason: a quota, an admission webhook, or a value that is invalid for LeaderWorkerSets.",
     find=part_is_refused,
 )
 SET_ROLLING: Final = Cause(
     code="LWS-E093",
-    title="a DisaggregatedSet is on its way",
-    meaning="Its LeaderWorkerSets are healthy as they are, and the set is not done: a rollout goes on, or roles lack groups.",
+    title="a DisaggregatedSet is in progress",
+    meaning="Its LeaderWorkerSets are healthy, but the set is not complete: a rollout is in progress, or roles lack groups.",
     remedy="Wait.",
     find=set_goes_on,
     verdict=Verdict.PROGRESSING,

@@ -1,4 +1,4 @@
-"""Groups as a whole: names, rendezvous, start order, recreations; and starts that are simply under way. Pure."""
+"""Causes of groups as a whole: names, rendezvous, start order, recreations; and starts that are in progress. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -17,10 +17,10 @@ from leaderworkerset.views.groups import MISSING, Group, Rank, Recreations
 from leaderworkerset.views.wording import counted, duration
 
 PATIENCE: Final = timedelta(minutes=2)
-"""How long a rank may take to start before that is called unknown; pulling a large image is told by its state."""
+"""How long a rank may take to start before its cause is unknown; a pull of a large image shows in its state."""
 
 WARM_UP: Final = timedelta(minutes=10)
-"""How long a program that runs may take to become ready: a large model is loaded meanwhile."""
+"""How long a running program may take to become ready, for example to load a large model."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing", "Running", MISSING, "Terminating"})
 SETTLING: Final = timedelta(seconds=10)
@@ -28,18 +28,18 @@ INITIALIZING: Final = re.compile(r"Init:\d+/\d+")
 
 
 def leader_of(group: Group) -> Rank | None:
-    """Return the leader of a group, None where there is no such pod."""
+    """Return the leader of a group, None if it has no pod."""
     return next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
 
 
 def warming(observed: Observed, rank: Rank) -> Verdict:
-    """Return whether a rank that runs and is not ready may still be loading, or is stuck."""
+    """Return the verdict about a rank that runs and is not ready: it may be loading, or is stuck."""
     age = observed.since(rank.created)
     return Verdict.PROGRESSING if age is not None and age < WARM_UP else Verdict.STUCK
 
 
 def names_do_not_resolve(observed: Observed) -> Finding | None:
-    """Find a headless service that is missing, or that publishes no ranks before they are ready."""
+    """Find a headless service that is missing, or that does not publish ranks before they are ready."""
     if not observed.knows(SERVICES):
         return None
     for _, rank in observed.unready:
@@ -49,7 +49,7 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
         service = observed.named(SERVICES, name)
         spec = meta.spec(service or {})
         if service is None and _is_just_made(observed, rank):
-            continue  # the service of a group is made after its leader
+            continue  # the service of a group is created after its leader
         if service is None:
             why = "does not exist"
         elif spec.get("clusterIP") != "None":
@@ -116,7 +116,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
 
 
 def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject]]:
-    """Yield the groups that were recreated, or shall be, with the record of it and the pod whose failure it is for."""
+    """Yield the groups that were or will be recreated, with the record and the pod that failed."""
     for group in observed.view.groups:
         told = group.recreations
         if told is not None:
@@ -142,7 +142,7 @@ def backs_off(observed: Observed) -> Finding | None:
 
 
 def budget_is_spent(observed: Observed) -> Finding | None:
-    """Find a group that failed more often than its budget allows, and is left as it is."""
+    """Find a group that failed more often than its maximum allows, and is left failed."""
     for group, told, subject in _recreated(observed):
         if not told.is_exhausted:
             continue
@@ -160,12 +160,12 @@ def budget_is_spent(observed: Observed) -> Finding | None:
 
 
 def was_recreated(observed: Observed) -> Finding | None:
-    """Find a group that is starting anew after a failure whose pod is gone."""
+    """Find a group that starts after a failure whose pod does not exist any more."""
     for group, told, subject in _recreated(observed):
         if told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
             return Finding(
                 subject=subject,
-                sentence=f"group {group.index} starts anew: {recreations.sentence(told, observed.now)}",
+                sentence=f"group {group.index} starts again: {recreations.sentence(told, observed.now)}",
                 evidence=(f"recreation {told.count} in a row",),
                 steps=(observed.kubectl("get events --sort-by=.lastTimestamp"),),
             )
@@ -173,7 +173,7 @@ def was_recreated(observed: Observed) -> Finding | None:
 
 
 def is_starting(observed: Observed) -> Finding | None:
-    """Find ranks that are on their way, and whose time to start is not over."""
+    """Find ranks that are starting, within their usual time."""
     waiting = [rank for _, rank in observed.unready]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
     if not waiting or not usual or not all(_is_young(observed, rank) for rank in waiting):
@@ -190,7 +190,7 @@ def is_starting(observed: Observed) -> Finding | None:
 
 
 def _is_young(observed: Observed, rank: Rank) -> bool:
-    """Return whether a rank began only a while ago; a place without a pod is as old as its group or set."""
+    """Return whether a rank began only recently; a rank without a pod is as old as its group or set."""
     group = next(one for one in observed.view.groups if one.index == rank.group)
     stamp = rank.created or max(one.created for one in group.ranks)
     age = observed.since(stamp or observed.view.created)
@@ -201,34 +201,34 @@ NO_NAMES: Final = Cause(
     code="LWS-E083",
     title="ranks cannot find each other by name",
     meaning="The headless service of a LeaderWorkerSet or group is missing, or does not publish ranks before they are ready.",
-    remedy="Delete a service that is wrong, so that the manager makes it anew; check that nothing else owns its name.",
+    remedy="Delete an incorrect service, so that the manager recreates it; check that its name is not used otherwise.",
     find=names_do_not_resolve,
 )
 RENDEZVOUS: Final = Cause(
     code="LWS-E082",
     title="the leader is not ready, though its workers are",
-    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never report.",
+    meaning="All workers are ready, and the leader runs without becoming ready: often it waits for ranks that never connect.",
     remedy="Read the leader's log. Check the group's size, address, ports and network policies.",
     find=rendezvous,
 )
 AWAITS: Final = Cause(
     code="LWS-E084",
     title="workers wait for their leader to be ready",
-    meaning="With startupPolicy LeaderReady workers are made only once their leader is ready.",
+    meaning="With startupPolicy LeaderReady workers are created only after their leader is ready.",
     remedy="Find out why the leader is not ready. If it needs its workers first, use LeaderCreated.",
     find=awaits_leader,
 )
 BACK_OFF: Final = Cause(
     code="LWS-E080",
     title="a group waits before it is recreated",
-    meaning="A group failed again soon after it was recreated, and waits: ever longer, up to five minutes.",
+    meaning="A group failed again soon after it was recreated, and waits: longer each time, up to five minutes.",
     remedy="Read the log of the pod that failed. A corrected template is rolled out at once.",
     find=backs_off,
     verdict=Verdict.PROGRESSING,
 )
 BUDGET: Final = Cause(
     code="LWS-E079",
-    title="the budget of restarts is spent",
+    title="the maximum of restarts is reached",
     meaning="A group failed more often in a row than its annotation max-group-restarts allows, and is left for diagnosis.",
     remedy="Read the log of the pod that failed and correct it, or let the group try again by the annotation resume-group-restarts.",
     find=budget_is_spent,
@@ -244,7 +244,7 @@ RECREATED: Final = Cause(
 STARTS: Final = Cause(
     code="LWS-E091",
     title="ranks are starting",
-    meaning="Pods are being created and started, and nothing says that anything is wrong.",
+    meaning="Pods are being created and started, and there is no error.",
     remedy="Wait.",
     find=is_starting,
     verdict=Verdict.PROGRESSING,

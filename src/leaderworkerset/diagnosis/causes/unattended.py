@@ -1,4 +1,4 @@
-"""The manager and what it depends on: causes of changes that nobody acts on. Pure."""
+"""Causes in the manager and its dependencies: changes that no controller acts on. Pure."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -24,16 +24,16 @@ from leaderworkerset.views.groups import NOT_CREATED
 from leaderworkerset.views.wording import duration
 
 SILENCE: Final = timedelta(seconds=10)
-"""How long a controller may take before its silence is a cause: mostly it is a fraction of a second."""
+"""How long a controller may take before its silence is a cause: usually it takes a fraction of a second."""
 
 BUSY: Final = timedelta(minutes=1)
-"""How long the StatefulSet controller may take: after many failed syncs it repeats them late."""
+"""How long the StatefulSet controller may take: after many failed syncs it retries late."""
 
 BRIEF: Final = timedelta(seconds=3)
-"""How long a finalizer may hold a deletion without being worth a word."""
+"""How long a finalizer may block a deletion before it is reported."""
 
 OWN_FINALIZERS: Final = frozenset({"foregroundDeletion", "orphan"})
-"""Finalizers that the garbage collector takes off by itself."""
+"""Finalizers that the garbage collector removes by itself."""
 
 
 def own(observed: Observed) -> Subject:
@@ -42,7 +42,7 @@ def own(observed: Observed) -> Subject:
 
 
 def held_by_finalizer(observed: Observed) -> Finding | None:
-    """Find a LeaderWorkerSet that is deleted, but for a finalizer that somebody else has to take off."""
+    """Find a LeaderWorkerSet whose deletion only a finalizer of another component blocks."""
     obj = observed.view.object
     held = [name for name in meta.metadata(obj).get("finalizers") or [] if name not in OWN_FINALIZERS]
     since = observed.since(meta.metadata(obj).get("deletionTimestamp"))
@@ -51,21 +51,21 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
     names = ", ".join(held)
     return Finding(
         subject=own(observed),
-        sentence=f"{observed.view.name} is being deleted for {duration(since)}, and finalizer {names} holds it",
+        sentence=f"{observed.view.name} has been terminating for {duration(since)}, blocked by finalizer {names}",
         evidence=(f"metadata.finalizers: {names}",),
-        steps=(f"find out what takes {names} off, and why it does not",),
+        steps=(f"find out which component removes {names}, and why it does not",),
     )
 
 
 def last_change(obj: JSONObject) -> str:
-    """Return when the spec was last written, by the managed fields; else when the object was created."""
+    """Return when the spec was last written, by the managed fields; otherwise when the object was created."""
     entries = meta.metadata(obj).get("managedFields") or []
     written = [str(one.get("time") or "") for one in entries if not one.get("subresource")]
     return max([*written, str(meta.metadata(obj).get("creationTimestamp") or "")])
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:
-    """Return how long the manager has not acted on the newest spec; None where it did, or may still be about to."""
+    """Return how long the manager has not acted on the newest spec; None if it has, or may be about to."""
     obj = observed.view.object
     if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(CORE_EVENTS):
         return None
@@ -79,27 +79,27 @@ def unobserved_for(observed: Observed) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """What a manager that acts would have done by now: in a sentence, and what proves it."""
+    """An action that a running manager would have taken by now: a sentence and its evidence."""
 
     sentence: str
     evidence: str
 
 
 def unacted(observed: Observed) -> Undone | None:
-    """Return the newest spec where nobody acted on it."""
+    """Return the newest spec if no controller acted on it."""
     silence = unobserved_for(observed)
     if silence is None:
         return None
     obj = observed.view.object
     seen = meta.status(obj).get("observedGeneration", 0)
     return Undone(
-        f"the newest spec of {observed.view.name} is not acted on for {duration(silence)}",
+        f"the newest spec of {observed.view.name} has not been acted on for {duration(silence)}",
         f"metadata.generation {meta.generation(obj)}, status.observedGeneration {seen}",
     )
 
 
 def unmade(observed: Observed) -> Undone | None:
-    """Return the workers of a group that nobody made, though their leader runs."""
+    """Return the workers of a group that were not created, although their leader runs."""
     if not observed.knows(STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
     for group in observed.view.groups:
@@ -109,7 +109,7 @@ def unmade(observed: Observed) -> Undone | None:
         if leader is None or not missing or age is None or age < BUSY:
             continue
         if observed.named(STATEFULSETS, leader.pod) is None:
-            made = f"the workers of group {group.index} are not made for {duration(age)}"
+            made = f"the workers of group {group.index} have not been created for {duration(age)}"
             return Undone(made, f"leader {leader.pod} has a node, and there is no StatefulSet {leader.pod}")
     return None
 
@@ -137,19 +137,19 @@ def manager_is_down(observed: Observed) -> Finding | None:
 
 
 def lease_state(lease: JSONObject, observed: Observed) -> str:
-    """Return why a lease has no leader; empty where somebody holds it."""
+    """Return why a lease has no leader; empty if it is held."""
     spec = meta.spec(lease)
     holder = str(spec.get("holderIdentity") or "")
     if not holder:
-        return f"Lease {meta.key(lease)} is held by nobody"
+        return f"Lease {meta.key(lease)} has no holder"
     age = observed.since(spec.get("renewTime"))
     if age is not None and age > timedelta(seconds=int(spec.get("leaseDurationSeconds") or 0)):
-        return f"Lease {meta.key(lease)} of {holder} was not renewed for {duration(age)}"
+        return f"Lease {meta.key(lease)} of {holder} has not been renewed for {duration(age)}"
     return ""
 
 
 def nobody_leads(observed: Observed) -> Finding | None:
-    """Find a lease that nobody holds, so that no replica of the manager acts."""
+    """Find a lease without a holder, so that no replica of the manager acts."""
     undone = unacted(observed) or unmade(observed)
     leases = observed.get(LEASES)
     states = [lease_state(one, observed) for one in leases]
@@ -159,7 +159,7 @@ def nobody_leads(observed: Observed) -> Finding | None:
 
 
 def manager_is_silent(observed: Observed) -> Finding | None:
-    """Find a change that nobody acts on, whatever the reason."""
+    """Find a change that no controller acts on, whatever the reason."""
     undone = unacted(observed)
     if undone is None:
         return None
@@ -170,7 +170,7 @@ def manager_is_silent(observed: Observed) -> Finding | None:
 
 
 def outdated_definition(observed: Observed) -> Finding | None:
-    """Find a definition on the server that lacks fields of this version, so that they are dropped from what is applied."""
+    """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
     stored = observed.named(CUSTOM_RESOURCE_DEFINITIONS, name)
     if stored is None:
@@ -187,7 +187,7 @@ def outdated_definition(observed: Observed) -> Finding | None:
 
 
 def _fields(crd: JSONObject) -> set[str]:
-    """Return the fields of spec, and of the group template, that a definition knows."""
+    """Return the fields of spec, and of the group template, that a definition has."""
     for version in meta.spec(crd).get("versions") or []:
         if version.get("name") == LEADERWORKERSETS.version:
             schema = (version.get("schema") or {}).get("openAPIV3Schema") or {}
@@ -202,14 +202,14 @@ def _properties(schema: JSONObject) -> JSONObject:
 
 
 def statefulset_without_controller(observed: Observed) -> Finding | None:
-    """Find a StatefulSet whose newest spec its controller did not observe."""
+    """Find a StatefulSet whose newest spec its controller has not observed."""
     for one in observed.get(STATEFULSETS):
         seen = int(meta.status(one).get("observedGeneration") or 0)
         age = observed.since(last_change(one))
         if seen < meta.generation(one) and age is not None and age >= BUSY:
             return Finding(
                 subject=Subject(kind="StatefulSet", name=meta.name(one)),
-                sentence=f"the StatefulSet controller does not act on StatefulSet {meta.name(one)} for {duration(age)}",
+                sentence=f"the StatefulSet controller has not acted on StatefulSet {meta.name(one)} for {duration(age)}",
                 evidence=(f"metadata.generation {meta.generation(one)}, status.observedGeneration {seen}",),
                 steps=(
                     f"{observed.commands.kubectl} -n kube-system get pods -l component=kube-controller-manager",
@@ -220,7 +220,7 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
 
 
 def revision_is_missing(observed: Observed) -> Finding | None:
-    """Find a leader whose revision is gone, so that its workers cannot be made."""
+    """Find a leader whose revision was deleted, so that its workers cannot be created."""
     if not observed.knows(CONTROLLER_REVISIONS):
         return None
     known = {revisions.key_of(one) for one in revisions.owned(observed.get(CONTROLLER_REVISIONS), observed.view.object)}
@@ -231,7 +231,7 @@ def revision_is_missing(observed: Observed) -> Finding | None:
             continue
         return Finding(
             subject=Subject(kind="Pod", name=leader.pod, group=group.index, rank=0),
-            sentence=f"revision {group.revision} of leader {leader.pod} does not exist, so its workers cannot be made",
+            sentence=f"revision {group.revision} of leader {leader.pod} does not exist, so its workers cannot be created",
             evidence=(f"no ControllerRevision has label {labels.TEMPLATE_REVISION_HASH}={group.revision}",),
             steps=(observed.kubectl(f"delete pod {leader.pod}"),),
         )
@@ -240,9 +240,9 @@ def revision_is_missing(observed: Observed) -> Finding | None:
 
 HELD: Final = Cause(
     code="LWS-E001",
-    title="the deletion is held by a finalizer",
-    meaning="The LeaderWorkerSet is being deleted, and a finalizer that somebody else put there holds it.",
-    remedy="Find out what takes that finalizer off, and why it does not. Only if it is gone for good, remove the finalizer.",
+    title="a finalizer blocks the deletion",
+    meaning="The LeaderWorkerSet is being deleted, and a finalizer of another component blocks that.",
+    remedy="Find out which component removes that finalizer, and why it does not. Remove the finalizer yourself only if that component was removed permanently.",
     find=held_by_finalizer,
 )
 DOWN: Final = Cause(
@@ -255,7 +255,7 @@ DOWN: Final = Cause(
 LEADERLESS: Final = Cause(
     code="LWS-E004",
     title="no manager is the leader",
-    meaning="Several replicas elect one that acts, by a Lease. Nobody holds it.",
+    meaning="Replicas elect the one that acts by a Lease, and the Lease has no holder.",
     remedy="Read the logs of the manager: whether it reaches the API server and may write the Lease.",
     find=nobody_leads,
 )
@@ -277,13 +277,13 @@ UNCONTROLLED: Final = Cause(
     code="LWS-E014",
     title="no controller acts on a StatefulSet",
     meaning="A StatefulSet was written, and the StatefulSet controller of the cluster did not observe it.",
-    remedy="Check kube-controller-manager. After many failed syncs it repeats them late: that passes.",
+    remedy="Check kube-controller-manager. After many failed syncs it retries late, without a lasting error.",
     find=statefulset_without_controller,
 )
 NO_REVISION: Final = Cause(
     code="LWS-E015",
     title="the revision of a group is missing",
-    meaning="Workers are made from the ControllerRevision of their leader. Somebody deleted it.",
-    remedy="Delete the leader pod: the group is made anew from a revision that exists.",
+    meaning="Workers are created from the ControllerRevision of their leader, and it was deleted.",
+    remedy="Delete the leader pod: the group is recreated from a revision that exists.",
     find=revision_is_missing,
 )

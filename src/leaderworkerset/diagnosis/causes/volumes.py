@@ -19,11 +19,11 @@ BINDING: Final = re.compile(
 
 
 PATIENCE: Final = timedelta(minutes=2)
-"""How long a volume may take to be made."""
+"""How long the creation of a volume may take."""
 
 
 def claim_is_pending(observed: Observed) -> Finding | None:
-    """Find a claim that no volume is bound to, and why."""
+    """Find a claim without a bound volume, and the reason."""
     waiting = [rank for rank in observed.at(is_unscheduled) if BINDING.search(rank.why[: ranks.QUOTED])]
     if not waiting:
         return None
@@ -52,7 +52,7 @@ def _is_pending(observed: Observed, name: str) -> bool:
 
 
 def _why_pending(observed: Observed, name: str) -> str:
-    """Return why a claim is not bound: its storage class is missing, or what its events say."""
+    """Return why a claim is not bound: its storage class is missing, or the message of its events."""
     claim = observed.named(PERSISTENT_VOLUME_CLAIMS, name)
     wanted = str(meta.spec(claim or {}).get("storageClassName") or "")
     if wanted and observed.knows(STORAGE_CLASSES) and observed.named(STORAGE_CLASSES, wanted) is None:
@@ -62,25 +62,25 @@ def _why_pending(observed: Observed, name: str) -> str:
         return ranks.quote(max(told, key=lambda one: one.last).message)
     if claim is not None and not wanted:
         return "it names no StorageClass, and no volume suits it"
-    return f"StorageClass {wanted} has not made a volume" if wanted else ""
+    return f"StorageClass {wanted} has not created a volume" if wanted else ""
 
 
 UNBOUND: Final = Cause(
     code="LWS-E044",
     title="a volume claim is not bound",
-    meaning="A pod waits for a PersistentVolumeClaim that no volume is bound to.",
+    meaning="A pod waits for a PersistentVolumeClaim without a bound volume.",
     remedy="Create the StorageClass or the volume, or correct storageClassName and the size of the claim.",
     find=claim_is_pending,
 )
 VOLUME_ELSEWHERE: Final = Cause(
     code="LWS-E045",
     title="the volume is on another node",
-    meaning="The volume of a claim can be used on certain nodes only, and these do not take the pod.",
-    remedy="Free the nodes that have the volume, or delete the claim where its data may go.",
+    meaning="The volume of a claim can be used on certain nodes only, and these do not accept the pod.",
+    remedy="Free the nodes that have the volume, or delete the claim if its data can be lost.",
     find=Told(
         is_unscheduled,
         r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
-        "the volumes of pod {pod} are bound to nodes that do not take it{others}",
+        "the volumes of pod {pod} are bound to nodes that do not accept it{others}",
         ("{kubectl} get pvc,pv -o wide",),
     ),
 )
@@ -99,7 +99,7 @@ NO_CLAIM: Final = Cause(
 NOT_MOUNTED: Final = Cause(
     code="LWS-E064",
     title="a volume cannot be mounted",
-    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage refuses.",
+    meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
     remedy="Create the missing object, or check the storage driver.",
     find=Told(
         is_placed,

@@ -1,1 +1,1 @@
-"""The configuration of the manager: its file, its values, and what they may be."""
+"""The configuration of the manager: its file, its types and their validation."""

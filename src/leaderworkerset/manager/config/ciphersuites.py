@@ -1,7 +1,7 @@
-"""TLS cipher suites: the names that configurations use (IANA's, as in Go), and OpenSSL's for the same.
+"""TLS cipher suites: the names in configurations (IANA's, as in Go), and OpenSSL's names for them.
 
-The suites of TLS 1.3 may be named, but are always on, as in Go. Suites with RC4 or 3DES are refused: no OpenSSL of
-today has them.
+The suites of TLS 1.3 may be named, but are always on, as in Go. Suites with RC4 or 3DES are refused: current OpenSSL
+does not have them.
 """
 
 from typing import Final
@@ -32,12 +32,12 @@ OPENSSL: Final = {
 
 
 def is_known(name: str) -> bool:
-    """Return whether a suite can be asked for."""
+    """Return whether a suite can be configured."""
     return name in TLS13 or name in OPENSSL
 
 
 def openssl_names(names: tuple[str, ...]) -> str:
-    """Return the list for OpenSSL, empty where only suites of TLS 1.3 were named.
+    """Return the list for OpenSSL, empty if only suites of TLS 1.3 were named.
 
     >>> openssl_names(("TLS_AES_128_GCM_SHA256", "TLS_RSA_WITH_AES_128_GCM_SHA256"))
     'AES128-GCM-SHA256'

@@ -1,8 +1,8 @@
 """The manager's configuration file: `config.lws.x-k8s.io/v1alpha1`, kind `Configuration` (contract 12.2).
 
-A document (what a YAML reader returned) comes in, a `Configuration` with all defaults comes out, or a
-`ConfigurationError` with the text of the Go manager where it has one. Decoding is strict: a field that does not exist is
-an error. As in Go, null and the empty value mean the default.
+In: a document as a YAML reader returns it. Out: a `Configuration` with all defaults, or a `ConfigurationError`, with
+the text of the Go manager if that has one. Decoding is strict: a field that does not exist is an error. As in Go, null
+and the empty value mean the default.
 """
 
 from datetime import timedelta
@@ -29,19 +29,19 @@ GANG_PROVIDERS: Final = (*PROVIDERS, AUTO)
 LOCK: Final = "leases"
 
 JITTER: Final = 1.2
-"""How much longer than the retry period a wait of leader election may be."""
+"""The maximum factor by which a wait of leader election exceeds the retry period."""
 
 
 class ConfigurationError(ValueError):
-    """A configuration that cannot be used; the text names the field and the value."""
+    """A configuration that is invalid; the text names the field and the value."""
 
 
 class _Section(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What all sections have in common: names in camel case."""
+    """The base of all sections: field names in camel case."""
 
 
 class Webhook(_Section, frozen=True, kw_only=True):
-    """Where admission is served."""
+    """The address and certificate directory of the webhook server."""
 
     port: int = 9443
     host: str = ""
@@ -49,13 +49,13 @@ class Webhook(_Section, frozen=True, kw_only=True):
 
 
 class Metrics(_Section, frozen=True, kw_only=True):
-    """Where metrics are served; "0" turns them off."""
+    """The address of the metrics server; "0" disables it."""
 
     bind_address: str = ":8443"
 
 
 class Health(_Section, frozen=True, kw_only=True):
-    """Where probes are answered."""
+    """The address and paths of the probes."""
 
     health_probe_bind_address: str = ":8081"
     readiness_endpoint_name: str = "/readyz"
@@ -63,7 +63,7 @@ class Health(_Section, frozen=True, kw_only=True):
 
 
 class LeaderElection(_Section, frozen=True, kw_only=True):
-    """How replicas agree on one leader; `resource_namespace` is accepted and overridden (R-MGR-3)."""
+    """The settings of leader election; `resource_namespace` is accepted and overridden (R-MGR-3)."""
 
     leader_elect: bool = True
     lease_duration: Duration = Duration(15)
@@ -75,7 +75,7 @@ class LeaderElection(_Section, frozen=True, kw_only=True):
 
 
 class InternalCertManagement(_Section, frozen=True, kw_only=True):
-    """Whether the manager makes the certificate of its webhooks itself, for which service, kept in which secret."""
+    """Whether the manager creates its webhooks' certificate itself, for which service, and in which secret."""
 
     enable: bool = True
     webhook_service_name: str = "lws-webhook-service"
@@ -83,22 +83,22 @@ class InternalCertManagement(_Section, frozen=True, kw_only=True):
 
 
 class GangSchedulingManagement(_Section, frozen=True, kw_only=True):
-    """Which scheduler gets pod groups: the name of a provider, or `auto`."""
+    """The gang scheduler: the name of a provider, or `auto`."""
 
     scheduler_provider: str = ""
 
 
 class ClientConnection(_Section, frozen=True, kw_only=True):
-    """How many requests a second the manager may send: `qps` for long, `burst` at once; negative: no limit."""
+    """The limits of the manager's requests per second: `qps` sustained, `burst` at once; negative: no limit."""
 
     qps: float = 500.0
     burst: int = 500
 
 
 class GroupRestarts(_Section, frozen=True, kw_only=True):
-    """How groups that fail are recreated; a section that the Go manager does not know, and refuses.
+    """How groups that fail are recreated; a section that the Go manager does not have, and refuses.
 
-    `max_group_restarts` 0 is without limit, `release_lost_pods_after` 0 waits for lost pods.
+    `max_group_restarts` of 0 means no limit; `release_lost_pods_after` of 0 means to wait for lost pods.
     """
 
     backoff: bool = True
@@ -110,7 +110,7 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
 
 
 class TLS(_Section, frozen=True, kw_only=True):
-    """Which TLS the metrics and webhook servers speak."""
+    """The TLS settings of the metrics and webhook servers."""
 
     min_version: str = ""
     cipher_suites: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
 
     @property
     def gang_provider(self) -> str:
-        """Return the provider of gang scheduling, empty where there is none."""
+        """Return the provider of gang scheduling, empty if there is none."""
         return "" if self.gang_scheduling_management is None else self.gang_scheduling_management.scheduler_provider
 
 
@@ -173,7 +173,7 @@ def decode(document: JSON) -> Configuration:
 
 
 def validate(configuration: Configuration) -> list[FieldError]:
-    """Return every error in the values (R-CFG-1), also of leader election."""
+    """Return all errors of the values, also of leader election (R-CFG-1)."""
     return [
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
@@ -183,7 +183,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
 
 
 def check_tls(tls: TLS) -> None:
-    """Raise for TLS settings that cannot be served (R-CFG-2)."""
+    """Raise for TLS settings that are not supported (R-CFG-2)."""
     if tls.min_version not in {"", TLS12, TLS13}:
         raise ConfigurationError(f'invalid minVersion "{tls.min_version}". Please use {TLS12} or {TLS13}')
     if tls.min_version == TLS13 and tls.cipher_suites:
@@ -271,7 +271,7 @@ def _section_of(kind: Any) -> Sections | None:
 
 
 def _without_empty(value: JSON) -> JSON:
-    """Leave out null and empty values: they mean the default; zero numbers do too, but not in text or lists."""
+    """Remove null and empty values, which mean the default; so do numbers of zero, except in text or lists."""
     if not isinstance(value, dict):
         return value
     kept = {name: _without_empty(inner) for name, inner in value.items()}
@@ -289,6 +289,6 @@ def _decode_duration(kind: type, value: JSON) -> Duration:
 
 
 def _plain(error: msgspec.ValidationError) -> str:
-    """Turn msgspec's `Expected X, got Y - at `$.a.b`` around, so that the field stands first."""
+    """Reorder msgspec's `Expected X, got Y - at `$.a.b``, so that the field comes first."""
     text, _, place = str(error).partition(" - at `$.")
     return f"{place.rstrip('`')}: {text}" if place else text

@@ -1,4 +1,4 @@
-"""The manager's configuration file: read, decoded, and checked for what can be used."""
+"""Reads, decodes and checks the manager's configuration file."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from leaderworkerset.manager.config.configuration import Configuration, Configur
 
 
 def load(path: str) -> Configuration:
-    """Read the configuration file; without one, the defaults."""
+    """Return the configuration of a file; without one, the defaults."""
     if not path:
         return Configuration()
     try:
@@ -29,7 +29,7 @@ def parse(text: bytes) -> Configuration:
 
 
 def check(chosen: Configuration) -> None:
-    """Raise for values that cannot be used (R-CFG-1, R-CFG-2)."""
+    """Raise for invalid values (R-CFG-1, R-CFG-2)."""
     failures = configuration.validate(chosen)
     if failures:
         raise ConfigurationError(aggregate(failures))

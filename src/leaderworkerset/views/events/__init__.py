@@ -1,1 +1,1 @@
-"""Events: in the order in which they happened, what warnings explain, and what is known besides a view."""
+"""Events: their order, the reasons that warnings give, and the evidence beside a view."""

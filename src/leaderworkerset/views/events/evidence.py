@@ -1,6 +1,6 @@
-"""A view with what other objects know: Warning events as reasons, records as recreations of groups. Pure.
+"""A view with evidence of other objects: Warning events as reasons, records as recreations of groups. Pure.
 
-The tree of groups, ranks, states, reasons and recreations that comes out is what `lws get`, `wait` and `run` print.
+The result, a tree of groups, ranks, states, reasons and recreations, is what `lws get`, `wait` and `run` print.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +22,12 @@ class Evidence:
 
 
 def wants_events(views: Iterable[View]) -> bool:
-    """Return whether a rank is not ready for a reason that its pod does not give."""
+    """Return whether a rank is not ready for a reason that its pod does not show."""
     return any(is_unexplained(rank) for view in views for group in view.groups for rank in group.ranks)
 
 
 def explained(views: Iterable[View], found: Evidence, now: datetime) -> list[View]:
-    """Return the views with what the evidence says of them."""
+    """Return the views with the reasons and recreations of the evidence."""
     warnings, records = Warnings(found.events), recreations.by_group(found.records)
     return [
         replace(view, groups=tuple(_group(view, group, warnings, records, now) for group in view.groups))

@@ -1,8 +1,8 @@
-"""Warning events as reasons: the newest that still holds for a rank which its pod does not explain. Pure.
+"""Warning events as reasons: for a rank that its pod does not explain, the newest that still applies. Pure.
 
 In: the Warning events (v1) of a namespace. A missing pod is explained by its StatefulSet or by its LeaderWorkerSet, a
-pod that does not start by its own events. What is over is no reason: events of another pod of that name, of the time
-before the leader, of a stage that the pod has passed.
+pod that does not start by its own events. Outdated events are ignored: those of another pod of that name, those from
+before the leader, and those of a stage that the pod has passed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,20 +15,20 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
-"""The StatefulSet controller tries at least every 1000 seconds; a failure not reported for longer is over."""
+"""The StatefulSet controller retries at least every 1000 seconds; a failure not reported for longer has ended."""
 
 STARTING: Final = frozenset({"Pending", "ContainerCreating", "PodInitializing"})
 OF_SCHEDULING: Final = frozenset({"FailedScheduling", "FailedBinding"})
 OF_PROBES: Final = frozenset({"Unhealthy", "ProbeWarning"})
 OF_RUNS: Final = frozenset({"BackOff", "RecreateGroup"})
-"""What containers' states, or the record of recreations, say better."""
+"""Reasons that containers' states, or the record of recreations, explain better."""
 
 BEGINNING: Final = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class WarningEvent:
-    """One Warning: what it regards, what happened, and when last."""
+    """One Warning: the regarded object, what happened, and when it happened last."""
 
     kind: str
     name: str
@@ -40,7 +40,7 @@ class WarningEvent:
 
 
 class Warnings:
-    """The Warning events of a namespace, or of all, by what they regard."""
+    """The Warning events of a namespace, or of all, by the regarded object."""
 
     def __init__(self, events: Iterable[JSONObject]) -> None:
         self._by_object: dict[tuple[str, str, str], list[WarningEvent]] = {}
@@ -51,12 +51,12 @@ class Warnings:
                 self._by_object.setdefault(key, []).append(found)
 
     def about(self, namespace: str, kind: str, name: str) -> Sequence[WarningEvent]:
-        """Return the warnings that regard an object of that name, of whatever UID."""
+        """Return the warnings that regard an object of that name, whatever its UID."""
         return self._by_object.get((namespace, kind, name), ())
 
 
 def is_unexplained(rank: Rank) -> bool:
-    """Return whether events may say more of a rank than its pod does."""
+    """Return whether events may explain a rank better than its pod does."""
     if rank.is_ready or rank.state in {"Completed", "Terminating"}:
         return False
     if rank.object is None:
@@ -66,7 +66,7 @@ def is_unexplained(rank: Rank) -> bool:
 
 
 def explanation(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
-    """Return the message of the newest warning that says why a rank is not ready; empty where there is none."""
+    """Return the message of the newest warning that explains why a rank is not ready; empty if there is none."""
     if not is_unexplained(rank):
         return ""
     found = _of_missing(view, group, rank, warnings) if rank.object is None else _of_pod(view, rank, warnings)
@@ -92,10 +92,10 @@ def _started(rank: Rank) -> datetime:
 
 
 def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
-    """Return what regards the StatefulSet that makes the pod, those of this pod first; else the LeaderWorkerSet."""
+    """Return the warnings of the StatefulSet that creates the pod, those of this pod first; else of the LeaderWorkerSet."""
     leader = next((one for one in group.ranks if one.index == 0), None)
     if rank.index and (leader is None or leader.object is None):
-        return []  # its StatefulSet comes after the leader
+        return []  # its StatefulSet is created after the leader
     owner = leader.pod if rank.index and leader else view.name
     since = _moment(leader.created if rank.index and leader else view.created)
     siblings = group.ranks if rank.index else [one for other in view.groups for one in other.ranks if one.index == 0]
@@ -109,7 +109,7 @@ def _of_missing(view: View, group: Group, rank: Rank, warnings: Warnings) -> lis
 
 
 def _of_set(view: View, rank: Rank, owner: str, warnings: Warnings) -> list[WarningEvent]:
-    """Return what regards the LeaderWorkerSet: about this group's leader for a worker, about no group for a leader."""
+    """Return the LeaderWorkerSet's warnings: for a worker those of its leader, for a leader those of no group."""
     told = warnings.about(view.namespace, "LeaderWorkerSet", view.name)
     wanted = owner if rank.index else ""
     uid = meta.metadata(view.object).get("uid", "")
@@ -131,13 +131,13 @@ def _read(event: JSONObject) -> WarningEvent:
 
 
 def last_seen(event: JSONObject) -> datetime:
-    """Return when what an event (v1) reports happened last; the beginning of time where it does not say."""
+    """Return when an event (v1) happened last; the minimum of datetime if it has no time."""
     series = event.get("series") or {}
     return max(map(_moment, (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))))
 
 
 def _moment(stamp: str | None) -> datetime:
-    """Read a time of the API; the beginning of time where there is none."""
+    """Read a time of the API; the minimum of datetime if there is none."""
     try:
         read = datetime.fromisoformat(stamp or "")
     except ValueError:

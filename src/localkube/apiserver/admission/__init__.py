@@ -1,1 +1,1 @@
-"""Admission, before a write: webhooks, priorities, namespaces."""
+"""Admission of writes: webhooks, priorities, namespaces, the quota of pods."""

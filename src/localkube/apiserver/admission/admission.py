@@ -1,6 +1,6 @@
-"""Admission: which webhooks there are, and what an attempt to write or delete is to them.
+"""Connects admission webhooks to the store and to requests: the configured webhooks, and the attempts they review.
 
-The configurations are objects like any other; what is committed counts.
+The configurations are objects like any other; committed ones are in effect.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,19 +28,19 @@ OPTIONS: Final[Mapping[AdmissionOperation, str]] = {
 
 
 class Configurations:
-    """Keeps the webhooks in step with the configurations that are stored."""
+    """Keeps the webhooks in accordance with the stored configurations."""
 
     def __init__(self, store: Store, admission: Admission) -> None:
         self._store = store
         self._admission = admission
 
     def load(self) -> None:
-        """Use what was configured before this process started."""
+        """Use the configurations that were stored before this process started."""
         self._admission.use_mutating(self._stored(MUTATING))
         self._admission.use_validating(self._stored(VALIDATING))
 
     def observe(self, changes: Sequence[Change]) -> None:
-        """React to what was committed."""
+        """Update the webhooks after a commit."""
         touched = {change.key.resource for change in changes}
         if MUTATING in touched:
             self._admission.use_mutating(self._stored(MUTATING))
@@ -57,7 +57,7 @@ def namespace_labels(store: Store, namespace: str) -> Mapping[str, str]:
 
 
 def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, chosen: WriteOptions) -> Attempt:
-    """Describe a write (`new` given) or a deletion."""
+    """Return the attempt of a write (with `new`) or a deletion."""
     operation: AdmissionOperation = "DELETE" if new is None else "CREATE" if old is None else "UPDATE"
     options: JSONObject = {"kind": OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
     if new is not None:

@@ -1,7 +1,6 @@
-"""How many pods the cluster may have: refused with the words of a ResourceQuota, which this stands in for.
+"""The quota of pods in the cluster, refused with the message of a ResourceQuota.
 
-One quota holds for all namespaces together. It counts the pods that are stored, whatever became of them, as a quota of
-`count/pods` does.
+One quota applies to all namespaces together. It counts all stored pods in any phase, as a quota of `count/pods` does.
 """
 
 from typing import Final
@@ -14,7 +13,7 @@ NAME: Final = "max-pods"
 
 
 def require_quota(store: Store, name: str, limit: int) -> None:
-    """Refuse a pod more than the cluster may have."""
+    """Refuse a new pod if the cluster has `limit` pods."""
     used = store.count(PODS.group_resource)
     if used >= limit:
         raise refusal.forbidden(

@@ -1,6 +1,6 @@
-"""Priorities of new pods: what the class that a pod names, or the default class, says.
+"""Priorities of new pods, from the PriorityClass that a pod names or the default class.
 
-In: a pod about to be created, and the classes that are stored. Out: the pod with its priority, or a refusal.
+In: a pod to be created, and the stored classes. Out: the pod with its priority, or a refusal.
 """
 
 from typing import Final
@@ -24,7 +24,7 @@ SYSTEM: Final[dict[str, JSONObject]] = {
 
 
 def resolve(store: Store, pod: JSONObject) -> JSONObject:
-    """Return the pod with its priority and preemption policy; refuse one that names others itself."""
+    """Return the pod with its priority and preemption policy; refuse a pod that specifies different ones."""
     spec = pod["spec"]
     name, chosen = _named(store, pod) if spec.get("priorityClassName") else _default(store)
     value, policy = chosen["value"], chosen.get("preemptionPolicy", PREEMPT)

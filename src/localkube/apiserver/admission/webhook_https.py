@@ -12,10 +12,10 @@ from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest
 
 CONNECTIONS: Final = 8
-"""Connections to one webhook. Each costs both ends some 300 KiB, and reviews take about a millisecond."""
+"""Connections to one webhook. Each costs either end about 300 KiB, and a review takes about a millisecond."""
 
 LARGEST_ANSWER: Final = 8 * 2**20
-"""Bytes of an answer: a patch of the largest object, in base64, and what is around it."""
+"""Bytes of a response: a patch of the largest object in base64, with its envelope."""
 
 HEADERS: Final = {"content-type": "application/json", "accept": "application/json"}
 
@@ -27,7 +27,7 @@ class HTTPSWebhookTransport:
         self._session: aiohttp.ClientSession | None = None
 
     async def request(self, request: WebhookRequest) -> Response:
-        """Post one review, again where an idle connection turns out to be closed."""
+        """Post one review; repeat it if an idle connection turns out to be closed."""
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit_per_host=CONNECTIONS))
         try:
@@ -63,7 +63,7 @@ async def _post(session: aiohttp.ClientSession, request: WebhookRequest, context
 
 
 async def _read(answer: aiohttp.ClientResponse) -> bytes:
-    """Read the body of an answer, as much as one may have."""
+    """Read the body of a response; raise if it is too large."""
     body = bytearray()
     async for piece in answer.content.iter_any():
         body += piece
@@ -74,16 +74,16 @@ async def _read(answer: aiohttp.ClientResponse) -> bytes:
 
 @lru_cache(maxsize=64)
 def tls_context(ca_bundle: str) -> ssl.SSLContext:
-    """Return the TLS settings that trust a CA bundle (base64 of PEM), or the system's where there is none."""
+    """Return the TLS context that trusts a CA bundle (base64 of PEM), or the system's authorities if it is empty."""
     bundle = base64.b64decode(ca_bundle).decode() if ca_bundle else None
     context = ssl.create_default_context(cadata=bundle)
-    # Many authorities lack the key identifiers that Python 3.13 began to insist on; kube-apiserver accepts them.
+    # Many authorities lack the key identifiers that Python 3.13 requires; kube-apiserver accepts them.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 
 def _reason(error: Exception) -> str:
-    """Describe an error in the words of Go's client, which kube-apiserver uses."""
+    """Describe an error with the message of Go's client, which kube-apiserver uses."""
     match error:
         case aiohttp.ClientSSLError():
             return f"tls: {error}"

@@ -1,8 +1,8 @@
-"""Which webhooks a request goes to: the configurations in the API, read once per change, looked up per request.
+"""Selects the webhooks of a request; configurations are read once per change and looked up per request.
 
-A `Hook` is one webhook with its selectors compiled. `HookIndex` remembers, per operation and resource, which hooks have
-a matching rule, so that a request that no webhook asks for costs one dictionary lookup. There is one version of each
-resource here, hence matchPolicy Equivalent and Exact are the same.
+A `Hook` is one webhook with its selectors compiled. `HookIndex` caches, per operation and resource, the hooks with a
+matching rule, so that a request without webhooks costs one dictionary lookup. Each resource has one version here, so
+matchPolicy Equivalent and Exact are the same.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,12 +19,12 @@ AdmissionOperation: TypeAlias = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 NamespaceLabels: TypeAlias = Callable[[str], Mapping[str, str]]
 
 EXEMPT = {resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS}
-"""Resources that no webhook sees, so that a broken one can be repaired."""
+"""Resources that are never sent to webhooks, so that a broken webhook can be repaired."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One write on its way in: `object` is None on delete, `old` on create. Webhooks add to `warnings`."""
+    """One write under admission: `object` is None on delete, `old` on create. Webhooks add to `warnings`."""
 
     kind: Kind
     operation: AdmissionOperation
@@ -84,7 +84,7 @@ def _hook(declaration: JSONObject) -> Hook:
 
 
 class HookIndex:
-    """The hooks of all configurations of one type, by what they ask for."""
+    """The hooks of all configurations of one type, indexed by operation and resource."""
 
     def __init__(self, hooks: Sequence[Hook] = ()) -> None:
         self._hooks = tuple(hooks)

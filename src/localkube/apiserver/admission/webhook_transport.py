@@ -1,7 +1,8 @@
-"""The seam between the API server and admission webhooks: one review, one answer.
+"""The seam between the API server and admission webhooks: one review, one response.
 
-Two implementations stand behind it: HTTPS (`webhook_https.py`) and, in simulations, a call of the function that decides,
-so that webhooks run in the thread and the time of the API server. Time-outs and failure policies are the caller's.
+There are two implementations: HTTPS (`webhook_https.py`) and, in simulations, a direct call of the webhook's function,
+so that webhooks run in the thread and the virtual time of the API server. The caller applies time-outs and failure
+policies.
 """
 
 from dataclasses import dataclass, field
@@ -11,15 +12,15 @@ from kuberuntime.client.transport import Response
 
 
 class WebhookConnectionError(Exception):
-    """No answer came from a webhook; the text says why, without its address."""
+    """A webhook did not respond; the text gives the reason, without the address."""
 
 
 @dataclass(frozen=True, slots=True)
 class WebhookRequest:
-    """One AdmissionReview on its way to a webhook.
+    """One AdmissionReview to be sent to a webhook.
 
-    `ca_bundle` (base64 of PEM) signed the certificate of the server, the system's authorities where it is empty;
-    `server_name` is the name to check there, None for the one in the URL.
+    `ca_bundle` (base64 of PEM) verifies the certificate of the server; if it is empty, the system's authorities do.
+    `server_name` is the expected name in it, None for the one in the URL.
     """
 
     url: str
@@ -30,10 +31,10 @@ class WebhookRequest:
 
 
 class WebhookTransport(Protocol):
-    """Carries reviews to webhooks. Whatever prevents an answer raises `WebhookConnectionError`."""
+    """Sends reviews to webhooks. Raises `WebhookConnectionError` if there is no response."""
 
     async def request(self, request: WebhookRequest) -> Response:
-        """Send one review and return the whole answer, of any status."""
+        """Send one review and return the complete response, of any status."""
         ...
 
     async def close(self) -> None:

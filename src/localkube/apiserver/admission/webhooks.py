@@ -1,8 +1,8 @@
 """Calls admission webhooks, as the configurations in the API declare them.
 
-Mutating webhooks are called one after the other and may patch the object; validating ones all at once. In: an
-`Attempt`. Out: the object to go on with, or a refusal in the words of kube-apiserver. The reviews are carried by a
-`WebhookTransport`; time-outs and failure policies are applied here, whatever carries them.
+Mutating webhooks are called one after the other and may patch the object; validating ones are called concurrently. In:
+an `Attempt`. Out: the admitted object, or a refusal with the message of kube-apiserver. A `WebhookTransport` sends the
+reviews; time-outs and failure policies are applied here.
 """
 
 import asyncio
@@ -39,14 +39,14 @@ class CallError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a webhook listens, and under which name its certificate is checked."""
+    """The URL of a webhook, and the name expected in its certificate."""
 
     url: str
     server_name: str | None = None
 
 
 def no_services(service: JSONObject) -> Target:
-    """Refuse a webhook that is named by a service: there is no virtual network that leads to it."""
+    """Refuse a webhook that is addressed by a service: there is no virtual network to reach it."""
     place = f"{service['namespace']}/{service['name']}"
     raise CallError(f"service {place} cannot be reached from this API server: use clientConfig.url")
 
@@ -70,21 +70,21 @@ class Admission:
         self._transport = transport or HTTPSWebhookTransport()
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
-        """Ask the mutating webhooks of these configurations from now on."""
+        """Call the mutating webhooks of these configurations from now on."""
         self._mutating = HookIndex(hooks_of(configurations))
 
     def use_validating(self, configurations: Iterable[JSONObject]) -> None:
-        """Ask the validating webhooks of these configurations from now on."""
+        """Call the validating webhooks of these configurations from now on."""
         self._validating = HookIndex(hooks_of(configurations))
 
     async def mutate(self, attempt: Attempt) -> JSONObject | None:
-        """Return the object as the mutating webhooks want it, defaulted again after each change."""
+        """Return the object as changed by the mutating webhooks, defaulted again after each change."""
         hooks = self._mutating.find(attempt)
         again: list[Hook] = []
         for index, hook in enumerate(hooks):
             changed = await self._mutate_once(hook, attempt)
             if changed.object != attempt.object:
-                # Those called before may have asked to be called again after later ones changed the object.
+                # Hooks called before may want to be called again after later ones changed the object.
                 again = [earlier for earlier in hooks[:index] if _reinvoked(earlier)]
                 attempt = changed
         for hook in again:
@@ -92,7 +92,7 @@ class Admission:
         return attempt.object
 
     async def validate(self, attempt: Attempt) -> None:
-        """Refuse what a validating webhook denies; the message is that of the first one in order."""
+        """Refuse a write that a validating webhook denies, with the message of the first one in order."""
         hooks = [hook for hook in self._validating.find(attempt) if hook.selects(attempt, self._namespace_labels)]
         if not hooks:
             return
@@ -131,7 +131,7 @@ class Admission:
         return replace(attempt, object=prepared)
 
     async def _ask(self, hook: Hook, attempt: Attempt) -> JSONObject:
-        """Return the webhook's response, empty where its failure is ignored; raise its denial."""
+        """Return the webhook's response, empty if its failure is ignored; raise if it denies the request."""
         if attempt.dry_run and hook.declaration["sideEffects"] not in DRY_RUN_SAFE:
             raise refusal.bad_request(f"admission webhook {render(hook.name)} does not support dry run")
         try:
@@ -146,7 +146,7 @@ class Admission:
         return response
 
     async def _call(self, hook: Hook, attempt: Attempt) -> JSONObject:
-        """Send one review within the time that the configuration allows; return the response in the answer."""
+        """Send one review within the configured time-out; return the `response` of the review."""
         uid = self._uid()
         client, seconds = hook.declaration["clientConfig"], hook.declaration["timeoutSeconds"]
         try:
@@ -184,7 +184,7 @@ def _operation(attempt: Attempt) -> Operation:
 
 
 def review(uid: str, attempt: Attempt) -> bytes:
-    """Encode the AdmissionReview that asks about an attempt."""
+    """Encode the AdmissionReview of an attempt."""
     resource = attempt.kind.resource
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     plural = {"group": resource.group, "version": resource.version, "resource": resource.plural}

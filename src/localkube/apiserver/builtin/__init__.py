@@ -1,4 +1,4 @@
-"""The kinds that every Kubernetes API server has, as far as this one serves them."""
+"""The built-in kinds of Kubernetes that this API server serves."""
 
 from localkube.apiserver.builtin.registry import kinds
 

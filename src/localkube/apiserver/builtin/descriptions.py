@@ -1,4 +1,4 @@
-"""What the built-in kinds are, in one line each; `openapi.py` adds where their fields are described."""
+"""Descriptions of the built-in kinds, one line each; `openapi_schemas.py` adds where their fields are described."""
 
 from typing import Final
 
@@ -9,18 +9,18 @@ KINDS: Final = {
     "EndpointSlice": "An EndpointSlice lists addresses and ports of pods behind a Service.",
     "Endpoints": "Endpoints list addresses and ports of pods behind a Service, in the older form.",
     "Event": "An Event reports what happened to an object.",
-    "Lease": "A Lease is held by one of several who would do the same, until it expires.",
+    "Lease": "A Lease is held by one of several candidates until it expires.",
     "MutatingWebhookConfiguration": "A MutatingWebhookConfiguration names servers that may change what is written.",
     "Namespace": "A Namespace holds objects whose names are unique in it.",
     "Node": "A Node runs pods. Those of the embedded cluster are simulated, on one machine.",
     "PersistentVolume": "A PersistentVolume is storage that outlives the pods that use it.",
     "PersistentVolumeClaim": "A PersistentVolumeClaim asks for a PersistentVolume.",
     "Pod": "A Pod is a group of containers that are started together, with one host name and one address.",
-    "PriorityClass": "A PriorityClass gives a name to how important pods are.",
-    "Secret": "A Secret holds what only some may read, such as tokens and keys.",
+    "PriorityClass": "A PriorityClass names a priority of pods.",
+    "Secret": "A Secret holds confidential data, such as tokens and keys.",
     "Service": "A Service gives a name to the pods that its selector matches.",
-    "ServiceAccount": "A ServiceAccount is who the programs in a pod are to the API server.",
+    "ServiceAccount": "A ServiceAccount is the identity of a pod's programs at the API server.",
     "StatefulSet": "A StatefulSet keeps a number of pods running whose names are numbered and stay.",
-    "StorageClass": "A StorageClass says how the storage that a claim asks for is made.",
+    "StorageClass": "A StorageClass describes how volumes for claims are provisioned.",
     "ValidatingWebhookConfiguration": "A ValidatingWebhookConfiguration names servers that may refuse what is written.",
 }

@@ -18,7 +18,7 @@ SUBRESOURCE = re.compile(r"[^/]+(/[^/]+)?")
 
 
 def default_definition(definition: JSONObject) -> None:
-    """Fill the names that follow from the kind; refuse schemas with values of wrong types."""
+    """Fill in the names that follow from the kind; refuse schemas with values of wrong types."""
     spec = definition["spec"]
     for version in spec["versions"] or ():
         schema = version.get("schema") or {}

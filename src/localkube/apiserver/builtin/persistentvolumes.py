@@ -34,7 +34,7 @@ def validate_claim(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
 
 
 def validate_claim_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of what a claim asks for."""
+    """Yield the errors of the spec of a claim."""
     if not spec.get("accessModes"):
         yield required(f"{path}.accessModes", "at least 1 access mode is required")
     for mode in spec.get("accessModes") or ():
@@ -55,7 +55,7 @@ def _validate_claim_change(new: JSONObject, old: JSONObject) -> Iterator[FieldEr
 
 
 def _fixed(spec: JSONObject, *, bound: bool) -> JSONObject:
-    """Return what may not change: a claim may be bound to a volume and a class once, and grow when bound."""
+    """Return the immutable part of a spec: a claim may get a volume and a class once, and may grow when bound."""
     free = {"volumeAttributesClassName", "resources"} if bound else {"volumeName", "storageClassName"}
     return {name: value for name, value in spec.items() if name not in free}
 
@@ -80,7 +80,7 @@ def validate_volume(new: JSONObject, old: JSONObject | None) -> Iterator[FieldEr
 
 
 def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a storage class; most of it may not change."""
+    """Yield the errors of a storage class; most of its fields are immutable."""
     if not new["provisioner"]:
         yield required("provisioner")
     yield from must_be(new["reclaimPolicy"], ("Delete", "Retain"), "reclaimPolicy")

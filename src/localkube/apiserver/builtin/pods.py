@@ -25,7 +25,7 @@ def initial_status(pod: JSONObject) -> JSONObject:
 
 
 def default_status(status: JSONObject, old: JSONObject) -> None:
-    """Keep the class, and fill in the list of addresses: the single one counts where they differ."""
+    """Keep the QoS class, and fill in the list of addresses: where it differs, the single address takes precedence."""
     if "qosClass" in old:
         status.setdefault("qosClass", old["qosClass"])
     address = status.get("podIP")

@@ -1,9 +1,9 @@
 """Services, Endpoints and EndpointSlices.
 
-There is no virtual network here: no service is given an address, a node port or a load balancer. The name of every
-service leads straight to its pods, so that inside pods no port is forwarded to a `targetPort`. A service is headless
-(`clusterIP: None`) only where its author says so: clients that choose a pod themselves, as `kubectl port-forward`
-does, respect the `targetPort` of the others.
+There is no virtual network here: no service gets an address, a node port or a load balancer. The name of every service
+resolves to its pods, so inside pods no port is forwarded to a `targetPort`. Services are not made headless
+(`clusterIP: None`) because of this: clients that choose a pod themselves, as `kubectl port-forward` does, respect the
+`targetPort` of services that are not headless.
 """
 
 import ipaddress
@@ -54,7 +54,7 @@ def _default_address(spec: JSONObject) -> None:
 
 
 def carry_service(new: JSONObject, old: JSONObject) -> None:
-    """Keep the address of a service whose update does not name one."""
+    """Keep the address of a service if an update does not specify one."""
     if new["spec"].get("type", "ClusterIP") != "ExternalName":
         for field in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if field in old["spec"]:
@@ -83,7 +83,7 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
 
 
 def service_warnings(service: JSONObject) -> Iterator[str]:
-    """Yield what a service does on Kubernetes, and does not do here; headless ones do the same on both."""
+    """Yield warnings about what a service does on Kubernetes but not here; there are none about headless services."""
     spec, name = service["spec"], service["metadata"]["name"]
     if spec["type"] == "ExternalName" or spec.get("clusterIP") == HEADLESS:
         return

@@ -68,7 +68,7 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
 
 
 def _with_claims(spec: JSONObject) -> JSONObject:
-    """Return the template of pods with the volumes that the claim templates will be, which its mounts may name."""
+    """Return the pod template with the volumes of the claim templates, which its mounts may name."""
     template: JSONObject = spec["template"]
     claims = [meta.name(claim) for claim in spec.get("volumeClaimTemplates") or ()]
     if not claims:
@@ -79,7 +79,7 @@ def _with_claims(spec: JSONObject) -> JSONObject:
 
 
 def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of what cannot be changed later."""
+    """Yield the errors of immutable fields."""
     for error in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
         yield invalid("spec.serviceName", spec["serviceName"], error)
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
@@ -135,7 +135,7 @@ STATEFULSET = Strategy(
 
 
 def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
-    """Yield the errors of a ControllerRevision: its data is written once (R-REV-7)."""
+    """Yield the errors of a ControllerRevision: its data is immutable (R-REV-7)."""
     if new.get("data") is None:
         yield required("data", "data is mandatory")
     yield from at_least(new["revision"], 0, "revision")

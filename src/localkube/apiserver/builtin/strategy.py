@@ -1,8 +1,8 @@
-"""The strategy of one built-in kind (defaults, status, rules), and how it becomes a `Kind`.
+"""The strategy of one built-in kind (defaults, status, validation), and its conversion to a `Kind`.
 
-Every write goes the same way: read into the Go type, put back what the operation may not write, fill defaults, set the
-generation. A `Strategy` names the functions in which kinds differ. Defaults work in place, on the fresh tree that
-reading made.
+All writes have the same steps: read into the Go type, restore fields that the operation may not write, fill defaults,
+set the generation. A `Strategy` has the functions in which kinds differ. Defaults are filled in place, in the new tree
+that reading created.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.object_meta import NameRule
 
 Generation: TypeAlias = Literal["none", "spec", "object", "object and labels", "constant"]
-"""What counts up the generation: nothing, a change of `spec`, of anything but metadata and status (or also of labels), or (`constant`) nothing after 1."""
+"""What increases the generation: nothing, `spec`, all but metadata and status (or also labels). `constant`: it is 1."""
 
 Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
 
@@ -33,12 +33,12 @@ def no_change(_obj: JSONObject) -> None:
 
 
 def no_errors(_new: JSONObject, _old: JSONObject | None) -> Iterable[FieldError]:
-    """Find no errors."""
+    """Return no errors."""
     return ()
 
 
 def no_warnings(_obj: JSONObject) -> Iterable[str]:
-    """Warn of nothing."""
+    """Return no warnings."""
     return ()
 
 
@@ -48,11 +48,13 @@ def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """One kind. `struct` is its Go type.
+    """The strategy of one kind. `struct` is its Go type.
 
-    `qualified_finalizers`: finalizers must name a domain. `default` fills the defaults that depend on other fields, after the plain ones (`types/defaults.py`); `on_create` what admission sets on new objects only; `carry` keeps on update what an
-    update may leave out; `initial_status` is the status of a new object; `default_status` fills one in; `validate` checks the object and, where there
-    is a stored one, the change; `validate_status` a status write. `warnings` says what an object does not do here.
+    With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
+    fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
+    `carry` keeps fields that an update may leave out. `initial_status` is the status of a new object; `default_status`
+    fills in defaults of a status. `validate` checks the object and, if one is stored, the change; `validate_status`
+    checks a status write. `warnings` returns warnings about what an object does not do here.
     """
 
     resource: Resource
@@ -101,7 +103,7 @@ class Strategy:
         )
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        """Return the object as the operation would store it."""
+        """Return the object in the form in which the operation stores it."""
         obj = typed.normalize(self.struct, new)
         if old is None:
             defaults.fill(self.struct, obj)

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: from a definition to the kind it defines.
 
-The version that is stored is the one that is served; a definition that serves several is refused, as there is no
-conversion here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or errors of the definition.
+The stored version is the one that is served; a definition that serves several is refused, as there is no conversion
+here. In: a CustomResourceDefinition with defaults filled. Out: a `Kind`, or errors of the definition.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -76,7 +76,7 @@ def _scale(scale: JSONObject | None) -> ScalePaths | None:
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """What writes to a custom resource need to know."""
+    """The schema and options of a custom resource that writes use."""
 
     resource: Resource
     structural: Structural
@@ -84,13 +84,13 @@ class CustomKind:
     scale: ScalePaths | None
 
     def schema(self) -> Schema:
-        """Return the shape of the whole object; its metadata is that of every object."""
+        """Return the schema of the whole object, with the metadata of every object."""
         shape = self.structural.shape
         identity = schemas.of_struct("PartialObjectMetadata").fields or {}
         return Schema("object", fields={**(shape.fields or {}), **identity}, values=shape.values)
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        """Return the object as the operation would store it."""
+        """Return the object in the form in which the operation stores it."""
         identity = typed.normalize("PartialObjectMetadata", new)
         content = self.structural.normalize({name: value for name, value in new.items() if name not in IDENTITY})
         if operation == "status" and old is not None:
@@ -108,7 +108,7 @@ class CustomKind:
         return obj
 
     def _content(self, obj: JSONObject) -> JSONObject:
-        """Return what counts for the generation: all but metadata and, where it is a subresource, status."""
+        """Return the part that increases the generation: all but metadata and, if it is a subresource, status."""
         apart = {"metadata", "status"} if self.has_status else {"metadata"}
         return {name: value for name, value in obj.items() if name not in apart}
 
@@ -163,7 +163,7 @@ def _columns(declared: Sequence[JSONObject]) -> tuple[tuple[Column, ...], Cells]
 
 
 def _cell(found: list[JSON], kind: str, now: datetime) -> object:
-    """Return the value of a column; nothing where the object has none."""
+    """Return the value of a column, None if the object has none."""
     if not found or found[0] is None:
         return None
     match kind:

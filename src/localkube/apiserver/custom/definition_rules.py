@@ -1,4 +1,4 @@
-"""Rules for CustomResourceDefinitions, in the words of kube-apiserver."""
+"""Rules for CustomResourceDefinitions, with the messages of kube-apiserver."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -99,7 +99,7 @@ def _validate_column(column: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
-    """Yield what keeps a schema from being structural."""
+    """Yield the errors of a schema that is not structural."""
     if not isinstance(schema, dict):
         yield invalid(path, schema, "must be an object")
         return
@@ -169,7 +169,7 @@ def _validate_defaults(schema: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def ignored_rules(crd: JSONObject) -> list[str]:
-    """Return where the definition has rules that are not evaluated."""
+    """Return the paths of the validation rules that are not evaluated."""
     found: list[str] = []
     for version in crd["spec"]["versions"] or ():
         _collect_rules((version.get("schema") or {}).get("openAPIV3Schema"), version["name"], found)

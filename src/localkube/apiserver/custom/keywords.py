@@ -17,11 +17,11 @@ INTEGER_BITS = {"int32": 32, "int64": 64}
 TYPE_NAMES: dict[str, type] = {
     "null": type(None), "boolean": bool, "string": str, "integer": int, "number": float, "array": list,
 }  # fmt: skip
-"""JSON types by Python's; a boolean is also an integer there, so it comes first."""
+"""JSON types and their Python types; in Python a boolean is also an integer, so it comes first."""
 
 
 class Checker(Protocol):
-    """A node of a schema, as combinations (`allOf`, ...) need it."""
+    """A node of a schema, as combinations (`allOf`, ...) use it."""
 
     def check(self, value: JSON, path: str, errors: list[FieldError]) -> None:
         """Collect errors."""
@@ -75,7 +75,7 @@ def _enum(allowed: list[JSON]) -> Check:
 
 
 def _pattern(pattern: str) -> Check:
-    """Check a text against a pattern; one of a definition that was stored before patterns were checked is skipped."""
+    """Check a string against a pattern; invalid patterns, stored by earlier versions, are skipped."""
     try:
         compiled = patterns.compile_pattern(pattern)
     except patterns.PatternError:

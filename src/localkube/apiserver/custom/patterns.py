@@ -1,8 +1,8 @@
 """Regular expressions of definitions (`pattern`), matched in linear time, as RE2 does in kube-apiserver.
 
 In: the text of a pattern; what RE2 does not have (lookaround, backreferences, conditions, possessive repetition) is
-refused. Out: a `Pattern` that finds itself anywhere in a text. It never backtracks, so no value can make it slow: the
-program of `programs.py` is followed in all its states at once, and sets of states met before are remembered.
+refused. Out: a `Pattern` that can be searched for in a text. It never backtracks, so no value can make it slow: the
+program of `programs.py` runs in all its states at once, and sets of states are cached.
 """
 
 from collections.abc import Iterator
@@ -16,13 +16,13 @@ from localkube.apiserver.custom.programs import Assertion, Character, Jump, Matc
 __all__ = ["Pattern", "PatternError", "compile_pattern"]
 
 REMEMBERED: Final = 500_000
-"""Places of a program in all steps of one pattern that are remembered, at most: about 20 MiB."""
+"""Positions of a program in all cached steps of one pattern, at most: about 20 MiB."""
 
 EFFORT: Final = 200_000
-"""Places of a program that one text may be at, summed over its characters: about a second."""
+"""Positions of a program in which one text may be, summed over its characters: about a second."""
 
 State: TypeAlias = tuple[frozenset[int], str]
-"""Where the program may go on, and the character before: empty at the beginning."""
+"""The positions at which the program may continue, and the previous character (empty at the beginning)."""
 
 
 @lru_cache(maxsize=1024)
@@ -61,7 +61,7 @@ class Pattern:
         self._steps[key] = self._follow(*key)
 
     def _follow(self, state: State, character: str) -> State | None:
-        """Return the state behind a character (empty: the end of the text); None where a match ends before it."""
+        """Return the state after a character (empty: the end of the text); None if a match ends before it."""
         waiting, before = state
         reached: set[int] = set()
         for position in self._closure({0, *waiting}, before, character):
@@ -94,5 +94,5 @@ class Pattern:
 
 
 def _kind(character: str) -> str:
-    """Return a character that assertions treat like this one, so that there are few states."""
+    """Return a representative character that assertions treat like this one, so that there are few states."""
     return "w" if programs.is_word(character) else "\n" if character == "\n" else " "

@@ -1,7 +1,8 @@
-"""From the text of a regular expression, in the syntax of RE2, to a program that matches in linear time.
+"""Compiles a regular expression, in the syntax of RE2, to a program that matches in linear time.
 
-A program is a list of instructions: read one character, jump, go on at two places, or go on where an assertion holds.
-Single characters and classes are left to Python's `re`, which reads them as RE2 does and cannot be slow with them.
+A program is a list of instructions: read one character, jump, continue at two positions, or continue if an assertion
+holds. Single characters and classes are matched by Python's `re`, which reads them as RE2 does and cannot be slow with
+them.
 """
 
 import re
@@ -13,17 +14,17 @@ from itertools import accumulate
 from typing import Final, TypeAlias
 
 LONGEST: Final = 1000
-"""How often RE2 repeats at most where a number is given."""
+"""The largest number of repetitions in RE2."""
 
 LARGEST: Final = 5_000
-"""Instructions of a program."""
+"""Most instructions of a program."""
 
 DEEPEST: Final = 50
-"""Groups in one another."""
+"""Most levels of nested groups."""
 
 
 class PatternError(ValueError):
-    """The text is not a regular expression that RE2 has."""
+    """The text is not a regular expression of RE2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +36,14 @@ class Character:
 
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """Go on elsewhere."""
+    """Continue at another position."""
 
     target: int
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Go on at both places."""
+    """Continue at both positions."""
 
     first: int
     second: int
@@ -50,7 +51,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """Go on if this holds of the characters before and after; empty where there is none."""
+    """Continue if this holds for the characters before and after (empty at the ends of the text)."""
 
     holds: Callable[[str, str], bool]
 
@@ -79,13 +80,13 @@ POSIX: Final = {
     "xdigit": "0-9A-Fa-f",
 }  # fmt: skip
 NESTED: Final = re.compile(r"\[:(\^?[a-z]+):\]|\\.|\[", re.DOTALL)
-"""What stands in a class and is written in another way in Python, and escapes, which are not."""
+"""Parts of a class that Python writes in another way, and escapes, which it writes in the same way."""
 
 CATEGORY: Final = re.compile(r"\\([pP])\{?(\^?)([A-Z][a-z]?)\}?")
 
 
 def is_word(character: str) -> bool:
-    """Return whether a character belongs to a word: ASCII only, as RE2 has it."""
+    """Return whether a character belongs to a word: ASCII only, as in RE2."""
     return character.isascii() and (character.isalnum() or character == "_")
 
 
@@ -101,7 +102,7 @@ LINES: Final[dict[str, Callable[[str, str], bool]]] = {
     "^": lambda before, _: before in {"", "\n"},
     "$": lambda _, after: after in {"", "\n"},
 }
-"""The same where the flag `m` is set."""
+"""The same assertions with the flag `m`."""
 
 
 def build(text: str) -> Program:
@@ -115,13 +116,13 @@ def build(text: str) -> Program:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads a pattern from left to right. Targets in what it returns count from the beginning of that part."""
+    """Parses a pattern from left to right. Jump targets are relative to the beginning of the returned program."""
 
     text: str
     position: int = 0
 
     def alternatives(self, flags: frozenset[str], depth: int) -> Program:
-        """Read what stands between bars, up to the end of the group."""
+        """Read the alternatives (between bars) up to the end of the group."""
         if depth > DEEPEST:
             raise PatternError(f"more than {DEEPEST} groups in one another")
         program, flags = self._sequence(flags, depth)
@@ -133,7 +134,7 @@ class _Reader:
         return _either(programs)
 
     def _sequence(self, flags: frozenset[str], depth: int) -> tuple[Program, frozenset[str]]:
-        """Read up to a bar or the end of the group; return also the flags that hold behind it."""
+        """Read up to a bar or the end of the group; also return the flags that apply after it."""
         parts: list[Program] = []
         while self.position < len(self.text) and self.text[self.position] not in "|)":
             if self.text[self.position] == "(":
@@ -144,7 +145,7 @@ class _Reader:
         return _chain(parts), flags
 
     def _group(self, flags: frozenset[str], depth: int) -> tuple[Program | None, frozenset[str]]:
-        """Read a group, or flags for the rest of the one around; there is nothing to repeat then."""
+        """Read a group, or flags for the rest of the enclosing group, which cannot be repeated (None)."""
         match = GROUP.match(self.text, self.position)
         if match is None:
             raise PatternError(f"invalid or unsupported Perl syntax: {self.text[self.position : self.position + 4]}")
@@ -172,7 +173,7 @@ class _Reader:
         return (Character(_test(match[0], flags)),)
 
     def _repeated(self, part: Program | None) -> Program:
-        """Return what was read with the repetition that follows."""
+        """Return a part with the repetition that follows it."""
         match = REPETITION.match(self.text, self.position)
         if match is None:
             return part or ()
@@ -198,7 +199,7 @@ def _test(atom: str, flags: frozenset[str]) -> Callable[[str], object]:
         text = "[" + NESTED.sub(_in_class, text[1:])
     options = re.ASCII | (re.IGNORECASE if "i" in flags else re.NOFLAG) | (re.DOTALL if "s" in flags else re.NOFLAG)
     try:
-        with warnings.catch_warnings():  # of sets that look like those that a later Python may have
+        with warnings.catch_warnings():  # about sets whose meaning a later Python may change
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(text, options).fullmatch
     except re.error as error:
@@ -206,7 +207,7 @@ def _test(atom: str, flags: frozenset[str]) -> Callable[[str], object]:
 
 
 def _category(atom: str) -> Callable[[str], object]:
-    """Return the test of a general category of Unicode; scripts are not known."""
+    """Return the test of a general category of Unicode; scripts are not supported."""
     found = CATEGORY.fullmatch(atom)
     if found is None:
         raise PatternError(f"unknown class of characters: {atom}")
@@ -255,7 +256,7 @@ def _either(parts: Sequence[Program]) -> Program:
 
 
 def _times(part: Program, least: int, most: int | None) -> Program:
-    """Build the program that matches a part as often as it must be, and further as often as it may."""
+    """Build the program that matches a part at least `least` and at most `most` times (None: any number)."""
     if (len(part) + 1) * max(least, most or 0) > LARGEST:
         raise PatternError(f"expression too large: more than {LARGEST} instructions")
     if most is None:

@@ -1,7 +1,8 @@
-"""The JSON types of what an `openAPIV3Schema` says, as Go's `JSONSchemaProps` has them.
+"""Checks the JSON types of the keywords in an `openAPIV3Schema`, as Go's `JSONSchemaProps` has them.
 
-In: the schema of a CustomResourceDefinition as it was sent. Out: nothing, or `UndecodableError` on the first keyword whose
-value Go could not read. Whoever comes after can rely on it: `properties` is a map of schemas, `required` a list of strings.
+In: the schema of a CustomResourceDefinition as it was sent. Out: the schema without nulls, or `UndecodableError` for
+the first keyword whose value Go could not read. Later code can rely on the types: `properties` is a map of schemas,
+`required` a list of strings.
 """
 
 from collections.abc import Callable
@@ -62,7 +63,7 @@ KEYWORDS: Final[dict[str, str]] = {
 
 
 def normalize(schema: JSON, path: str) -> JSON:
-    """Return a schema without nulls, which are what is not there; raise where something has another type."""
+    """Return a schema without nulls, which count as absent; raise if a keyword has another type."""
     if schema is None:
         return None
     if not isinstance(schema, dict):
@@ -70,7 +71,9 @@ def normalize(schema: JSON, path: str) -> JSON:
     result: JSONObject = {}
     for name, value in schema.items():
         go_type = KEYWORDS.get(name)
-        if go_type is None or (go_type == "string" and isinstance(value, str)):  # most are: two thirds of a definition
+        if go_type is None or (
+            go_type == "string" and isinstance(value, str)
+        ):  # two thirds of a definition are strings
             result[name] = value
         elif value is not None:
             result[name] = _normalized(value, go_type, f"{path}.{name}")

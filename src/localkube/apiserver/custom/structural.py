@@ -1,8 +1,8 @@
-"""Structural schemas of CustomResourceDefinitions: what is kept of an object, what is filled in, what is invalid.
+"""Structural schemas of CustomResourceDefinitions: pruning, defaulting and validation of objects.
 
-A `Structural` is one node of the OpenAPI schema, read when it is first reached, so that the pod templates inside a
+A `Structural` is one node of the OpenAPI schema. It is read when it is first used, so the pod templates inside a
 definition cost nothing until an object has one. `normalize` prunes and fills defaults in one pass over a value and
-returns a fresh one; `check` collects errors in the words of kube-apiserver. `x-kubernetes-validations` (CEL) are not
+returns a new one; `check` collects errors with the messages of kube-apiserver. `x-kubernetes-validations` (CEL) are not
 evaluated; the definition's status says so.
 """
 
@@ -70,7 +70,7 @@ class Structural:
 
     @cached_property
     def defaults(self) -> dict[str, JSON]:
-        """Return what absent fields become."""
+        """Return the defaults of absent fields."""
         return {
             name: child.normalize(child.schema["default"])
             for name, child in self.properties.items()
@@ -84,7 +84,7 @@ class Structural:
 
     @cached_property
     def shape(self) -> Schema:
-        """Return the schema as patches and field ownership see it."""
+        """Return the schema for patches and field ownership."""
         match self.type:
             case "object":
                 return self._object_shape()
@@ -107,7 +107,7 @@ class Structural:
         return Schema("object", fields=fields, values=values, atomic=self.schema.get(MAP_TYPE) == "atomic")
 
     def normalize(self, value: JSON) -> JSON:
-        """Return a fresh value without unknown fields, with defaults."""
+        """Return a new value without unknown fields, with defaults."""
         if isinstance(value, dict):
             return self._normalize_object(value)
         if isinstance(value, list):

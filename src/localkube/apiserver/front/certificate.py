@@ -1,7 +1,7 @@
 """The certificate of an embedded cluster: self-signed, for loopback names only.
 
-It begins as long before it was made as it lasts: a clock that is set back, or was ahead when the cluster first started,
-must not lock everybody out. Nothing is gained by a late begin, as nobody else holds the key.
+It is valid from as long before its creation as until its end: if the clock is set back, or was ahead when the cluster
+first started, clients can still connect. An early begin does no harm, as nobody else has the key.
 """
 
 import ipaddress
@@ -20,7 +20,7 @@ LIFETIME: Final = timedelta(days=3650)
 
 
 def build_certificate(now: datetime) -> tuple[bytes, bytes]:
-    """Make a key and its certificate; return certificate and key as PEM."""
+    """Create a key and its certificate; return certificate and key as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "embedded-apiserver")])
     names = [
@@ -47,7 +47,7 @@ def build_certificate(now: datetime) -> tuple[bytes, bytes]:
 
 
 def server_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
-    """Build the context of a server that shows the certificate."""
+    """Build the TLS context of a server with the certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:  # ssl reads keys from files only; created with mode 0600

@@ -1,6 +1,6 @@
-"""Authentication of HTTP requests: requests with the token are served, and those of web pages are refused.
+"""Authenticates HTTP requests: requests with the token are served, those of web pages are refused.
 
-In: the headers of a request. Out: a refusal, or None. Three gates, in this order:
+In: the headers of a request. Out: a refusal, or None. Three checks, in this order:
 
 ```
 Host             a loopback name with our port     a page whose name was rebound to 127.0.0.1 sends its own name: 403
@@ -8,7 +8,7 @@ Origin           absent                            every script of a page sends 
 Authorization    the bearer token                  other users of this machine do not know it: 401
 ```
 
-No CORS header is ever sent, so a browser shows no answer to a page, whatever it managed to send.
+No CORS header is ever sent, so a browser gives no response to a page, whatever request the page sent.
 """
 
 import hmac
@@ -21,13 +21,13 @@ from localkube.apiserver.model.refusal import RefusalError
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The gates of a server on one port."""
+    """The checks of a server on one port."""
 
     port: int
     token: str = field(repr=False)
 
     def check(self, headers: Mapping[str, str]) -> RefusalError | None:
-        """Return why a request with these headers is refused, None where it is not."""
+        """Return the refusal of a request with these headers, None if it is accepted."""
         if headers.get("host", "").lower() not in self._hosts():
             return _forbidden("the Host header names another server than this one")
         if "origin" in headers or headers.get("sec-fetch-site", "none") != "none":
@@ -42,7 +42,7 @@ class Guard:
 
 
 def _bytes(text: str) -> bytes:
-    """Return the bytes of a header as they came: those that are not UTF-8 are kept as surrogates in it."""
+    """Return the original bytes of a header; aiohttp keeps bytes that are not UTF-8 as surrogates."""
     return text.encode(errors="surrogateescape")
 
 

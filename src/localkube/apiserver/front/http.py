@@ -1,7 +1,7 @@
 """The API server on a loopback port, over HTTP or HTTPS.
 
-In: connections of clients that pass the `guard`. Out: the answers of `ApiServer.handle`; watches and logs are streamed
-in chunks, `/attach`, `/exec` and `/portforward` are spoken over WebSockets (`podstreams.py`).
+In: requests of clients that pass the `guard`. Out: the responses of `ApiServer.handle`; watches and logs are streamed
+in chunks, `/attach`, `/exec` and `/portforward` use WebSockets (`podstreams.py`).
 
 kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` (`certificate.py`) to serve them.
 """
@@ -27,34 +27,34 @@ from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests import representation
 from localkube.apiserver.routing import routes
 from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.storeerrors import StoreError
 from localkube.apiserver.streams import sockets
 from localkube.errors import LocalkubeError
 
 LOOPBACK: Final = "127.0.0.1"
 
 BODY_LIMIT: Final = 3 * 2**20
-"""Bytes of a request body, as kube-apiserver has it."""
+"""Bytes of a request body, as in kube-apiserver."""
 
 BODY_SECONDS: Final = 60.0
-"""In which a request's body has to be there."""
+"""Seconds within which a request's body has to be received."""
 
 TO_REFUSE: Final = 1.0
-"""Seconds beyond that, in which the connection is still there for the answer that it was too slow."""
+"""Seconds after that for which the connection stays open, to send the refusal."""
 
 CONNECTIONS: Final = 4096
-"""Clients of this machine: commands, the manager, and every watch of each of them."""
+"""Most connections: those of commands and the manager, with one for each of their watches."""
 
 SHUTDOWN_SECONDS: Final = 1.0
-"""Seconds that running requests get to end when the server stops."""
+"""Seconds for running requests to complete when the server stops."""
 
 
 class ListenError(LocalkubeError):
-    """The port cannot be listened on; the text says why and what to do."""
+    """The server cannot listen on the port; the text gives the reason and says what to do."""
 
 
 class HttpServer:
-    """One listening port. `user` is the name of clients that have the token."""
+    """A server on one port. `user` is the user name of clients with the token."""
 
     def __init__(
         self, api: ApiServer, *, token: str, user: str = "admin", ssl_context: ssl.SSLContext | None = None
@@ -77,7 +77,7 @@ class HttpServer:
             logger=protocol_logger("API server"),
             handler_cancellation=True,
             lingering_time=LINGER_SECONDS,
-            auto_decompress=False,  # kube-apiserver reads bodies as they are: a compressed one is not JSON
+            auto_decompress=False,  # kube-apiserver does not decompress bodies: a compressed one is not JSON
         )
         try:
             await self._acceptor.listen(self._web, LOOPBACK, port)
@@ -88,7 +88,7 @@ class HttpServer:
         return self._acceptor.port
 
     async def stop(self) -> None:
-        """Stop listening, end the watches, give running requests a moment, and drop the connections."""
+        """Stop listening, end the watches, wait briefly for running requests, and close the connections."""
         if self._web is not None:
             self._acceptor.stop()
             self._api.end_watches()
@@ -142,11 +142,11 @@ class HttpServer:
         except StoreError as error:
             return _plain(representation.respond_store_error(error))
         except ConnectionResetError:
-            return web.Response()  # the client left before the upgrade; nobody reads this
+            return web.Response()  # the client left before the upgrade, and does not read this
 
 
 def _limited(loop: AbstractEventLoop) -> Any:
-    """Return the factory of requests whose bodies are limited."""
+    """Return the factory of requests with limited bodies."""
 
     def build(*parts: Any) -> web.BaseRequest:
         message, payload, protocol, writer, task = parts
@@ -162,7 +162,7 @@ def _request(request: web.BaseRequest, body: bytes) -> Request:
 
 
 def _refuse(refused: RefusalError) -> web.Response:
-    """Answer with a refusal and end the connection, whose body may not have been read."""
+    """Respond with a refusal and close the connection, as the body may not have been read."""
     response = _plain(representation.respond_refusal(refused))
     response.force_close()
     return response

@@ -1,4 +1,4 @@
-"""The kubeconfig of an embedded cluster: how clients of this user find it and authenticate."""
+"""The kubeconfig of an embedded cluster: how clients of this user reach it and authenticate."""
 
 import base64
 import os
@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Where a cluster listens, the token it wants, and the certificate it shows (PEM; empty over plain HTTP)."""
+    """The address of a cluster, its token, and its certificate (PEM; empty over plain HTTP)."""
 
     name: str
     server: str
@@ -38,7 +38,7 @@ def build_kubeconfig(access: Access) -> JSONObject:
 
 
 def write_kubeconfig(path: Path, access: Access) -> None:
-    """Write the kubeconfig so that only this user can read it, and nobody ever sees half of it."""
+    """Write the kubeconfig atomically, readable by this user only."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with mode 0600
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

@@ -1,8 +1,8 @@
-"""Large answers: written piece by piece, in bounded time, and only so many bytes of them at once.
+"""Writes large responses in parts, within a time limit, and with a bound on their total size.
 
-An answer is in memory until its reader has taken it, and once more encrypted where it is written as a whole. Fifty
-readers of a long list that stop reading would hold gigabytes. So an answer follows its reader, one who is too slow is
-dropped, and where too much is under way already, the next reader is asked to come again.
+A response is in memory until the client has read it, and a second time in encrypted form if it is written at once.
+Fifty clients that stop reading a long list would hold gigabytes. So a response is written as the client reads it, and a
+client that is too slow is disconnected. Beyond the total size, further requests are refused (429).
 """
 
 from typing import Final
@@ -15,20 +15,20 @@ from kuberuntime.serving import listening
 from localkube.apiserver.model.refusal import RefusalError
 
 LARGE: Final = 2**20
-"""Bytes from which on an answer is one of these."""
+"""Bytes from which a response is large."""
 
 MOST: Final = 128 * 2**20
-"""Bytes of all that are being written; a list of 2,000 pods has about 12 MiB."""
+"""Bytes of all large responses that are being written; a list of 2,000 pods has about 12 MiB."""
 
 PIECE: Final = 2**16
 SECONDS: Final = 60.0
-"""In which an answer has to be taken."""
+"""Seconds within which a client has to read a response."""
 
 RETRY_AFTER: Final = 1
 
 
 class LargeAnswers:
-    """Writes large answers; what would be too much together is refused."""
+    """Writes large responses; refuses those that exceed the total size."""
 
     def __init__(self, *, most: int = MOST, seconds: float = SECONDS) -> None:
         self._most = most
@@ -36,7 +36,7 @@ class LargeAnswers:
         self._writing = 0
 
     def refuse(self, answer: Response) -> RefusalError | None:
-        """Return why the answer cannot be written now, None where it can; one alone always can."""
+        """Return the refusal of a response that cannot be written now, None if it can; a single one always can."""
         if not self._writing or self._writing + len(answer.body) <= self._most:
             return None
         text = "too many large answers are being read: try again, or ask for pages (limit)"

@@ -1,8 +1,8 @@
 """`/attach`, `/exec` and `/portforward`: a pod's output, commands and ports over WebSockets (not SPDY).
 
-In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status.
-Afterwards errors, also those of the node, travel on the error channels: kubectl would take a refusal for a server that
-does not know WebSockets, and try SPDY.
+In: a request to upgrade. Pod, container and ports are checked before the upgrade, so that a refusal is a Status. All
+other errors, also those of the node, are sent on the error channels: kubectl takes a refused upgrade for a server
+without WebSockets, and tries SPDY.
 """
 
 import asyncio
@@ -19,29 +19,29 @@ from localkube.apiserver.model import refusal
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.streams import channels, sockets
 from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.verbs.reading import containers
+from localkube.apiserver.verbs.reading import podtarget
 from localkube.podaccess import ExecSession, NodeError, Stream
 
 if TYPE_CHECKING:
-    from localkube.apiserver.front.portforward.link import Dial
+    from localkube.apiserver.front.portforward.portlink import Dial
 
 LINGER: Final = 1.0
-"""Seconds to read on when a command has ended and something it left behind holds its output open."""
+"""Seconds to continue reading when a command has ended, but a process that it started keeps its output open."""
 
 NO_INPUT: Final = "containers have no standard input here: attach without --stdin, or run a command with kubectl exec"
 
 PORT: Final = re.compile(r"[0-9]{1,5}", re.ASCII)
 
 TUNNEL: Final = "SPDY/3.1+portforward.k8s.io"
-"""The protocol of kubectl, which `portforward/tunnel.py` speaks."""
+"""The protocol of kubectl, implemented by `portforward/tunnel.py`."""
 
 REASON_LIMIT: Final = 123
-"""Bytes that fit into the frame that closes a WebSocket."""
+"""Bytes of a reason in the frame that closes a WebSocket."""
 
 
 async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
-    pod = containers.running_pod(backend, call)
-    container = containers.container_of(pod, call.query.get("container", ""))
+    pod = podtarget.running_pod(backend, call)
+    container = podtarget.container_of(pod, call.query.get("container", ""))
     node, protocol = backend.node.current, sockets.negotiate(request, (channels.V5, channels.V4))
     socket = await sockets.upgrade(request, protocol)
     if call.flag("stdin"):
@@ -50,13 +50,13 @@ async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web
     async with asyncio.TaskGroup() as tasks:
         showing = tasks.create_task(_show(socket, node.attach(pod, container), merged=call.flag("tty")))
         async for _ in sockets.receive(socket):
-            continue  # sizes of a terminal, which there is none
+            continue  # a size of the terminal: there is none
         showing.cancel()
     return socket
 
 
 async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Stream, bytes]], *, merged: bool) -> None:
-    """Send what a container writes, to its end."""
+    """Send the output of a container, to its end."""
     status = channels.exit_status(0)
     async with aclosing(cast("AsyncGenerator[tuple[Stream, bytes], None]", output)) as pieces:
         try:
@@ -69,8 +69,8 @@ async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Strea
 
 
 async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
-    pod = containers.running_pod(backend, call)
-    container = containers.container_of(pod, call.query.get("container", ""))
+    pod = podtarget.running_pod(backend, call)
+    container = podtarget.container_of(pod, call.query.get("container", ""))
     command = call.values("command")
     if not command:
         raise refusal.bad_request("you must specify at least 1 command for the container")
@@ -89,7 +89,7 @@ async def _exec(backend: Backend, call: Call, request: web.BaseRequest) -> web.S
 
 
 async def _run(socket: web.WebSocketResponse, session: ExecSession) -> None:
-    """Carry bytes both ways until the command ends; a client that leaves ends the command."""
+    """Forward bytes in both directions until the command ends; kill the command if the client disconnects."""
     async with asyncio.TaskGroup() as tasks:
         streams = [(channels.STDOUT, session.stdout), (channels.STDERR, session.stderr)]
         outputs = [tasks.create_task(sockets.copy(socket, channel, stream)) for channel, stream in streams if stream]
@@ -116,7 +116,7 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
 
 
 async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
-    """Return how it went, and end."""
+    """Send the status of the command, and close the WebSocket."""
     await sockets.send(socket, channels.frame(channels.ERROR, status))
     await socket.close()
 
@@ -124,7 +124,7 @@ async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
 async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest) -> web.StreamResponse:
     from localkube.apiserver.front.portforward import channelled  # here, since most clusters never forward a port
 
-    pod, node = containers.running_pod(backend, call), backend.node.current
+    pod, node = podtarget.running_pod(backend, call), backend.node.current
     protocol = sockets.negotiate(request, (TUNNEL, channels.V4))
     dial = partial(node.dial, pod)
     if protocol == TUNNEL:
@@ -140,7 +140,7 @@ async def _forward_ports(backend: Backend, call: Call, request: web.BaseRequest)
 
 
 async def _tunnel(socket: web.WebSocketResponse, dial: "Dial") -> None:
-    """Forward ports until the client leaves; one that breaks the protocol gets the reason."""
+    """Forward ports until the client disconnects; report violations of the protocol to it."""
     from localkube.apiserver.front.portforward.tunnel import Tunnel
 
     failure = await Tunnel(dial, partial(sockets.send, socket)).run(sockets.receive(socket))
@@ -157,4 +157,4 @@ def _port(text: str) -> int:
 Serve: TypeAlias = Callable[[Backend, Call, web.BaseRequest], Awaitable[web.StreamResponse]]
 
 SERVED: Final[Mapping[str, Serve]] = {"attach": _attach, "exec": _exec, "portforward": _forward_ports}
-"""The subresources that are spoken over WebSockets."""
+"""The subresources that use WebSockets."""

@@ -1,1 +1,1 @@
-"""What the API server is made of: kinds, their registry, refusals, the seam to the kubelet."""
+"""The model of the API server: kinds, their registry, refusals, generated names."""

@@ -1,4 +1,4 @@
-"""What is served: kinds by group, version and plural; built in for good, custom ones as their definitions come and go."""
+"""The served kinds, by group, version and plural: built-in ones, and custom ones while their definitions exist."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class Served:
         return StoreKey(self.stored_as, namespace if self.resource.namespaced else "", name)
 
     def shown(self, stored: JSONObject) -> JSONObject:
-        """Return a stored object as this kind shows it."""
+        """Return a stored object in the form of this kind."""
         return self.kind.alias.from_stored(stored) if self.kind.alias else stored
 
     def to_store(self, shown: JSONObject) -> JSONObject:
-        """Return an object of this kind as it is stored, its identity first (`lists.py` relies on it)."""
+        """Return an object of this kind in its stored form, its identity first (`list.py` relies on it)."""
         stored = self.kind.alias.to_stored(shown) if self.kind.alias else shown
         return {"apiVersion": stored["apiVersion"], "kind": stored["kind"], **stored}
 
@@ -50,7 +50,7 @@ class Registry:
         return iter(tuple(self._served.values()))
 
     def find(self, group: str, version: str, plural: str) -> Served | None:
-        """Return the kind at an address."""
+        """Return the kind with this group, version and plural."""
         return self._served.get((group, version, plural))
 
     def find_kind(self, api_version: str, kind: str) -> Served | None:
@@ -59,11 +59,11 @@ class Registry:
         return next((served for served in matching if served.resource.api_version == api_version), None)
 
     def has_group(self, group: str, version: str) -> bool:
-        """Return whether anything of a group and version is served."""
+        """Return whether any kind of a group and version is served."""
         return any(address[:2] == (group, version) for address in self._served)
 
     def add(self, kind: Kind) -> None:
-        """Serve a custom kind, instead of an earlier one at the same address."""
+        """Serve a custom kind; it replaces an earlier one of the same group, version and plural."""
         self._served[_address(kind)] = Served(kind, custom=True)
 
     def remove(self, resource: Resource) -> None:

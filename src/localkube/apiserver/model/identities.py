@@ -8,7 +8,7 @@ from uuid import UUID
 from kuberuntime import randomness
 
 NAME_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Letters and digits that make no words and are not mistaken for each other."""
+"""Letters and digits that form no words and cannot be confused with each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,9 +18,9 @@ class Identities:
     source: Random = field(default_factory=randomness.source)
 
     def uid(self) -> str:
-        """Make a UID."""
+        """Return a new UID."""
         return str(UUID(int=self.source.getrandbits(128), version=4))
 
     def suffix(self) -> str:
-        """Make the five characters that `generateName` ends with."""
+        """Return five random characters, appended to `generateName`."""
         return "".join(self.source.choices(NAME_ALPHABET, k=5))

@@ -1,7 +1,7 @@
-"""What the verbs need to know of a kind: one value per served resource, built in or from a CRD.
+"""A kind as the verbs use it: one value per served resource, built in or from a CRD.
 
-The verbs (create, update, patch, ...) are the same for all kinds; whatever differs is a function in here. The built-in
-kinds are in `builtin/`, those of CRDs are made by `customresource.py`.
+The verbs (create, update, patch, ...) are the same for all kinds; whatever differs is a function of the `Kind`.
+Built-in kinds are in `builtin/`; `customresource.py` builds those of CRDs.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,15 +21,15 @@ ListType: TypeAlias = Literal["atomic", "set", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The shape of a value as patches and field ownership see it.
+    """The schema of a value for patches and field ownership.
 
-    A value of type `any` has no known shape: unless it is `atomic`, objects are taken apart as free maps.
+    A value of type `any` has no known schema: unless it is `atomic`, objects are granular, as free maps.
 
-    `fields` are known fields of an object; `values` is the shape of every value of a free map; `items` of every item
+    `fields` are the known fields of an object; `values` is the schema of the values of a free map; `items` of the items
     of a list. `list_type` and `keys` say how items are identified: `map` by `keys`, `set` by value, `atomic` not at
-    all. `atomic` on an object means it is replaced and owned as a whole. `patch_merge` says whether the strategic
-    merge patch merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is what an absent
-    field counts as where it is a list key (`protocol` of a port). `name` is that of an object's type, where it has one.
+    all. An `atomic` object is replaced and owned as a whole. `patch_merge` says whether the strategic merge patch
+    merges the list (its key is then `patch_key`, empty for lists of scalars). `default` is the value of an absent field
+    that is a list key (`protocol` of a port). `name` is the name of an object's type, if it has one.
     """
 
     type: Literal["object", "array", "string", "integer", "number", "boolean", "int-or-string", "any"]
@@ -51,7 +51,7 @@ class UndecodableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a Table answer: `kubectl get` shows those of priority 0, `-o wide` all."""
+    """One column of a Table: `kubectl get` shows those of priority 0, `-o wide` all."""
 
     name: str
     type: str
@@ -74,9 +74,9 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A second way to see another kind's objects: `events.k8s.io` shows the core events.
+    """A second form of another kind's objects: `events.k8s.io` shows the core events.
 
-    The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` translate on the way in and out.
+    The objects are stored, watched and counted as `of`; `to_stored` and `from_stored` convert them.
     """
 
     of: Resource
@@ -85,7 +85,7 @@ class Alias:
 
 
 def no_warnings(_obj: JSONObject) -> Sequence[str]:
-    """Warn of nothing."""
+    """Return no warnings."""
     return ()
 
 
@@ -93,15 +93,15 @@ def no_warnings(_obj: JSONObject) -> Sequence[str]:
 class Kind:
     """One served resource.
 
-    `schema_of()` builds its schema, once: most kinds that are served are not written. `prepare(operation, new, old)` drops unknown fields, fills defaults, puts back what the operation may not write
-    (`status` on create and update, all but `status` and parts of the metadata on a status write) and sets the
-    generation; `old` is None on create; it returns a fresh object and raises `UndecodableError`. `validate(operation,
-    new, old)` returns all errors. `unknown_fields(object)` lists the paths that `prepare` would drop, for strict field
-    validation. `cells(object, now)` fills one table row. `blank` is what an object of the kind has before anyone sets
-    anything: field ownership on create is counted against it. `lazily_owned` objects carry no managedFields until they
-    are applied for the first time: they are written by programs all the time, and would be twice as large. `warnings(object)` says what a written object
-    does not do here. `description`
-    says what the kind is; `published` is the OpenAPI schema of a kind that brings its own, with its own words.
+    `schema_of()` builds its schema at first use, as most served kinds are never written. `prepare(operation, new, old)`
+    drops unknown fields, fills defaults, sets the generation, and restores fields that the operation may not write.
+    (These are `status` on create and update, all but `status` and parts of the metadata on a status write.) `old` is
+    None on create. It returns a new object and raises `UndecodableError`. `validate(operation, new, old)` returns all
+    errors. `unknown_fields(object)` returns the paths that `prepare` drops, for strict field validation. `cells(object,
+    now)` returns one table row. `blank` is an object of the kind in which no field is set: field ownership on create is
+    computed against it. `lazily_owned` objects have no managedFields until their first apply: programs write them all
+    the time, and they would be twice as large. `warnings(object)` returns warnings about what a written object does not
+    do here. `description` describes the kind; `published` is the OpenAPI schema of a kind that has its own.
     """
 
     resource: Resource
@@ -125,5 +125,5 @@ class Kind:
 
     @property
     def schema(self) -> Schema:
-        """Return the shape of its objects."""
+        """Return the schema of its objects."""
         return self.schema_of()

@@ -1,7 +1,7 @@
-"""Refusals: every answer that is not success, as the Kubernetes `Status` a client of kube-apiserver would get.
+"""Refusals: responses other than success, as the Kubernetes `Status` that kube-apiserver would return.
 
-In: what is wrong. Out: a `Refusal` that any verb may raise; the server (`server.py`) turns it into an answer. Codes,
-reasons and texts are those of apimachinery, so that clients that compare them see no difference.
+In: the cause. Out: a `RefusalError` that any verb may raise; the server (`server.py`) converts it into a response.
+Codes, reasons and messages are those of apimachinery, so that clients can compare them.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,12 +30,12 @@ class RefusalError(Exception):
 
 
 def bad_request(message: str) -> RefusalError:
-    """Build the refusal of a request that cannot be understood."""
+    """Build the refusal of a malformed request."""
     return RefusalError(400, "BadRequest", message)
 
 
 def undecodable(method: str, body: bytes, message: str) -> RefusalError:
-    """Build the refusal of an object that its kind cannot hold: of what was sent, or of what a patch makes."""
+    """Build the refusal of an object that does not fit its kind: as it was sent, or after a patch."""
     if method != "PATCH":
         return bad_request(message)
     failure = field.invalid("patch", body.decode(errors="replace"), message)
@@ -54,7 +54,7 @@ def forbidden(resource: Resource, name: str, why: str, causes: Sequence[JSONObje
 
 
 def not_found(resource: Resource, name: str) -> RefusalError:
-    """Build the refusal of a request for an object that is not there."""
+    """Build the refusal of a request for an object that does not exist."""
     return RefusalError(404, "NotFound", f'{resource.group_resource} "{name}" not found', _details(resource, name))
 
 
@@ -97,12 +97,12 @@ def too_large(limit: int) -> RefusalError:
 
 
 def not_stored(why: str) -> RefusalError:
-    """Build the refusal of an object that the store does not take; the words are the store's, without a reason."""
+    """Build the refusal of an object that the store does not accept, with the message of the store and no reason."""
     return RefusalError(500, "", why)
 
 
 def already_exists(resource: Resource, name: str, *, deleting: bool = False) -> RefusalError:
-    """Build the refusal to create what exists, if only until its deletion has come to its end."""
+    """Build the refusal to create an object that exists, possibly only until its deletion is complete."""
     text = f'{resource.group_resource} "{name}" already exists'
     if deleting:
         text = f"object is being deleted: {text}"
@@ -139,18 +139,18 @@ def expired(message: str) -> RefusalError:
 
 
 def too_old(asked: int, oldest: int) -> RefusalError:
-    """Build the refusal of a watch from before what is remembered."""
+    """Build the refusal of a watch from a resourceVersion before the retained changes."""
     return expired(f"too old resource version: {asked} ({oldest})")
 
 
 def internal_error(message: str) -> RefusalError:
-    """Build the answer when this server itself failed."""
+    """Build the refusal of a request when this server itself failed."""
     details = {"causes": [{"message": message}]}
     return RefusalError(500, "InternalError", f"Internal error occurred: {message}", details)
 
 
 def unavailable(message: str) -> RefusalError:
-    """Build the answer when this server cannot serve for now."""
+    """Build the refusal of a request that this server cannot serve at the moment."""
     return RefusalError(503, "ServiceUnavailable", message)
 
 

@@ -1,8 +1,8 @@
-"""Server-side apply: merge what one manager wants into an object, and take away what only this manager had wanted.
+"""Server-side apply: merges a manager's configuration into an object, and removes fields that only it had applied.
 
 In: the kind, the live object (None: create it), the applied configuration, the writer. Out: the object to store, with
 its `managedFields`, still to be defaulted and validated; or a 409 that names the owner of every field in conflict.
-An apply that changes nothing returns an object that `ownership.settle` turns back into the live one.
+If an apply changes nothing, `ownership.settle` replaces its result by the live object.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def apply(
     allowed = last_applied.own_fields(kind, before, writer.manager)
     others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
     merged = last_applied.updated(merged, applied, writer.manager)
-    if live is not None and merged == _without_entries(live):  # only what changes something has a time
+    if live is not None and merged == _without_entries(live):  # an apply that changes nothing keeps the time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, wanted)])
 
@@ -62,9 +62,10 @@ def _without_entries(obj: JSONObject) -> JSONObject:
 def _settle_conflicts(
     kind: Kind, change: tuple[JSONObject, JSONObject], others: Sequence[Entry], allowed: FieldSet, *, force: bool
 ) -> list[Entry]:
-    """Return what others still own.
+    """Return the entries of other managers, without the fields that they lose by this write.
 
-    Fields that they own and this write changes are theirs no longer; unless they are allowed, that is a conflict.
+    They lose the fields that this write changes or removes. Without `force`, a change is a conflict unless it is
+    `allowed`.
     """
     before, merged = change
     found = fieldsof.compare(kind.schema, _without_entries(before), merged)
@@ -119,7 +120,7 @@ def _merge(schema: Schema, live: JSON, applied: JSON) -> JSON:
 
 
 def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[JSON]:
-    """Merge by key, in the applied order; items only the live list has keep their place between shared ones."""
+    """Merge by key, in the applied order; items of the live list only keep their position between shared ones."""
     wanted = granularity.keyed(schema, applied)
     try:
         present = granularity.keyed(schema, live)
@@ -140,7 +141,7 @@ def _merge_items(schema: Schema, live: list[JSON], applied: list[JSON]) -> list[
 
 
 def _without_abandoned(schema: Schema, merged: JSONObject, last: FieldSet, keep: Sequence[FieldSet]) -> JSONObject:
-    """Remove what the manager applied last time and neither it nor anybody else wants now."""
+    """Remove the fields that the manager applied last time, and that neither it nor others own now."""
     kept: FieldSet = {}
     for fields in keep:
         kept = fieldset.union(kept, fields)
@@ -175,7 +176,7 @@ _GONE = object()
 
 @dataclass(frozen=True, slots=True)
 class _Owners:
-    """What is known of one child: what was applied last time in it, and what is wanted now."""
+    """The field sets of one child: what was applied last time in it, and what is owned now."""
 
     last: FieldSet | None
     kept: FieldSet
@@ -184,7 +185,7 @@ class _Owners:
 
     @classmethod
     def of(cls, element: str, last: FieldSet, kept: FieldSet, *, named: bool) -> "_Owners":
-        """Find the child in both sets. A named field lives as long as anything in it is wanted."""
+        """Return the sets of a child. A named field is kept as long as anything in it is owned."""
         before, now = last.get(element), kept.get(element)
         applied = before is not None and (named or fieldset.is_member(before))
         wanted = now is not None and (named or fieldset.is_member(now))

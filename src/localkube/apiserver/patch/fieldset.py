@@ -1,8 +1,8 @@
-"""Sets of fields, in the form the API has for them (FieldsV1), and their algebra.
+"""Sets of fields in the form of the API (FieldsV1), with union, difference and intersection.
 
 A set is a tree: `f:name` is a field or a map key, `k:{...}` the list item with these keys, `v:...` the item of a set
-with this value. A node is a member of the set if it is empty or contains `.`; otherwise only what is below it is.
-No function here changes its arguments; a result may share nodes with them.
+with this value. A node is a member of the set if it is empty or contains `.`; otherwise only its children are.
+No function here modifies its arguments; a result may share nodes with them.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ MEMBER: Final = "."
 NOTHING: Final[FieldSet] = {}
 
 LEVELS: Final = MAX_DEPTH - 5
-"""Levels of a set that an object may carry: `metadata.managedFields[0].fieldsV1` is five levels of the object itself."""
+"""Levels of a set that an object may have: `metadata.managedFields[0].fieldsV1` is five levels of the object itself."""
 
 
 def build_node(below: FieldSet, *, member: bool) -> FieldSet:
-    """Build a node from what is below it."""
+    """Build a node from its children."""
     return {MEMBER: {}, **below} if member and below else below
 
 
@@ -33,12 +33,12 @@ def is_member(node: FieldSet) -> bool:
 
 
 def children(node: FieldSet) -> FieldSet:
-    """Return what is below the node."""
+    """Return the children of the node."""
     return {element: child for element, child in node.items() if element != MEMBER} if MEMBER in node else node
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in either set.
+    """Return the union of two sets.
 
     >>> union({"f:a": {}}, {"f:a": {"f:b": {}}})
     {'f:a': {'.': {}, 'f:b': {}}}
@@ -55,7 +55,7 @@ def _union_of_nodes(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in the left set and not in the right one."""
+    """Return the members of the left set that are not in the right one."""
     rest: FieldSet = {}
     for element, node in left.items():
         other = right.get(element)
@@ -70,7 +70,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return what is in both sets."""
+    """Return the members that are in both sets."""
     shared: FieldSet = {}
     for element in left.keys() & right.keys():
         member = is_member(left[element]) and is_member(right[element])
@@ -81,15 +81,15 @@ def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def written(node: FieldSet, levels: int = LEVELS) -> FieldSet:
-    """Return the set as the API server writes it: sorted. What is deeper than `levels` is owned as a whole.
+    """Return the set as the API server writes it: sorted, and cut at `levels`, below which nodes are owned as a whole.
 
-    So an object that is as deep as allowed stays so with its entries, and can be sent back.
+    So an object of the allowed depth keeps it with its entries, and clients can send it back.
     """
     return {element: written(node[element], levels - 1) if levels > 1 else {} for element in sorted(node)}
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """Yield the path of every member, in order, as messages show them.
+    """Yield the path of every member, in order, for messages.
 
     >>> list(paths({"f:spec": {'k:{"name":"a"}': {".": {}, "f:image": {}}}}))
     ['.spec[name="a"]', '.spec[name="a"].image']

@@ -1,6 +1,6 @@
-"""The field sets of objects: which fields an object has, and how one object became another.
+"""Computes the field sets of objects, and the differences between two objects.
 
-In: a schema and values. Out: new sets; the values stay as they are.
+In: a schema and values, which are not modified. Out: new sets.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from localkube.apiserver.patch.granularity import DuplicateKeysError, is_granula
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How one object became another: what is new, what has another value, what is gone."""
+    """The differences between two objects: the fields that were added, changed and removed."""
 
     added: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)
@@ -23,7 +23,7 @@ class Difference:
 
 
 def of_applied(schema: Schema, value: JSON) -> FieldSet:
-    """Return the fields that a manager names by applying an object: leaves, map keys and list items."""
+    """Return the fields that a manager owns by applying an object: leaves, map keys and list items."""
     if not value or not is_granular(schema, value):
         return {}
     nodes = {
@@ -33,7 +33,7 @@ def of_applied(schema: Schema, value: JSON) -> FieldSet:
 
 
 def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
-    """Return the node of a part; None for a described field in which nothing is named, unless it is `{}`."""
+    """Return the node of a part; None for a described field without any fields in it, unless it is `{}`."""
     described = part_schema(schema, element)
     below = of_applied(described, part)
     if not granularity.is_named(schema, element.removeprefix("f:")):
@@ -44,7 +44,7 @@ def _applied_node(schema: Schema, element: str, part: JSON) -> FieldSet | None:
 
 
 def of_whole(schema: Schema, value: JSON) -> FieldSet:
-    """Return every field of a value, and every object and list on the way."""
+    """Return every field of a value, with every object and list that contains one."""
     if not value or not is_granular(schema, value):
         return {}
     try:
@@ -59,7 +59,7 @@ def _whole(schema: Schema, parts: Mapping[str, JSON]) -> FieldSet:
 
 
 def compare(schema: Schema, old: JSONObject, new: JSONObject) -> Difference:
-    """Return what became of the fields of `old`; an absent object and an empty one are alike."""
+    """Return the differences from `old` to `new`; an absent object and an empty one are equal."""
     return _compare_parts(schema, granularity.parts(schema, old), granularity.parts(schema, new))
 
 
@@ -81,7 +81,7 @@ def _compare_parts(schema: Schema, old: Mapping[str, JSON], new: Mapping[str, JS
 
 
 def _compare_values(schema: Schema, old: JSON, new: JSON) -> Difference | None:
-    """Return how the parts of two different values differ; None where they differ as a whole."""
+    """Return the differences of the parts of two different values; None if they differ as a whole."""
     present = [value for value in (old, new) if value is not None]
     if not all(is_granular(schema, value) for value in present) or len({type(value) for value in present}) > 1:
         return None

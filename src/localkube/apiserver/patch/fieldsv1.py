@@ -1,7 +1,7 @@
-"""Reading sets of fields that clients send (`fieldsV1` of an entry of `managedFields`).
+"""Reads sets of fields from clients (`fieldsV1` of an entry of `managedFields`).
 
-In: a decoded value, no deeper than `nesting.MAX_DEPTH`, as bodies are. Out: the set, or `FieldSetError`. Keys and values
-inside path elements are JSON text of their own, with the same bound.
+In: a decoded value, no deeper than `nesting.MAX_DEPTH`, like all bodies. Out: the set, or `FieldSetError`. Keys and
+values inside path elements are JSON texts with the same bound.
 """
 
 import re
@@ -21,11 +21,11 @@ KNOWN: Final = "fkvi"
 
 
 class FieldSetError(ValueError):
-    """What was sent is not a set of fields."""
+    """The value is not a set of fields."""
 
 
 def parse(sent: JSON) -> FieldSet:
-    """Read a set; elements of unknown types are left out.
+    """Read a set; elements of unknown types are ignored.
 
     >>> parse({"f:a": {".": {}, "f:b": None}, "x:c": {}})
     {'f:a': {'.': {}, 'f:b': {}}}

@@ -1,6 +1,6 @@
-"""How values are taken apart, by their schema: into fields, map keys and list items, each with a path element.
+"""Splits values by their schema into fields, map keys and list items, each with a path element.
 
-Values that are scalars or atomic are not taken apart: they are leaves of field sets, and replaced as a whole.
+Scalars and atomic values are not split: they are leaves of field sets, and replaced as a whole.
 """
 
 from typing import Final
@@ -17,19 +17,19 @@ class DuplicateKeysError(ValueError):
 
 
 def is_granular(schema: Schema, value: JSON) -> bool:
-    """Return whether the value is taken apart: a free or described object, a list with keys, a set."""
+    """Return whether the value is split: a free or described object, a list with keys, a set."""
     if isinstance(value, dict):
         return not schema.atomic
     return isinstance(value, list) and schema.list_type != "atomic"
 
 
 def is_named(schema: Schema, name: str) -> bool:
-    """Return whether the schema knows the field by name; other names are keys of a free map."""
+    """Return whether the schema describes the field; other names are keys of a free map."""
     return schema.fields is not None and name in schema.fields
 
 
 def child_schema(schema: Schema, name: str) -> Schema:
-    """Return the schema of a field; below an open object everything is open."""
+    """Return the schema of a field, `OPEN` for one that the schema does not describe."""
     if schema.fields is not None and name in schema.fields:
         return schema.fields[name]
     return schema.values or OPEN

@@ -1,9 +1,9 @@
 """JSON patch (RFC 6902): a list of operations on paths, all or nothing.
 
-In: a document and operations. Out: the patched document; the one that came in stays as it was. What is not a list is
+In: a document and operations. Out: a new, patched document. A patch that is not a list is
 refused with 400; a malformed operation, or one that does not fit the document (a missing path, a failed test) with 422.
-So that a short patch cannot make a huge document, all its copies together are bounded, and so is the depth.
-Replacing a field that an object does not have adds it, as kube-apiserver has it.
+A short patch cannot create a huge document: the size of all its copies and the depth are bounded.
+Replacing a field that an object does not have adds it, as in kube-apiserver.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from localkube.apiserver.patch.refusals import unfit
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 2**20
-"""Bytes of JSON that the copies of one patch may add, as kube-apiserver has it."""
+"""Bytes of JSON that the copies of one patch may add, as in kube-apiserver."""
 
 
 def apply(document: JSON, operations: JSON) -> JSON:
@@ -52,7 +52,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
 
 
 def _copied(document: JSON, operation: JSONObject) -> int:
-    """Return how many bytes of JSON an operation repeats."""
+    """Return how many bytes of JSON an operation copies."""
     if operation.get("op") != "copy":
         return 0
     return len(msgspec.json.encode(_get(document, _source(operation))))
@@ -145,13 +145,13 @@ def _replace(document: JSON, path: Sequence[str], value: JSON) -> JSON:
 
 
 def _check_depth(path: Sequence[str], value: JSON) -> None:
-    """Refuse a value that would make the document too deep at this place."""
+    """Refuse a value that would make the document too deep at this path."""
     if nesting.is_too_deep(value, max(nesting.MAX_DEPTH - len(path), 0)):
         raise refusal.bad_request(f"json: {nesting.TOO_DEEP}")
 
 
 def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], JSON]) -> JSON:
-    """Rebuild the containers on the way to `path`, whose last one is changed."""
+    """Rebuild the objects and lists along `path`, and change the last one."""
     token, rest = path[0], path[1:]
     if not isinstance(document, dict | list):
         raise unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")

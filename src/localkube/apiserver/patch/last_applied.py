@@ -1,7 +1,8 @@
-"""The way from `kubectl apply` on the client to server-side apply, without conflicts.
+"""Migrates fields from client-side `kubectl apply` to server-side apply, without conflicts.
 
-`kubectl apply` keeps what it applied in an annotation. When kubectl then applies server-side, fields that are still as
-the annotation has them are its own, whoever the entries of `managedFields` name; and the annotation is kept up to date.
+`kubectl apply` stores the applied configuration in an annotation. When kubectl then applies server-side, it owns the
+fields that still have the values of the annotation, whatever `managedFields` says; and the annotation is kept up to
+date.
 """
 
 from typing import Final
@@ -20,7 +21,7 @@ MANAGER: Final = "kubectl"
 
 
 def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
-    """Return the fields that the manager may take although others own them."""
+    """Return the fields that the manager may change without conflict although others own them."""
     text = _annotation(live)
     if manager != MANAGER or text is None:
         return {}
@@ -36,7 +37,7 @@ def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
 
 
 def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
-    """Return the object with the annotation, if it has one, telling what was applied now."""
+    """Return the object; its annotation, if it has one, is set to the configuration applied now."""
     if manager != MANAGER or _annotation(obj) is None:
         return obj
     metadata = obj["metadata"]

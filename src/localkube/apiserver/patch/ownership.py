@@ -1,9 +1,9 @@
-"""Who owns which field: `metadata.managedFields`, and how each write changes it.
+"""Field ownership: `metadata.managedFields`, and how each write changes it.
 
-Entries are identified by manager, operation, subresource and, for updates, apiVersion. An update owns what it adds or
-changes; what is changed or removed by anyone is no longer owned by others. Objects of kinds that are owned lazily carry
-no entries until they are applied: the first apply finds all fields owned by `before-first-apply`, as kube-apiserver has
-it for objects without entries. Time is passed in.
+Entries are identified by manager, operation, subresource and, for updates, apiVersion. An update owns the fields that
+it adds or changes; other managers lose the fields that a write changes or removes. Objects of lazily owned kinds have
+no entries until they are applied: at the first apply all fields are owned by `before-first-apply`, as in kube-apiserver
+for objects without entries. Time is passed in.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ UNTRACKED_METADATA = {
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Who writes, how, through which version and subresource, and when (`time` as the wire has it)."""
+    """The writer of a change: its manager, operation, version, subresource and time (as in JSON)."""
 
     manager: str
     operation: WriteType
@@ -45,7 +45,7 @@ class Entry:
     fields: FieldSet
 
     def same_owner(self, writer: Writer) -> bool:
-        """Return whether a write of this writer belongs to the entry."""
+        """Return whether a write of this writer belongs to this entry."""
         own = self.writer
         return (
             (own.manager, own.operation, own.subresource) == (writer.manager, writer.operation, writer.subresource)
@@ -53,10 +53,10 @@ class Entry:
 
 
 def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *, anew: bool = False) -> JSONObject:
-    """Return `new` with its entries after an ordinary create or update; `anew`: those there were do not count."""
+    """Return `new` with its entries after an ordinary create or update; with `anew` existing entries are ignored."""
     before = old if old is not None else kind.blank
     entries = [] if anew else _sent(new, before) or read(before)
-    if not entries and (old is not None or kind.lazily_owned):  # an object that nobody owned stays so until an apply
+    if not entries and (old is not None or kind.lazily_owned):  # an object without entries has none until an apply
         return with_entries(new, ())
     found = fieldsof.compare(kind.schema, before, new)
     taken = tracked(kind, fieldset.union(found.added, found.modified), writer.subresource)
@@ -70,13 +70,13 @@ def track(kind: Kind, old: JSONObject | None, new: JSONObject, writer: Writer, *
 
 
 def is_reset(sent: JSONObject) -> bool:
-    """Return whether a client gives up all entries, by `[]` or `[{}]`."""
+    """Return whether a client removes all entries, by `[]` or `[{}]`."""
     entries = (sent.get("metadata") or {}).get("managedFields")
     return entries in ([], [{}])
 
 
 def settle(old: JSONObject, new: JSONObject) -> JSONObject:
-    """Return `old` where `new` differs in nothing but the times of its entries: such a write is none."""
+    """Return `old` if `new` differs only in the times of its entries: such a write changes nothing."""
     new_metadata, old_metadata = new["metadata"], old["metadata"]
     if new_metadata.get("managedFields") == old_metadata.get("managedFields"):
         return new
@@ -91,7 +91,7 @@ def _timeless(metadata: JSONObject) -> JSONObject:
 
 
 def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
-    """Return the fields that are worth owning: not identity, not what this way of writing cannot write."""
+    """Return the fields that can be owned: without the identity, and without those that the operation cannot write."""
     unwritable = {"f:spec"} if subresource == "status" else {"f:status"} if kind.has_status else set()
     ignored = {"f:apiVersion", "f:kind"} | unwritable
     result = {element: node for element, node in fields.items() if element not in ignored}
@@ -101,7 +101,7 @@ def tracked(kind: Kind, fields: FieldSet, subresource: str = "") -> FieldSet:
 
 
 def read(obj: JSONObject) -> list[Entry]:
-    """Return the entries of an object that is stored."""
+    """Return the entries of a stored object."""
     return [_decode(entry, entry.get("fieldsV1") or {}) for entry in _entries(obj)]
 
 
@@ -110,7 +110,7 @@ def _entries(obj: JSONObject) -> list[JSONObject]:
 
 
 def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
-    """Return the entries that a client sent; if one of them makes no sense, none counts."""
+    """Return the entries that a client sent; if one is invalid, all are ignored."""
     entries = _entries(new)
     if entries == _entries(before):
         return read(before)

@@ -1,7 +1,7 @@
 """Strategic merge patch: a merge patch that merges lists by the keys of their kind, with directives.
 
 `$patch: replace|delete|merge` on an object or a list item, `$deleteFromPrimitiveList/<field>`,
-`$setElementOrder/<field>` and `$retainKeys` are understood. In: the object, the patch, the schema of the kind. Out: a
+`$setElementOrder/<field>` and `$retainKeys` are supported. In: the object, the patch, the schema of the kind. Out: a
 new object. Malformed directives are refused with 400.
 """
 
@@ -100,7 +100,7 @@ def _merge_items(target: list[JSON], change: list[JSON], schema: Schema) -> list
 
 
 def _ordered(merged: list[JSON], order: list[JSON], original: list[JSON], key: str) -> list[JSON]:
-    """Put the items named by `order` in that order; the others before those that they were before originally."""
+    """Sort the items named by `order` in that order; the others stay before the items that they preceded originally."""
     key_of: Callable[[JSON], JSON] = (lambda item: _key_of(item, key)) if key else (lambda item: item)
     wanted, before = [key_of(entry) for entry in order], [key_of(entry) for entry in original]
     named = sorted((item for item in merged if key_of(item) in wanted), key=lambda item: wanted.index(key_of(item)))
@@ -142,7 +142,7 @@ def _child_schema(schema: Schema, name: str) -> Schema:
 
 
 def _plain(value: JSON) -> JSON:
-    """Drop the nulls and directives of a value that has nothing to merge with."""
+    """Remove the nulls and directives of a value that is not merged with an existing one."""
     if isinstance(value, dict):
         return {name: _plain(child) for name, child in value.items() if child is not None and not name.startswith("$")}
     return value

@@ -1,1 +1,1 @@
-"""What a request asks for and in which form: calls, selections, options, bodies, representations."""
+"""The parts of a request: calls, selections, options, bodies, representations; and the watch hub."""

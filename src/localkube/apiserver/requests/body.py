@@ -42,7 +42,7 @@ def parse(content: bytes, media: str) -> JSON:
 
 
 def parse_json(content: bytes) -> JSON:
-    """Read JSON that is not nested deeper than everything here may descend."""
+    """Read JSON whose nesting is within the bound of `nesting.py`."""
     try:
         return nesting.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -50,7 +50,7 @@ def parse_json(content: bytes) -> JSON:
 
 
 def parse_yaml(content: bytes) -> JSON:
-    """Read one YAML document; a key that is a number or a boolean becomes the string that JSON has for it."""
+    """Read one YAML document; a key that is a number or a boolean becomes a string."""
     try:
         return yamltext.load(content)
     except YamlError as error:
@@ -73,7 +73,7 @@ def read_object(call: Call) -> JSONObject:
 
 
 def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObject:
-    """Read the object of a subresource, which has a Go type and versions of its own; refuse any other."""
+    """Read the object of a subresource, which has its own Go type and versions; refuse any other."""
     sent = parse(call.body, media_type(call.headers))
     if not isinstance(sent, dict):
         raise refusal.bad_request(f"the body must be an object of the kind {struct}")
@@ -87,7 +87,7 @@ def read_struct(call: Call, struct: str, versions: Collection[str]) -> JSONObjec
 
 
 def require_identity(sent: JSONObject, kind: str, versions: Collection[str]) -> None:
-    """Refuse an object that names another kind or version than those that a subresource has."""
+    """Refuse an object whose kind or version is not one of the subresource."""
     if (sent.get("kind") or kind) != kind or (sent.get("apiVersion") or min(versions)) not in versions:
         raise refusal.bad_request(f"the body must be an object of the kind {kind} of {' or '.join(sorted(versions))}")
 
@@ -121,7 +121,7 @@ def identified(call: Call, obj: JSONObject) -> JSONObject:
     if why:
         raise refusal.undecodable(call.method, call.body, why)
     identity = {"apiVersion": api_version, "kind": kind, "metadata": metadata or {}}
-    normalized(call, "PartialObjectMetadata", identity)  # also what the server sets itself must have its type
+    normalized(call, "PartialObjectMetadata", identity)  # fields that the server sets must have their types, too
     return {**obj, **identity, "metadata": _placed(call, metadata or {})}
 
 

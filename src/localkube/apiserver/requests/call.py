@@ -1,4 +1,4 @@
-"""Calls: what a request asks for, read out of its method, path and query.
+"""Calls: the resource, object and options of a request, from its method, path and query.
 
 In: a `Request`. Out: a `Call` on a served resource, or a refusal. The verbs take calls.
 """
@@ -16,10 +16,10 @@ from localkube.apiserver.storage.store import StoreKey
 
 INT64: Final = 2**63
 WHOLE: Final = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-"""Bounded, as Python converts no text of thousands of digits."""
+"""The length is bounded, as Python does not convert thousands of digits."""
 
 NAMESPACED_ITSELF: Final = {"status", "finalize"}
-"""What follows `namespaces/<name>/` and is a subresource of the namespace, not a resource in it."""
+"""Subresources of a namespace; anything else after `namespaces/<name>/` is a resource in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,11 @@ class Call:
 
     @property
     def key(self) -> StoreKey:
-        """Return where the object is stored."""
+        """Return the key under which the object is stored."""
         return self.served.key(self.namespace, self.name)
 
     def flag(self, option: str) -> bool:
-        """Return whether a boolean option is set, as Go's clients and kubectl spell it."""
+        """Return whether a boolean option is set, in the spellings of Go clients and kubectl."""
         return self.query.get(option, "false").lower() not in {"false", "0", "f"}
 
     def values(self, option: str) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def _split(path: str) -> tuple[str, str, list[str]]:
 
 
 def _namespace(parts: list[str]) -> tuple[str, list[str]]:
-    """Take `namespaces/<name>/` off the front where it scopes a resource."""
+    """Remove a leading `namespaces/<name>/` that scopes a resource; return the namespace and the rest."""
     if len(parts) > 2 and parts[0] == "namespaces" and not (len(parts) == 3 and parts[2] in NAMESPACED_ITSELF):
         return parts[1], parts[2:]
     return "", parts

@@ -1,6 +1,6 @@
-"""Which objects a list, watch or deletion of a collection concerns: namespace, label selector, field selector.
+"""Selects the objects of a list, watch or deletion of a collection: by namespace, labels and fields.
 
-Which fields may be selected on is a table per resource; every resource has its name and namespace.
+A table lists the selectable fields of each resource; every resource has name and namespace.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ FALSE_WHEN_ABSENT: Final = {"spec.unschedulable", "spec.hostNetwork"}
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects: of this namespace (empty: all), with these labels and these fields."""
+    """Selects the objects of a namespace (empty: all) with these labels and fields."""
 
     namespace: str = ""
     labels: LabelSelector = EVERYTHING
@@ -63,7 +63,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """One field, the values that it must have (more than one: none fits), and those that it must not."""
+    """The conditions on one field: the values it must have (several match nothing), and those it must not have."""
 
     path: str
     wanted: frozenset[str]
@@ -74,7 +74,7 @@ class _Compared:
 
 
 def _arrange(terms: Iterable[FieldTerm]) -> tuple[_Compared, ...]:
-    """Return the terms by field, so that thousands about one field are one comparison per object."""
+    """Group the terms by field, so that thousands for one field cost one comparison per object."""
     values: dict[str, tuple[set[str], set[str]]] = {}
     for term in terms:
         values.setdefault(term.path, (set(), set()))[0 if term.equal else 1].add(term.value)
@@ -105,7 +105,7 @@ def _require_selectable(served: Served, path: str) -> None:
 
 
 def _text(obj: JSONObject, path: str) -> str:
-    """Return the text of a field as selectors see it."""
+    """Return the text of a field for selectors."""
     if path == "source":
         return field_text(obj, "source.component") or field_text(obj, "reportingComponent")
     return field_text(obj, path) or ("false" if path in FALSE_WHEN_ABSENT else "")

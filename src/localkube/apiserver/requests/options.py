@@ -1,4 +1,4 @@
-"""The options of writes: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings that go back with the answer."""
+"""The options of writes: `dryRun`, `fieldManager`, `fieldValidation`, and the warnings in the response."""
 
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
@@ -20,7 +20,7 @@ LONGEST_MANAGER: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How to write. `warnings` is filled on the way and sent back as Warning headers."""
+    """The options of one write. `warnings` are collected during the write and returned as Warning headers."""
 
     dry_run: bool = False
     manager: str = "unknown"
@@ -55,13 +55,13 @@ def manager_errors(name: str) -> list[FieldError]:
 
 
 def manager(call: Call) -> str:
-    """Return the field manager: as asked for, else the first word of the user agent."""
+    """Return the field manager: the requested one, else the first word of the user agent."""
     named = call.query.get("fieldManager") or call.headers.get("user-agent", "").partition("/")[0]
     return named[:LONGEST_MANAGER] or "unknown"
 
 
 def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:
-    """Refuse unknown fields where validation is strict, warn of them where it warns."""
+    """Refuse unknown fields in strict validation; add warnings about them if validation warns."""
     texts = unknown_fields(kind, obj, options)
     if texts and options.validation == "Strict":
         resource = kind.resource
@@ -73,7 +73,7 @@ def check_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> None:
 
 
 def unknown_fields(kind: Kind, obj: JSONObject, options: WriteOptions) -> list[str]:
-    """Say which fields of the object the kind does not have, if the client wants to know."""
+    """Return an error for each unknown field of the object, unless validation ignores them."""
     if options.validation == "Ignore":
         return []
     return [f'unknown field "{path}"' for path in kind.unknown_fields(obj)]

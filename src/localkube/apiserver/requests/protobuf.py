@@ -1,6 +1,6 @@
-"""Bodies in protobuf, as kubectl's typed clients send them: the few kinds that `kubectl create`, `drain` and `delete` make.
+"""Reads bodies in protobuf from kubectl: the few kinds that `kubectl create`, `drain` and `delete` send.
 
-In: bytes. Out: the object as JSON has it, without the zero values that Go writes of everything. Other kinds are not read.
+In: bytes. Out: the object as JSON, without the zero values that Go writes for all fields. Other kinds are refused.
 """
 
 import base64
@@ -15,7 +15,7 @@ FIXED64: Final = 1
 SIGNED: Final = 1 << 63
 
 Field: TypeAlias = tuple[str, str]
-"""The name of a field, and its type: a scalar, `map`, `bytes map`, a message; a leading `[]` where it repeats."""
+"""The name of a field, and its type: a scalar, `map`, `bytes map` or a message; `[]` before repeated ones."""
 
 MESSAGES: Final[dict[str, dict[int, Field]]] = {
     "Unknown": {1: ("typeMeta", "TypeMeta"), 2: ("raw", "bytes")},
@@ -72,11 +72,11 @@ KINDS: Final = {
 }  # fmt: skip
 
 KEPT_ZEROES: Final = {"gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken"}
-"""Fields of which Go writes a zero only where somebody set it."""
+"""Fields whose zero Go writes only if it was set."""
 
 
 class UnreadableError(ValueError):
-    """The bytes are not protobuf, or of a kind that is not read."""
+    """The bytes are not protobuf, or of a kind that is not supported."""
 
 
 def decode(content: bytes) -> JSONObject:
@@ -92,7 +92,7 @@ def decode(content: bytes) -> JSONObject:
 
 
 def _message(name: str, content: bytes) -> JSONObject:
-    """Read a message; fields that the table does not have are passed over."""
+    """Read a message; fields that are not in the table are skipped."""
     result: JSONObject = {}
     for number, value in _fields(content):
         field, kind = MESSAGES[name].get(number, ("", ""))

@@ -1,4 +1,4 @@
-"""Representations: what a client accepts, and answers in it. JSON or YAML; objects as they are or in another shape.
+"""Representations: negotiates the form of a response, and builds it. JSON or YAML; whole objects or another shape.
 
 In: the Accept header, an object. Out: a `Representation`, a `Response`.
 """
@@ -17,7 +17,7 @@ from localkube.apiserver.model import refusal
 from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests.body import JSON_TYPE, YAML_TYPE
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.storeerrors import StoreError
 
 Shape: TypeAlias = Literal["", "Table", "PartialObjectMetadata"]
 
@@ -30,7 +30,7 @@ METADATA_ONLY: Final = {"kind": "PartialObjectMetadata", "apiVersion": META_API}
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """What the client accepts: the shape of objects, and the media type."""
+    """The negotiated form of a response: the shape of objects, and the media type."""
 
     shape: Shape = ""
     media: str = JSON_TYPE
@@ -61,23 +61,23 @@ def negotiate(accept: str) -> Representation:
 
 
 def respond(code: int, obj: JSONObject, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
-    """Build the answer that carries an object."""
+    """Build the response with an object."""
     return respond_bytes(code, encode(obj), media, warnings)
 
 
 def respond_refusal(refused: RefusalError) -> Response:
-    """Build the answer that carries a refusal."""
+    """Build the response of a refusal."""
     return respond(refused.code, refused.status())
 
 
 def respond_store_error(error: StoreError) -> Response:
-    """Build the answer when the store cannot be used."""
+    """Build the response of a request that failed since the store cannot be used."""
     text = str(error)
     return respond_refusal(refusal.unavailable(text) if error.transient else refusal.internal_error(text))
 
 
 def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: Sequence[str] = ()) -> Response:
-    """Build the answer that carries an object already encoded as JSON."""
+    """Build the response with an object that is already encoded as JSON."""
     headers = {"content-type": media}
     if warnings:
         headers["warning"] = ", ".join(f"299 - {msgspec.json.encode(text).decode()}" for text in warnings)
@@ -87,5 +87,5 @@ def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: S
 
 
 def metadata_only(obj: JSONObject) -> JSONObject:
-    """Return the object's metadata as an object of its own."""
+    """Return the object's metadata as a PartialObjectMetadata."""
     return METADATA_ONLY | {"metadata": obj["metadata"]}

@@ -4,12 +4,12 @@
 store ──changes of a commit──► hub ──► feed (one per resource, selection and representation) ──► watchers
 ```
 
-Watchers that would see the same lines share a feed: a change is matched and encoded once per feed. What a feed has
-collected is joined once and handed to all its watchers, at once when the hub was idle and otherwise at most every
-`PACE` seconds and a little per watcher, so that a storm of writes costs each watcher one wake-up per interval.
+Watchers of the same lines share a feed: a change is matched and encoded once per feed. The lines that a feed has
+collected are joined once and delivered to all its watchers: at once if the hub was idle, otherwise at most every `PACE`
+seconds (and a little more per watcher), so that many writes wake each watcher once per interval.
 
-An object that enters the selection is ADDED, one that leaves it is DELETED (with its last matching state). A watcher
-that does not keep up is ended with 410 Expired; its client lists anew.
+An object that enters the selection is ADDED, one that leaves it is DELETED (with its last matching state). A watch that
+lags too far behind is ended with 410 Expired, and its client lists again.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ PACE: Final = 0.005
 """Seconds between two deliveries under load."""
 
 PACE_PER_WATCHER: Final = 0.00005
-"""Seconds added for every watcher of the last delivery: about what it takes to hand lines to one."""
+"""Seconds added for every watcher of the last delivery: about the time of delivering to one."""
 
 BUFFER: Final = 64 * 2**20
 """Bytes a watcher may lag behind. The bytes of one feed are shared by its watchers."""
 
 TOGETHER: Final = 128 * 2**20
-"""Bytes all watchers may lag behind together; what several of one feed have not taken counts once."""
+"""Bytes all watchers may lag behind together; bytes that watchers of one feed share count once."""
 
 PIECE: Final = 64 * 1024
-"""Bytes handed out at once: what a connection whose client does not read keeps for itself."""
+"""Bytes written at once: a connection whose client does not read buffers as many."""
 
 BOOKMARK_EVERY: Final = 60.0
 """Seconds between bookmarks, as kube-apiserver sends them."""
@@ -52,8 +52,8 @@ BOOKMARK_EVERY: Final = 60.0
 class Encoder:
     """Encodes the objects of watch events in one representation. Watchers share lines if it has the same `name`.
 
-    `identity` is the kind and apiVersion of what it makes; `encode` takes an object as it is stored, and its encoding
-    where that is at hand.
+    `identity` is the kind and apiVersion of its output; `encode` takes an object as stored, and its stored encoding if
+    that is known.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is watched. Watchers of equal subjects share their lines; `representation` names what `encode` makes."""
+    """The subject of a watch. Watchers of equal subjects share their lines; `representation` is the encoder's name."""
 
     served: Served
     selection: Selection
@@ -71,7 +71,7 @@ class Subject:
 
     @property
     def key(self) -> tuple[str, str, Selection, str]:
-        """Return what makes two subjects equal."""
+        """Return the key that equal subjects have in common."""
         return self.served.resource.api_version, self.served.resource.plural, self.selection, self.representation
 
 
@@ -81,7 +81,7 @@ def line(kind: str, encoded: bytes) -> bytes:
 
 
 def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONObject, bytes | None] | None:
-    """Return what a change is to the watches of a selection: the event, its object, and its encoding if stored so."""
+    """Return the event of a change for a selection, with the object and, if it is stored so, its encoding."""
     after = change.type != "DELETED" and selection.matches(change.object)
     before = change.previous is not None and selection.matches(change.previous)
     if after:
@@ -94,10 +94,18 @@ def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONOb
     return "DELETED", {**change.previous, "metadata": metadata}, None
 
 
-class Watcher:
-    """One reader of a feed. Its first lines, what was there when it came, are its own; all others it shares."""
+@dataclass(slots=True)
+class HandedOut:
+    """Counts the bytes handed to watchers since they were last measured: at most so much more can wait by now."""
 
-    def __init__(self) -> None:
+    size: int = 0
+
+
+class Watcher:
+    """One reader of a feed. Its first lines, the objects at its start, are its own; all others are shared."""
+
+    def __init__(self, handed_out: HandedOut) -> None:
+        self._handed_out = handed_out
         self._chunks: deque[bytes | memoryview] = deque()
         self._size = 0
         self._own = 0
@@ -105,12 +113,13 @@ class Watcher:
         self._wake: asyncio.Future[None] | None = None
 
     def begin(self, chunk: bytes) -> None:
-        """Hand over the first lines, which no other watcher has."""
+        """Add the first lines, which no other watcher has."""
         self._own = len(chunk)
+        self._handed_out.size += len(chunk)
         self.push(chunk)
 
     def push(self, chunk: bytes) -> None:
-        """Hand over lines; end the watcher if it has not taken earlier ones."""
+        """Add lines; end the watch if it lags too far behind."""
         if self._ended or not chunk:
             return
         self._chunks.append(chunk)
@@ -121,29 +130,29 @@ class Watcher:
 
     @property
     def lag(self) -> int:
-        """Return how many bytes wait to be taken."""
+        """Return how many bytes are waiting to be read."""
         return self._size
 
     @property
     def own(self) -> int:
-        """Return how many of these are kept for nobody else."""
+        """Return how many of these bytes belong to this watcher only."""
         return self._own
 
     def give_up(self) -> None:
-        """Forget what was not taken, and end the stream with the advice to list again."""
+        """Drop all waiting lines, and end the stream with a 410, so that the client lists again."""
         slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
         self._chunks, self._size, self._own = deque(), 0, 0
         self.end(line("ERROR", encode(slow.status())))
 
     def end(self, last: bytes = b"") -> None:
-        """End the stream behind what was pushed and `last`."""
+        """End the stream after the waiting lines and `last`."""
         if not self._ended:
             self._chunks.append(last)
             self._ended = True
             self.nudge()
 
     async def take(self) -> bytes | None:
-        """Return the next of what was pushed, waiting for it or for a nudge; None at the end of the stream."""
+        """Return the next lines, waiting for them or for a `nudge`; None at the end of the stream."""
         if not self._chunks and not self._ended:
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
@@ -156,7 +165,7 @@ class Watcher:
         return taken
 
     def _take_piece(self) -> bytes:
-        """Take whole chunks as long as they fit in a piece, or a part of one that does not."""
+        """Return as many whole chunks as fit into a piece, or a part of a larger chunk."""
         parts = [self._chunks.popleft()]
         size = len(parts[0])
         if size > PIECE:
@@ -169,22 +178,23 @@ class Watcher:
         return bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
 
     def nudge(self) -> None:
-        """Let `take` return, with nothing if need be."""
+        """Make `take` return, with no lines if there are none."""
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
 
 class Feed:
-    """The lines of one subject, for all its watches."""
+    """The lines of one subject, for all its watchers."""
 
-    def __init__(self, subject: Subject, encoder: Encoder) -> None:
+    def __init__(self, subject: Subject, encoder: Encoder, handed_out: HandedOut) -> None:
         self.subject = subject
+        self._handed_out = handed_out
         self.watchers: dict[Watcher, None] = {}  # a set that keeps its order
         self._encoder = encoder
         self._lines: list[bytes] = []
 
     def take_in(self, change: Change) -> None:
-        """Add the line of a change, if it concerns these watches."""
+        """Add the line of a change, if these watchers select it."""
         event = transition(self.subject.selection, change)
         if event is not None:
             kind, obj, value = event
@@ -196,34 +206,35 @@ class Feed:
         return b"".join(line(kind, self._encoder.encode(obj, value)) for kind, obj, value in filter(None, events))
 
     def added(self, objects: Iterable[tuple[JSONObject, bytes]]) -> bytes:
-        """Return the lines that make objects known."""
+        """Return the lines that report objects as ADDED."""
         return b"".join(line("ADDED", self._encoder.encode(obj, value)) for obj, value in objects)
 
     def bookmark(self, revision: int, annotations: dict[str, str] | None = None) -> bytes:
-        """Return the bookmark: the line that says how far the watch has come."""
+        """Return a bookmark: the line with the revision up to which the watch has reported all changes."""
         metadata: JSONObject = {"resourceVersion": str(revision)}
         if annotations:
             metadata["annotations"] = annotations
         return line("BOOKMARK", encode(self._encoder.identity | {"metadata": metadata}))
 
     def deliver(self) -> int:
-        """Hand the collected lines to all watchers; return how many that were."""
+        """Deliver the collected lines to all watchers; return their number."""
         if not self._lines:
             return 0
         chunk = b"".join(self._lines)
         self._lines = []
+        self._handed_out.size += len(chunk)
         for watcher in self.watchers:
             watcher.push(chunk)
         return len(self.watchers)
 
     @property
     def lag(self) -> int:
-        """Return how many bytes are kept: each watcher's own, and for the slowest what all others wait for a part of."""
+        """Return how many bytes are kept: those of each watcher, and the shared ones that the slowest has not read."""
         shared = max((watcher.lag - watcher.own for watcher in self.watchers), default=0)
         return shared + sum(watcher.own for watcher in self.watchers)
 
     def shed(self) -> None:
-        """End the slower half of those that lag behind."""
+        """End the watchers that lag more than half as far behind as the slowest."""
         most = max((watcher.lag for watcher in self.watchers), default=0)
         for watcher in self.watchers:
             if watcher.lag * 2 > most:
@@ -231,28 +242,30 @@ class Feed:
 
 
 class WatchHub:
-    """Owns the feeds."""
+    """Owns the feeds, and publishes committed changes to them."""
 
     def __init__(self) -> None:
         self._feeds: dict[tuple[str, str, Selection, str], Feed] = {}
         self._by_resource: dict[str, list[Feed]] = {}
         self._served = 0
+        self._measured = 0
+        self._handed_out = HandedOut()
         self._delivered = 0.0
         self._timer: asyncio.Handle | None = None
         self._closed = False
 
     @property
     def feeds(self) -> tuple[Feed, ...]:
-        """Return what is watched."""
+        """Return the feeds with watchers."""
         return tuple(self._feeds.values())
 
     @property
     def watching(self) -> int:
-        """Return how many watchers there are."""
+        """Return the number of watchers."""
         return sum(len(feed.watchers) for feed in self._feeds.values())
 
     def publish(self, changes: Sequence[Change]) -> None:
-        """Take in the changes of a commit."""
+        """Add the changes of a commit to the feeds."""
         for change in changes:
             for feed in tuple(self._by_resource.get(change.key.resource, ())):
                 self._take_in(feed, change)
@@ -262,7 +275,7 @@ class WatchHub:
             self._timer = loop.call_at(max(self._delivered + pace, loop.time()), self._deliver)
 
     def _take_in(self, feed: Feed, change: Change) -> None:
-        """Add a change to a feed; end the watches of one that cannot show it, so that their clients list anew."""
+        """Add a change to a feed; if it cannot be encoded, end the feed's watches, so that their clients list again."""
         try:
             feed.take_in(change)
         except Exception:
@@ -273,35 +286,35 @@ class WatchHub:
                 watcher.end(line("ERROR", encode(failed.status())))
 
     def attach(self, subject: Subject, encoder: Encoder) -> tuple[Feed, Watcher]:
-        """Make a watcher of everything committed from now on. The caller detaches it."""
+        """Return a watcher of all changes that are committed from now on. The caller must detach it."""
         feed = self._feeds.get(subject.key)
         if feed is None:
-            feed = self._feeds[subject.key] = Feed(subject, encoder)
+            feed = self._feeds[subject.key] = Feed(subject, encoder, self._handed_out)
             self._by_resource.setdefault(subject.served.stored_as, []).append(feed)
         feed.deliver()
         self._shed()
-        watcher = Watcher()
+        watcher = Watcher(self._handed_out)
         feed.watchers[watcher] = None
         if self._closed:
             watcher.end()
         return feed, watcher
 
     def detach(self, feed: Feed, watcher: Watcher) -> None:
-        """Forget a watcher."""
+        """Remove a watcher from its feed."""
         feed.watchers.pop(watcher, None)
         if not feed.watchers and self._feeds.get(feed.subject.key) is feed:
             del self._feeds[feed.subject.key]
             self._by_resource[feed.subject.served.stored_as].remove(feed)
 
     def end(self, stored_as: str) -> None:
-        """End all watches of a resource that is served differently now, or no longer."""
+        """End all watches of a resource whose kind has changed or is no longer served."""
         for feed in tuple(self._by_resource.get(stored_as, ())):
             feed.deliver()
             for watcher in feed.watchers:
                 watcher.end()
 
     def close(self) -> None:
-        """End all watches, and those to come."""
+        """End all watches, also those that are opened later."""
         self._closed = True
         for stored_as in self._by_resource:
             self.end(stored_as)
@@ -316,9 +329,15 @@ class WatchHub:
         self._shed()
 
     def _shed(self) -> None:
-        """End the slowest watchers where all together keep too much in memory: each could be fast, they are many."""
-        while sum(feed.lag for feed in self.feeds) > TOGETHER:
+        """End the slowest watchers if all together keep too much in memory, although each is within its limit.
+
+        Measuring visits every watcher, so it waits until as much was handed out as could be too much.
+        """
+        if self._measured + self._handed_out.size <= TOGETHER:
+            return
+        while (lag := sum(feed.lag for feed in self.feeds)) > TOGETHER:
             max(self.feeds, key=lambda feed: feed.lag).shed()
+        self._measured, self._handed_out.size = lag, 0
 
 
 async def follow(

@@ -1,1 +1,1 @@
-"""Which code answers a path: verbs on objects, discovery, OpenAPI, reviews of the caller."""
+"""Routes paths to code: verbs on objects, discovery, OpenAPI, reviews of the caller."""

@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions and resources are served, as kubectl and client-go ask for it.
+"""Discovery: which groups, versions and resources are served, as kubectl and client-go request it.
 
 ```
 /api, /apis                  groups and versions; all resources at once where the client accepts the aggregated form
@@ -26,7 +26,7 @@ EDITS: Final = ("get", "patch", "update")
 
 @dataclass(frozen=True, slots=True)
 class Subresource:
-    """What discovery says of a subresource; `group` and `version` where its kind is of another group."""
+    """The entry of a subresource in discovery; `group` and `version` are set if its kind is of another group."""
 
     name: str
     kind: str
@@ -60,7 +60,7 @@ def subresources(served: Served) -> Iterator[Subresource]:
 
 
 def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONObject, str]:
-    """Return the document at a discovery path (cut at its slashes), and its content type."""
+    """Return the document at a discovery path (split at its slashes), and its content type."""
     aggregated = "as=apigroupdiscoverylist" in accept.lower().replace(" ", "") and "v=v2" in accept
     match parts:
         case ["api"] | ["apis"] as root if aggregated:

@@ -1,4 +1,4 @@
-"""Answers that are not about objects: health, version, discovery, OpenAPI, reviews of the caller."""
+"""Responses that are not about objects: health, version, discovery, OpenAPI, reviews of the caller."""
 
 from typing import Final
 
@@ -22,13 +22,13 @@ VERSION: Final[JSONObject] = {
     "compiler": "cpython",
     "platform": "linux",
 }
-"""The Kubernetes version whose semantics are served."""
+"""The version of Kubernetes whose behavior is implemented."""
 
 HEALTH: Final = ("healthz", "livez", "readyz")
 
 
 def answer(registry: Registry, request: Request, user: str) -> Response | None:
-    """Return the answer if the path is none of an object or collection."""
+    """Return the response for a path that is not of an object or a collection; None for others."""
     path = request.path.rstrip("/")
     if path in reviews.BY_PATH:
         return representation.respond(201, reviews.answer(request, user))

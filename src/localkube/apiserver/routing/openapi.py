@@ -1,6 +1,6 @@
 """OpenAPI v3 documents, one per group and version.
 
-Enough for kubectl: `explain` reads the schemas; `apply` and `create` look whether PATCH takes `fieldValidation`.
+As much as kubectl uses: `explain` reads the schemas; `apply` and `create` check whether PATCH has `fieldValidation`.
 """
 
 from typing import Final
@@ -19,7 +19,7 @@ WRITE_PARAMETERS: Final = [
 ]
 COLLECTION: Final = {"get": "list", "post": "post", "delete": "deletecollection"}
 OBJECT: Final = {"get": "get", "put": "put", "patch": "patch", "delete": "delete"}
-"""The methods of a path, and the actions that `x-kubernetes-action` calls them."""
+"""The methods of a path, and their `x-kubernetes-action`."""
 
 
 def index(registry: Registry) -> JSONObject:
@@ -45,7 +45,7 @@ def document(registry: Registry, name: str) -> JSONObject:
 
 
 def _name(served: Served) -> str:
-    """Return the name of the document a kind is in."""
+    """Return the name of the document that has a kind."""
     resource = served.resource
     return f"apis/{resource.api_version}" if resource.group else f"api/{resource.version}"
 

@@ -1,8 +1,8 @@
-"""The schemas of an OpenAPI v3 document: one per kind, and one per type that kinds are made of.
+"""The schemas of an OpenAPI v3 document: one per kind, and one per type in kinds.
 
-In: served kinds. Out: the document's components, for `kubectl explain` and whoever generates clients. Kinds of CRDs are
-shown as their definitions describe them. Built-in ones are described by a line for each kind and type, which also says
-that their fields are described elsewhere: the words of kube-apiserver are not repeated here.
+In: served kinds. Out: the document's components, for `kubectl explain` and generators of clients. Kinds of CRDs have
+the schemas of their definitions. Built-in ones have a line of description for each kind and type, which also says where
+their fields are described: the texts of kube-apiserver are not repeated here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,10 +25,10 @@ ENVELOPE: Final = {
     "kind": "What the object is.",
     "metadata": "What every object has: name, labels, owners, and what the cluster notes of it.",
 }
-"""What is said of the fields that all kinds have."""
+"""The descriptions of the fields that all kinds have."""
 
 PARTS: Final = ENVELOPE | {"spec": "What is wanted.", "status": "What is, as last seen."}
-"""What is said of the fields of built-in kinds, and of templates of them."""
+"""The descriptions of the fields of built-in kinds and their templates."""
 
 IDENTITY: Final[JSONObject] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
 
@@ -54,7 +54,7 @@ def components(members: Iterable[Served]) -> JSONObject:
 def component(served: Served) -> str:
     """Return the name of a kind's schema.
 
-    The group's words stand in reverse order, as in the documents of kube-apiserver: `io.k8s.events.v1.Event`.
+    The parts of the group are in reverse order, as in the documents of kube-apiserver: `io.k8s.events.v1.Event`.
     """
     resource = served.resource
     words = resource.group.split(".") if "." in resource.group else [resource.group or "core", "api", "k8s", "io"]
@@ -62,13 +62,13 @@ def component(served: Served) -> str:
 
 
 def identity(served: Served) -> JSONObject:
-    """Return how documents call a kind."""
+    """Return the group, version and kind of a kind, for documents."""
     resource = served.resource
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
 def _kind(served: Served) -> JSONObject:
-    """Return the schema of a kind: its own, or one built from its shape."""
+    """Return the OpenAPI schema of a kind: its own, or one built from its `Schema`."""
     kind = served.kind
     own = kind.published or _object(kind.schema, f"{kind.description} {ELSEWHERE}")
     properties = IDENTITY | own.get("properties", {}) | {"metadata": schema(_metadata())}
@@ -77,7 +77,7 @@ def _kind(served: Served) -> JSONObject:
 
 
 def _described(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
-    """Describe fields that are not described yet; a reference may have nothing beside it."""
+    """Add descriptions to fields without one; a reference may have no other members, so it is wrapped."""
     bare = {name: field for name, field in properties.items() if name in texts and "description" not in field}
     worded = {
         name: {"description": texts[name], **({"allOf": [field]} if "$ref" in field else field)}
@@ -97,7 +97,7 @@ def _object(shape: Schema, description: str) -> JSONObject:
 
 
 def _collect(shape: Schema, types: dict[str, Schema]) -> None:
-    """Add the types that a shape is made of, without its own."""
+    """Collect the named types in a schema, without its own."""
     for inner in (*(shape.fields or {}).values(), shape.items, shape.values):
         if inner is None or inner.name in types:
             continue
@@ -115,7 +115,7 @@ def _reference(name: str) -> JSONObject:
 
 
 def schema(shape: Schema) -> JSONObject:
-    """Return the OpenAPI schema of a shape; that of a type with a name is a reference.
+    """Return the OpenAPI form of a schema; a named type becomes a reference.
 
     >>> schema(Schema("array", items=Schema("string"), list_type="set"))
     {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'set'}

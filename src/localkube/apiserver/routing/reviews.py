@@ -1,4 +1,4 @@
-"""Reviews: questions about the caller. Whoever has the token is the administrator, who may do anything.
+"""Reviews of the caller's identity and permissions. Every user of the token is the administrator, who may do anything.
 
 POST only; nothing is stored: SelfSubjectReview, SelfSubjectAccessReview, SelfSubjectRulesReview, SubjectAccessReview.
 """
@@ -23,12 +23,12 @@ BY_PATH: Final = {resource.path(): resource for resource in RESOURCES}
 
 
 def answer(request: Request, user: str) -> JSONObject:
-    """Answer a review; the path must be one of `BY_PATH`."""
+    """Return the completed review; the path must be one of `BY_PATH`."""
     if request.method != "POST":
         raise refusal.method_not_allowed()
     resource = BY_PATH[request.path]
     media = body.media_type(request.headers)
-    # kubectl asks in protobuf; what it asks makes no difference to the answer.
+    # kubectl sends protobuf; its content does not change the response.
     sent = {} if media == protobuf.MEDIA else body.parse(request.body, media)
     if not isinstance(sent, dict) or sent.get("kind", resource.kind) != resource.kind:
         raise refusal.bad_request(f"the body must be a {resource.kind} of {resource.api_version}")

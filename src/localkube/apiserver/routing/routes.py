@@ -1,6 +1,6 @@
-"""Finds the verb of a request in one table: by method, kind of path and subresource.
+"""Finds the verb of a request in one table: by method, type of path and subresource.
 
-In: a call on a served resource. Out: the answer of the verb, shown as the client accepts it.
+In: a call on a served resource. Out: the response of the verb, in the form that the client accepts.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,7 +13,7 @@ from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.verbs.backend import Backend
-from localkube.apiserver.verbs.reading import containers, get, logs, present, watching
+from localkube.apiserver.verbs.reading import get, podlogs, podtarget, present, watching
 from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.writing import (
     binding,
@@ -33,7 +33,7 @@ Scope: TypeAlias = Literal["collection", "object"]
 
 
 async def route(backend: Backend, call: Call) -> Answer:
-    """Answer a call, or refuse it."""
+    """Return the response to a call; raise its refusal."""
     scope: Scope = "object" if call.name else "collection"
     require_served(call)
     handler = HANDLERS.get((call.method, scope, call.subresource))
@@ -41,7 +41,7 @@ async def route(backend: Backend, call: Call) -> Answer:
     if handler is None or is_unplaced:
         raise refusal.method_not_allowed()
     if call.subresource not in AS_TEXT:
-        representation.negotiate(call.headers.get("accept", ""))  # refuse before anything is written
+        representation.negotiate(call.headers.get("accept", ""))  # to refuse before anything is written
     return await handler(backend, call)
 
 
@@ -85,7 +85,7 @@ async def _patch(backend: Backend, call: Call) -> Answer:
 
 
 def _warnings(call: Call, obj: JSONObject, chosen: WriteOptions) -> list[str]:
-    """Return what to warn of after a write: of the request, and of the object itself."""
+    """Return the warnings of a write: about the request, and about the object."""
     own = call.served.kind.warnings(obj) if not call.subresource else ()
     return [*chosen.warnings, *own]
 
@@ -100,7 +100,7 @@ async def _delete_collection(backend: Backend, call: Call) -> Answer:
 
 
 async def _logs(backend: Backend, call: Call) -> Answer:
-    pieces = await logs.logs(backend, call)
+    pieces = await podlogs.logs(backend, call)
     return (
         Response(204, {"content-type": "text/plain"}, b"")
         if pieces is None
@@ -109,14 +109,14 @@ async def _logs(backend: Backend, call: Call) -> Answer:
 
 
 async def _upgrade_required(backend: Backend, call: Call) -> Answer:
-    containers.running_pod(backend, call)
+    podtarget.running_pod(backend, call)
     raise refusal.bad_request(
         "Upgrade request required: the embedded cluster speaks WebSockets, not SPDY: use kubectl 1.31 or newer"
     )
 
 
 def _plain(code: int, verb: Callable[[Backend, Call], Awaitable[JSONObject]]) -> Handler:
-    """Make the handler of a verb whose answer has one form only."""
+    """Return the handler of a verb whose response has one form only."""
 
     async def handle(backend: Backend, call: Call) -> Answer:
         return representation.respond(code, await verb(backend, call))
@@ -156,7 +156,7 @@ OWN_SUBRESOURCES: Final = {
 }
 
 AS_TEXT: Final = {"log"}
-"""Subresources whose answers are not objects."""
+"""Subresources whose responses are not objects."""
 
 REFUSED: Final = {
     "pods": ("ephemeralcontainers", "proxy", "resize"),
@@ -164,4 +164,4 @@ REFUSED: Final = {
     "services": ("proxy",),
     "serviceaccounts": ("token",),
 }
-"""Subresources of Kubernetes that the embedded cluster leaves out."""
+"""Subresources of Kubernetes that the embedded cluster does not serve."""

@@ -1,1 +1,1 @@
-"""Where objects are kept, at every remembered revision, and how changes of them become known."""
+"""The store of objects at all retained revisions, with notifications of changes."""

@@ -1,10 +1,10 @@
-"""Copies of the store's file, to restore it from when it is damaged.
+"""Copies of the store's file, from which it is restored after damage.
 
-The newest `KEPT` stay, beside the file as `state.db.copy-TIME`. A copy is taken from the running store (SQLite's backup) and checked before it
-counts, so that a damaged file never replaces its last good copy. When copies are made: `copying.py`, which runs this
-module as a program.
+The newest `KEPT` are retained, beside the file as `state.db.copy-TIME`. A copy is taken from the running store
+(SQLite's backup) and checked before it is used, so that a damaged file never replaces its last good copy. When copies
+are made: `copying.py`, which runs this module as a program.
 
-`restore` puts the newest good copy in the place of the file, which is kept as `state.db.damaged-TIME`.
+`restore` replaces the file by the newest good copy; the file is kept as `state.db.damaged-TIME`.
 """
 
 import re
@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from localkube.apiserver.storage.errors import DamagedError, StoreError, explain
 from localkube.apiserver.storage.files import beside, new_file
 from localkube.apiserver.storage.inspection import connect_readonly, inspect, inspect_contents, opened
 from localkube.apiserver.storage.lock import hold
+from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, explain
 
 KEPT: Final = 3
 SPARE: Final = 8
@@ -32,26 +32,26 @@ NAME: Final = re.compile(r"\.copy-(\d{8}T\d{6}Z)")
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy, and when it was taken."""
+    """A copy, and the time at which it was taken."""
 
     path: Path
     taken: datetime
 
     def describe(self, now: datetime) -> str:
-        """Name the copy with its age."""
+        """Return the name and age of the copy."""
         return f"{self.path.name} (taken {self.taken:%Y-%m-%d %H:%M:%S} UTC, {format_age(now - self.taken)} ago)"
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What was put in the place of the file, and where that is now; None if there was none."""
+    """The source of the restored file, and the new path of the replaced file; None if there was none."""
 
     source: str
     aside: Path | None
 
 
 def find(path: Path, now: datetime) -> list[Copy]:
-    """Return the copies of a file, the newest first; those of the future, of a clock that was ahead, count as oldest."""
+    """Return the copies of a file, the newest first; those with a future time (the clock was ahead) count as oldest."""
     found = [
         Copy(candidate, datetime.strptime(match[1], TIME).replace(tzinfo=UTC))
         for candidate in path.parent.glob(f"{path.name}.copy-*")
@@ -69,7 +69,7 @@ def take(path: Path, now: datetime) -> Copy:
             raise StoreError(f"{path}: not copied: {free >> 20} MiB are free, {needed >> 20} MiB wanted: free space")
         with new_file(copy.path) as fresh:
             with closing(connect_readonly(path, "mode=ro")) as source, closing(sqlite3.connect(fresh)) as target:
-                target.execute("PRAGMA synchronous = OFF")  # it gets its name when it is on the disk
+                target.execute("PRAGMA synchronous = OFF")  # it is synchronized before it is renamed
                 source.backup(target)
             inspect(fresh)
         prune(path, now)
@@ -81,7 +81,7 @@ def take(path: Path, now: datetime) -> Copy:
 
 
 def prune(path: Path, now: datetime) -> None:
-    """Remove all but the newest copies, and what copies that were never finished left."""
+    """Remove all but the newest copies, and the files of incomplete copies."""
     for old in find(path, now)[KEPT:]:
         old.path.unlink(missing_ok=True)
     for unfinished in path.parent.glob(f"{path.name}.copy-*.new*"):
@@ -89,9 +89,9 @@ def prune(path: Path, now: datetime) -> None:
 
 
 def restore(path: Path, now: datetime) -> Restored:
-    """Put the newest good copy in the place of the file, which is kept under another name.
+    """Replace the file by the newest good copy, and keep it under another name.
 
-    Where only the last changes of the log cannot be read, what precedes them is newer than any copy, and taken.
+    If only the last changes of the log cannot be read, the file without them is newer than any copy, and used instead.
     """
     lock = hold(str(path))
     try:
@@ -137,7 +137,7 @@ def _is_salvageable(path: Path) -> bool:
 
 
 def _set_aside(path: Path, aside: Path) -> Path | None:
-    """Rename the file and then its log: should this end in between, the log alone is refused."""
+    """Rename the file and then its log: if the process ends in between, the log alone is refused."""
     found = None
     for suffix in ("", "-wal", "-journal"):
         with suppress(FileNotFoundError):
@@ -161,7 +161,7 @@ def format_age(age: timedelta) -> str:
 
 
 def main(arguments: list[str]) -> str | None:
-    """Take a copy of FILE at MOMENT; return why there is none."""
+    """Take a copy of FILE at MOMENT; return the error, None on success."""
     path, moment = arguments
     try:
         take(Path(path), datetime.fromisoformat(moment))

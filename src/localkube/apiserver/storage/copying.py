@@ -1,8 +1,8 @@
-"""When the store's file is copied: every `EVERY` seconds in which something changed, and when the cluster stops.
+"""Copies the store's file periodically: every `EVERY` seconds if it changed, and when the cluster stops.
 
-Taking and checking a copy reads every row, which takes memory by the number of objects. A process that lives for days
-would keep the most it ever took, so while the cluster runs a process of its own takes the copy and gives all back by
-ending; the event loop waits for nothing.
+Taking and checking a copy reads every row, so its memory grows with the number of objects, and a process would keep
+that memory. So while the cluster runs, a separate process takes the copy and releases all memory when it ends; the
+event loop is not blocked.
 """
 
 import asyncio
@@ -18,8 +18,8 @@ import structlog
 
 from kuberuntime.clock import Clock
 from localkube.apiserver.storage import copies
-from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.storage.store import Store
+from localkube.apiserver.storage.storeerrors import StoreError
 
 EVERY: Final = 600.0
 """Seconds between two copies of a store that changes."""
@@ -28,7 +28,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Copies:
-    """Makes the copies of a store that is open."""
+    """Makes copies of an open store."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -37,7 +37,7 @@ class Copies:
         self._copied = store.revision if copies.find(self._path, clock.now()) else -1
 
     async def run(self, every: float = EVERY) -> None:
-        """Make copies until cancelled, each in a process of its own."""
+        """Make copies until cancelled, each in a separate process."""
         while True:
             await asyncio.sleep(every)
             if (revision := self._store.revision) != self._copied:
@@ -45,14 +45,14 @@ class Copies:
                     await take_apart(self._path, self._clock.now())
 
     def keep(self, now: datetime) -> None:
-        """Make a copy of what is committed, if that changed; what prevents it is logged."""
+        """Make a copy of the committed state, if it changed; failures are logged."""
         if (revision := self._store.revision) != self._copied:
             with self._noting(revision):
                 copies.take(self._path, now)
 
     @contextmanager
     def _noting(self, revision: int) -> Iterator[None]:
-        """Remember what is copied where that succeeds, and log why it does not."""
+        """Record the copied revision if the body succeeds, and log its failure."""
         try:
             yield
         except StoreError as error:
@@ -62,13 +62,13 @@ class Copies:
 
 
 async def take_apart(path: Path, now: datetime) -> None:
-    """Take a copy of a file in a process of its own; raise `StoreError` with the reason where there is none."""
+    """Take a copy of a file in a separate process; raise `StoreError` with the reason if that fails."""
     words = (sys.executable, "-P", "-m", copies.__name__, str(path), now.isoformat())
     pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
             *words, stdin=nothing, stdout=nothing, stderr=pipe, start_new_session=True
-        )  # a session of its own: Ctrl-C at the terminal stops the cluster, which stops this
+        )  # a new session: Ctrl-C at the terminal stops the cluster, which stops this process
     except OSError as error:
         raise StoreError(f"{path}: not copied: no process can be started: {error.strerror}") from error
     try:

@@ -1,8 +1,8 @@
-"""The file under the store: how it is made, opened and upgraded.
+"""The database file of the store: creates, opens and upgrades it.
 
-In: a path, or ":memory:". Out: an open SQLite database of our layout, or a `StoreError` that names the file and says
-what to do about it. A file that is damaged, or not ours, is refused by `inspection.py` before anything is written to
-it. A new file gets its name when it is complete, so that a file without content is always a damaged one.
+In: a path, or ":memory:". Out: an open SQLite database with the current layout, or a `StoreError` that names the file
+and says what to do about it. A file that is damaged, or not ours, is refused by `inspection.py` before anything is
+written to it. A new file gets its name when it is complete, so an empty file is always a damaged one.
 """
 
 import sqlite3
@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import Final
 
 from localkube.apiserver.storage import layout
-from localkube.apiserver.storage.errors import StoreError, explain
 from localkube.apiserver.storage.files import beside, new_file
 from localkube.apiserver.storage.inspection import inspect, opened
+from localkube.apiserver.storage.storeerrors import StoreError, explain
 
 MEMORY: Final = ":memory:"
 
 BUSY_TIMEOUT: Final = 0.2
-"""Seconds to wait for someone who reads the file with another program; the event loop stands still meanwhile."""
+"""Seconds to wait for another program that reads the file; the event loop is blocked meanwhile."""
 
 PAGES_KEPT: Final = 512
-"""KiB of the file that SQLite keeps in memory. The system's own cache has the rest, and a page read from there costs a
-few microseconds; SQLite's default, 2 MiB, fills up with events that nobody reads."""
+"""KiB of the file that SQLite caches. The system's cache has the rest; reading a page from there takes a few microseconds.
+SQLite's default, 2 MiB, fills up with events that are not read again."""
 
 LOG_LIMIT: Final = 8 * 2**20
 """Bytes of the write-ahead log that are kept for reuse once its changes are in the file."""
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Open the file after it was checked; make it where there is none; upgrade one of the format before."""
+    """Check and open the file; create it if there is none; upgrade one of the previous format."""
     if path != MEMORY:
         _prepare(Path(path))
     with _explained(path):
@@ -41,7 +41,7 @@ def connect(path: str) -> sqlite3.Connection:
             database.execute(f"PRAGMA journal_size_limit = {LOG_LIMIT}")
             database.execute("PRAGMA synchronous = NORMAL")
             database.execute(f"PRAGMA cache_size = -{PAGES_KEPT}")
-            database.execute("BEGIN IMMEDIATE")  # fails now where nothing can be written, not at the first write
+            database.execute("BEGIN IMMEDIATE")  # a file that cannot be written fails here, not at the first write
             database.execute("ROLLBACK")
         except sqlite3.Error:
             database.close()
@@ -60,7 +60,7 @@ def _prepare(path: Path) -> None:
 
 
 def _lay_out(database: sqlite3.Connection) -> None:
-    """Make the tables of an empty store."""
+    """Create the tables of an empty store."""
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     database.executescript(f"BEGIN; {layout.SCHEMA} PRAGMA user_version = {layout.FORMAT}; COMMIT;")
@@ -69,7 +69,7 @@ def _lay_out(database: sqlite3.Connection) -> None:
 
 
 def _upgrade(path: Path) -> None:
-    """Build the file anew in the current format; the old one is kept as `….format-1`."""
+    """Rebuild the file in the current format; the old one is kept as `….format-1`."""
     with new_file(path) as fresh:
         with closing(sqlite3.connect(fresh, isolation_level=None)) as database, opened(path) as (old, _):
             _lay_out(database)
@@ -82,7 +82,9 @@ def _upgrade(path: Path) -> None:
             database.executemany("REPLACE INTO counters VALUES (?, ?, ?)", counters)
             database.execute("COMMIT")
         with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT)) as old_one:
-            old_one.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # its log would be taken for that of the new file
+            old_one.execute(
+                "PRAGMA wal_checkpoint(TRUNCATE)"
+            )  # otherwise its log would be read as that of the new file
         kept = beside(path, f".format-{layout.UNCHECKED}")
         with suppress(FileNotFoundError):
             kept.unlink()

@@ -1,4 +1,4 @@
-"""JSON as Go writes it: characters that have a meaning in HTML are escaped, so that bytes which clients hash stay the same (R-REV-7)."""
+"""Encodes JSON as Go does: HTML characters are escaped, so that bytes which clients hash stay the same (R-REV-7)."""
 
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ ESCAPED: Final = (
     ("\u2028".encode(), b"\\u2028"),
     ("\u2029".encode(), b"\\u2029"),
 )
-"""All of them occur only inside of strings."""
+"""The escaped characters; all of them occur only inside strings."""
 
 
 def encode(value: Any) -> bytes:

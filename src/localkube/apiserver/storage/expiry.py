@@ -1,11 +1,11 @@
-"""Events are forgotten an hour after they were last written, as kube-apiserver does, so that the store stays small.
+"""Deletes events an hour after their last write, as in kube-apiserver, so that the store stays small.
 
-They are also bounded in number: beyond `LIMIT` the oldest event of the namespace that has most of them goes, so that
-a namespace with very many events does not displace those of others. Old ones are looked for when a new one is committed; a
-cluster at rest does nothing. Their ages are those of the monotonic clock, so that setting the wall clock neither deletes
-an event nor keeps it for ever.
+Their number is bounded, too: above `LIMIT`, the oldest event of the namespace with most events is deleted, so that a
+namespace with very many events does not displace those of others. Old events are deleted when a new one is committed;
+an idle cluster does nothing. Ages are measured by the monotonic clock, so that setting the wall clock neither deletes
+events nor keeps them.
 
-In memory an event is the revision that wrote it and the moment, 16 bytes: its name is looked up in the store.
+In memory an event takes 16 bytes, the revision that wrote it and the time; its name is read from the store.
 """
 
 from array import array
@@ -36,13 +36,13 @@ class _Metadata(msgspec.Struct, rename="camel"):
 
 
 class _Stored(msgspec.Struct):
-    """What is read of a stored event at the start."""
+    """The parts of a stored event that are read at the start."""
 
     metadata: _Metadata
 
 
 class Ages:
-    """When the events of one namespace were written, oldest first: revisions, and beside them monotonic seconds."""
+    """The ages of the events in one namespace, oldest first: revisions, and the monotonic seconds of each."""
 
     def __init__(self) -> None:
         self._revisions = array("q")
@@ -52,12 +52,12 @@ class Ages:
         return len(self._revisions)
 
     def add(self, revision: int, moment: float) -> None:
-        """Take in an event; revisions come in ascending order."""
+        """Add an event; revisions must be ascending."""
         self._revisions.append(revision)
         self._moments.append(moment)
 
     def discard(self, revision: int) -> bool:
-        """Forget an event; return whether it was there."""
+        """Remove an event; return whether it was present."""
         place = bisect_left(self._revisions, revision)
         if place == len(self) or self._revisions[place] != revision:
             return False
@@ -65,12 +65,12 @@ class Ages:
         return True
 
     def oldest(self) -> tuple[int, float]:
-        """Return the revision and the moment of the event that was written first."""
+        """Return the revision and the time of the oldest event."""
         return self._revisions[0], self._moments[0]
 
 
 class Expiry:
-    """Deletes old events, and those beyond `limit`."""
+    """Deletes old events, and those above `limit`."""
 
     def __init__(self, store: Store, clock: Clock, *, limit: int = LIMIT) -> None:
         self._store = store
@@ -90,7 +90,7 @@ class Expiry:
         self._expire()
 
     def observe(self, changes: Sequence[Change]) -> None:
-        """Record committed events, and delete those that are too old or too many by now."""
+        """Record committed events, and delete those that are now too old or too many."""
         touched = [change for change in changes if change.key.resource == STORED_AS]
         for change in touched:
             if change.previous is not None:

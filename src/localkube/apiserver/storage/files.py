@@ -1,4 +1,4 @@
-"""The files of the store: their names, and how one is replaced as a whole."""
+"""The files of the store: their names, and their atomic replacement."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ def beside(path: Path, suffix: str) -> Path:
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """Make a file (mode 0600) under another name; it gets its own when the context is left without an error."""
+    """Create a file (mode 0600) under a temporary name; it is renamed when the context ends without an error."""
     fresh = beside(path, ".new")
     with suppress(FileNotFoundError):
         fresh.unlink()

@@ -1,11 +1,11 @@
-"""The check of the store's file before it is opened for writing.
+"""Checks the store's file before it is opened for writing.
 
-In: the path of a file. Out: its format, 0 where there is no file yet; or a `StoreError` that names the problem. The
-check writes nothing to the file, to its write-ahead log or to their index: it reads them through links in a directory
-of its own, so that SQLite neither removes nor checkpoints the log.
+In: the path of a file. Out: its format, 0 if there is no file yet; or a `StoreError` that names the problem. The
+check writes nothing to the file, to its write-ahead log or to their index: it reads them through links in a
+temporary directory, so that SQLite neither removes nor checkpoints the log.
 
-What is checked: the file's header, its structure (`PRAGMA quick_check`), the tables' definitions, that SQLite accepts
-all transactions of the log, the checksum of every row, and that the current objects are those of the history.
+The check covers the file's header, its structure (`PRAGMA quick_check`) and the tables' definitions. SQLite must accept
+all transactions of the log; the checksum of every row must be right, and current objects must fit the history.
 """
 
 import os
@@ -19,23 +19,23 @@ from pathlib import Path
 from typing import Final
 
 from localkube.apiserver.storage import layout, writeahead
-from localkube.apiserver.storage.errors import DamagedError, StoreError, explain
 from localkube.apiserver.storage.files import beside
+from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, explain
 
 LIMIT: Final = 120.0
 """Seconds for the check; a file of 100 MiB takes less than one."""
 
 STEPS: Final = 100_000
-"""Instructions of SQLite's machine between two readings of the clock."""
+"""Instructions of SQLite's virtual machine between two readings of the clock."""
 
 MAGIC: Final = b"SQLite format 3\0"
 CONSTANT: Final = ((18, b"\2\2\0\x40\x20\x20"), (44, b"\0\0\0\4\0\0\0\0"), (56, b"\0\0\0\1"), (68, bytes(24)))
-"""What the header of our files has at these offsets: WAL mode, no reserved bytes, schema format 4, UTF-8, no other
+"""The header of the store's files at these offsets: WAL mode, no reserved bytes, schema format 4, UTF-8, no other
 application, and zeros."""
 
 
 def inspect(path: Path) -> int:
-    """Return the format of the file, 0 if there is none; refuse one that is not whole."""
+    """Return the format of the file, 0 if there is none; refuse a damaged one."""
     log = beside(path, "-wal")
     _require_regular(path)
     _require_regular(log)
@@ -106,7 +106,7 @@ def inspect_contents(database: sqlite3.Connection, path: Path) -> int:
         raise DamagedError(
             f"{path}: not a file of this version (format {found}, wanted {layout.FORMAT}): use another file"
         )
-    if found == layout.FORMAT:  # before, the header could be in the log only
+    if found == layout.FORMAT:  # in older formats the header may be in the log only
         _require_constants(path)
     problems = [row[0] for row in database.execute("PRAGMA quick_check(3)")]
     if problems != ["ok"]:
@@ -120,7 +120,7 @@ def inspect_contents(database: sqlite3.Connection, path: Path) -> int:
 
 
 def _problem(database: sqlite3.Connection, *, checked: bool) -> str:
-    """Return what is inconsistent in the rows, "" if nothing is."""
+    """Return the inconsistency of the rows, "" if there is none."""
     newest: dict[tuple[str, str, str], int] = {}
     last = 0
     columns = "revision, resource, namespace, name, type, previous, value" + (", checksum" if checked else "")
@@ -157,7 +157,7 @@ def _counter_problem(database: sqlite3.Connection, last: int, *, checked: bool) 
 
 
 def _order(key: tuple[str, str, str]) -> tuple[bytes, ...]:
-    """Return what SQLite sorts by."""
+    """Return the key by which SQLite sorts."""
     return tuple(part.encode() for part in key)
 
 
@@ -205,7 +205,7 @@ def _require_constants(path: Path) -> None:
 
 
 def _refusal(path: Path, error: sqlite3.DatabaseError) -> StoreError:
-    """Return the `StoreError` for an error of SQLite; one about stored content means damage."""
+    """Return the `StoreError` for an error of SQLite; an error in stored content is reported as damage."""
     code = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_INTERRUPT:
         return StoreError(f"{path}: not checked within {LIMIT:.0f} s: make sure that the disk is well, and try again")
@@ -215,7 +215,7 @@ def _refusal(path: Path, error: sqlite3.DatabaseError) -> StoreError:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Give a file a second name, or a copy where the file system has no links."""
+    """Link a file under a second name; copy it if the file system has no links."""
     try:
         os.link(path, target)
     except OSError:

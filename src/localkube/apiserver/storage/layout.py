@@ -1,7 +1,6 @@
-"""The tables of the store's file, and the checksums that every row carries.
+"""The tables of the store's file, and the checksums of their rows.
 
-SQLite finds a page that is malformed, but not a bit that flipped in what is stored: the checksum of a row covers all
-its columns.
+SQLite detects malformed pages, but not flipped bits in stored values: the checksum of a row covers all its columns.
 """
 
 from typing import Final, TypeAlias

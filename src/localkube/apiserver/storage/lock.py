@@ -1,21 +1,21 @@
-"""One process per file: an advisory lock that the kernel releases when its owner dies, however it dies."""
+"""Allows one process per file, by an advisory lock that the kernel releases when its owner ends in any way."""
 
 import fcntl
 import os
 from pathlib import Path
 
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.storeerrors import StoreError
 
 
 class FileLock:
-    """A lock file that carries the process id of its holder."""
+    """A lock file that contains the process id of its holder."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor = -1
 
     def acquire(self) -> bool:
-        """Take the lock; False where another process holds it. `OSError` where the file cannot be made."""
+        """Acquire the lock; return False if another process holds it. Raise `OSError` if the file cannot be created."""
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -28,7 +28,7 @@ class FileLock:
         return True
 
     def holder(self) -> str:
-        """Return the process id of the holder, "unknown" where it cannot be read."""
+        """Return the process id of the holder, "unknown" if it cannot be read."""
         try:
             return self._path.read_text(encoding="ascii").strip() or "unknown"
         except (OSError, UnicodeDecodeError):
@@ -42,7 +42,7 @@ class FileLock:
 
 
 def hold(path: str) -> FileLock:
-    """Keep other processes off a file, whether they run or hang: it is refused at once if one has it."""
+    """Lock a file against other processes; raise `StoreError` at once if one holds it."""
     file = FileLock(Path(f"{path}.lock"))
     try:
         acquired = file.acquire()

@@ -1,18 +1,18 @@
-"""The store: every object at every remembered revision, in one SQLite file (or in memory).
+"""The store: all objects at all retained revisions, in one SQLite file (or in memory).
 
 ```
 objects   (resource, namespace, name) → revision      what exists now
 history   revision → object as written, and the revision it replaced
 ```
 
-One counter numbers all writes; it is the resourceVersion. Writes made in one turn of the event loop share a
-transaction (group commit); a writer is acknowledged (`settle`) only after it. Readers that answer a client see
-committed data only: they call `flush` first, which commits what is pending. The file survives the death of the process
-at any moment with all acknowledged writes.
+One counter numbers all writes; it is the resourceVersion. Writes in one turn of the event loop share a transaction
+(group commit); a write is acknowledged (`settle`) only after its commit. Reads for clients see committed data only:
+they call `flush` first, which commits pending writes. If the process is killed at any moment, the file has all
+acknowledged writes.
 
-History older than `remembered` revisions, or than so many bytes (`window.py`), is dropped as long as nothing lives at
-it; reads from before that raise `Compacted`. So a list can be continued, and a watch resumed, at the revision it began
-with. Pages that become free are returned to the file system.
+History older than `remembered` revisions, or than a number of bytes (`window.py`), is dropped, except current objects;
+reads at earlier revisions raise `CompactedError`. So lists can be continued, and watches resumed, at their revision.
+Free pages are returned to the file system, free memory to the operating system.
 """
 
 import asyncio
@@ -27,9 +27,11 @@ import msgspec
 import structlog
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.storage import database
+from localkube.apiserver.storage import allocator, database
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.errors import (
+from localkube.apiserver.storage.layout import counter_checksum, row_checksum
+from localkube.apiserver.storage.lock import hold
+from localkube.apiserver.storage.storeerrors import (
     CompactedError,
     ExistsError,
     StaleError,
@@ -37,8 +39,6 @@ from localkube.apiserver.storage.errors import (
     TooLargeError,
     explain,
 )
-from localkube.apiserver.storage.layout import counter_checksum, row_checksum
-from localkube.apiserver.storage.lock import hold
 from localkube.apiserver.storage.window import BYTES, Window
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -49,17 +49,17 @@ Row: TypeAlias = tuple[Any, ...]
 MEMORY: Final = database.MEMORY
 
 COMPACT_EVERY: Final = 1000
-"""Revisions between two clean-ups of the history, so that one clean-up takes about 2 ms."""
+"""Revisions between two compactions of the history, so that one takes about 2 ms."""
 
 FREE_PAGES: Final = 1024
 """Free pages that stay in the file for reuse: 4 MiB."""
 
 RETURNED_PAGES: Final = 2048
-"""Free pages that one clean-up returns at most, so that it takes a few milliseconds."""
+"""Free pages that one compaction returns at most, so that it takes a few milliseconds."""
 
 
 LARGEST: Final = 1536 * 1024
-"""Bytes of an encoded object, as etcd takes them (`--max-request-bytes`)."""
+"""Bytes of an encoded object, as in etcd (`--max-request-bytes`)."""
 
 
 class StoreKey(NamedTuple):
@@ -72,7 +72,7 @@ class StoreKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One write: the object after it (before it, for DELETED), encoded and decoded, and what it replaced."""
+    """One write: the object after it (before it, for DELETED), encoded and decoded, and the replaced object."""
 
     revision: int
     type: ChangeType
@@ -110,7 +110,7 @@ class Store:
         self._subscribers.append(callback)
 
     def get(self, key: StoreKey) -> JSONObject | None:
-        """Return the object, also one written but not committed yet."""
+        """Return the object, also if its write is not committed yet."""
         row = self._row(
             "SELECT value FROM objects JOIN history USING (revision)"
             " WHERE objects.resource = ? AND objects.namespace = ? AND objects.name = ?",
@@ -119,7 +119,7 @@ class Store:
         return None if row is None else msgspec.json.decode(row[0])
 
     def living(self, revision: int) -> tuple[StoreKey, JSONObject] | None:
-        """Return the object that a write left, and its key; None if it was written again or deleted since."""
+        """Return the object written at a revision, and its key; None if it was written again or deleted since."""
         row = self._row(
             "SELECT objects.resource, objects.namespace, objects.name, value FROM history"
             " JOIN objects USING (resource, namespace, name, revision) WHERE revision = ?",
@@ -128,7 +128,7 @@ class Store:
         return None if row is None else (StoreKey(*row[:3]), msgspec.json.decode(row[3]))
 
     def list(self, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")) -> Iterator[bytes]:
-        """Yield the encoded objects of a resource in the order of namespace and name, beginning behind `after`."""
+        """Yield the encoded objects of a resource in the order of namespace and name, starting after `after`."""
         where, parameters = _within(namespace, after, "objects")
         rows = self._rows(
             f"SELECT value FROM objects JOIN history USING (revision) WHERE objects.resource = ?{where}"  # noqa: S608 - constants
@@ -141,7 +141,7 @@ class Store:
     def list_at(
         self, revision: int, resource: str, namespace: str = "", *, after: tuple[str, str] = ("", "")
     ) -> Iterator[bytes]:
-        """Yield what `list` would have yielded at an earlier revision."""
+        """Yield the encoded objects of a resource, as `list` does, at an earlier revision."""
         self._require(revision)
         now, parameters = _within(namespace, after, "objects")
         then, _ = _within(namespace, after, "old")
@@ -169,7 +169,7 @@ class Store:
         return int(row[0]) if row else 0
 
     def changes_since(self, revision: int, resource: str) -> Iterator[Change]:
-        """Yield the committed changes of a resource behind a revision, oldest first."""
+        """Yield the committed changes of a resource after a revision, oldest first."""
         self._require(revision)
         rows = self._rows(
             "SELECT new.revision, new.type, new.namespace, new.name, new.value, old.value FROM history AS new"
@@ -217,12 +217,12 @@ class Store:
         return change.object
 
     async def settle(self) -> None:
-        """Return when all writes made so far are committed, or raise the `StoreError` that undid them."""
+        """Wait until all writes made so far are committed; raise the `StoreError` that undid them."""
         if self._committed is not None:
             await asyncio.shield(self._committed)
 
     def flush(self) -> None:
-        """Commit what is pending now, and notify the subscribers; where that fails, the writers get it from `settle`."""
+        """Commit pending writes and notify the subscribers; on failure `settle` raises the error for the writers."""
         if self._committed is None:
             return
         try:
@@ -244,13 +244,14 @@ class Store:
         if self._trims and self._committed is None:
             self._trims = False
             self._return_pages()
+            allocator.trim()
 
     def _notify(self, changes: Sequence[Change]) -> None:
-        """Notify the subscribers; one that fails keeps neither the others from it nor later writes from being made."""
+        """Notify the subscribers; a failing one does not prevent other notifications or later writes."""
         for subscriber in self._subscribers:
             try:
                 subscriber(changes)
-            except Exception:  # the writes are committed, also if a subscriber fails
+            except Exception:  # the writes are committed even if a subscriber fails
                 if subscriber not in self._failed:
                     self._failed.append(subscriber)
                     log.exception(
@@ -258,7 +259,7 @@ class Store:
                     )
 
     def close(self) -> None:
-        """Commit what is pending and release the file."""
+        """Commit pending writes and release the file."""
         try:
             self.flush()
             self._db.close()
@@ -269,7 +270,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Join the transaction of this turn of the loop, or begin it; a failing file undoes all of it."""
+        """Join or begin the transaction of this turn of the event loop; a failure of the file undoes all of it."""
         if self._committed is None:
             self._execute("BEGIN IMMEDIATE")
             loop = asyncio.get_running_loop()
@@ -282,7 +283,7 @@ class Store:
             raise
 
     def _change(self, kind: ChangeType, key: StoreKey, obj: JSONObject, previous: JSONObject | None) -> Change:
-        """Return the next write, not made yet; what is stored already may be removed, however large it is."""
+        """Return the next change, not written yet; stored objects of any size may be deleted."""
         revision = self.revision + 1
         stamped = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(revision)}}
         value = encode(stamped)
@@ -322,7 +323,7 @@ class Store:
         self.compacted = until
 
     def _return_pages(self) -> None:
-        """Return free pages to the file system, or to the allocator; that can wait if the file is busy."""
+        """Return free pages to the file system, or to the allocator; if the file is busy, this is done later."""
         with suppress(sqlite3.Error):
             if self._db.execute("PRAGMA freelist_count").fetchone()[0] > FREE_PAGES:
                 self._db.executescript(
@@ -337,7 +338,7 @@ class Store:
         self.revision, self.compacted = self._saved
         if committed is not None and not committed.done():
             committed.set_exception(error)
-            committed.exception()  # the writer that met the error raises it itself; nobody else may be waiting
+            committed.exception()  # mark as retrieved: the failing writer raises it, and no other may be waiting
 
     def _count(self, name: str, value: int) -> None:
         checksum = counter_checksum(name, value)
@@ -367,7 +368,7 @@ class Store:
             raise explain(self.path, error) from error
 
     def _release(self) -> None:
-        opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None: it could not be opened
+        opened: sqlite3.Connection | None = getattr(self, "_db", None)  # None if it could not be opened
         if opened is not None:
             opened.close()
         if self._lock is not None:
@@ -375,7 +376,7 @@ class Store:
 
 
 def _within(namespace: str, after: tuple[str, str], table: str) -> tuple[str, tuple[str, ...]]:
-    """Return the condition (and its parameters) that a row is of the namespace and behind `after`."""
+    """Return the condition (and its parameters) that a row is of the namespace and after `after`."""
     conditions = f" AND {table}.namespace = ?" if namespace else ""
     parameters: tuple[str, ...] = (namespace,) if namespace else ()
     if after != ("", ""):

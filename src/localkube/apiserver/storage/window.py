@@ -1,14 +1,14 @@
-"""How much of the history is kept: a number of revisions or a number of bytes, whichever is less."""
+"""The retained history: a number of revisions or a number of bytes, whichever is less."""
 
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
 CHUNK: Final = 100
-"""Revisions that are forgotten together."""
+"""Revisions that are dropped together."""
 
 BYTES: Final = 16 * 2**20
-"""Bytes of objects in the remembered history. A watch that was away for longer lists anew."""
+"""Bytes of objects in the retained history. A watch that was interrupted for longer lists again."""
 
 
 @dataclass(slots=True)
@@ -19,7 +19,7 @@ class _Chunk:
 
 
 class Window:
-    """Counts the remembered revisions and their bytes."""
+    """Counts the retained revisions and their bytes."""
 
     def __init__(self, revisions: int, size: int = BYTES) -> None:
         self._revisions = revisions
@@ -28,7 +28,7 @@ class Window:
         self._chunks: deque[_Chunk] = deque()
 
     def add(self, revision: int, size: int) -> None:
-        """Remember one more revision."""
+        """Add a revision."""
         full = not self._chunks or self._chunks[-1].revisions >= CHUNK or self._chunks[-1].size >= self._limit // CHUNK
         if full:
             self._chunks.append(_Chunk(revision))
@@ -39,9 +39,9 @@ class Window:
         self._size += size
 
     def expired(self, revision: int, forgotten: int, every: int) -> int:
-        """Return until where the history is to be forgotten now; `forgotten` as long as less than `every` would go.
+        """Return the revision up to which history is to be dropped; `forgotten` if that would be fewer than `every`.
 
-        What exceeds the bytes goes at once, and half of the bytes with it.
+        Revisions above the limit of bytes are dropped at once, down to half of it.
         """
         until = revision - self._revisions
         if self._size > self._limit:
@@ -53,7 +53,7 @@ class Window:
         return max(until, forgotten)
 
     def _last_beyond(self, size: int) -> int:
-        """Return the last revision of the chunks that are too many; the newest chunk stays."""
+        """Return the last revision of the chunks above this size; the newest chunk is kept."""
         excess, last = self._size - size, 0
         for chunk in list(self._chunks)[:-1]:
             if excess <= 0:

@@ -1,8 +1,8 @@
-"""The write-ahead log beside the store's file: how many changes it should hold.
+"""Reads the write-ahead log of the store's file, to find how many changes it should contain.
 
 SQLite reads the log up to the first frame whose checksum is wrong and ignores the rest. That is right for the frames of
-a transaction that was never finished, and a silent loss where a frame in the middle is damaged. So what SQLite accepts
-is compared with what was written: frames of the log's generation (its salts) that end a transaction.
+an incomplete transaction, but a silent loss if a frame in the middle is damaged. So the frames that SQLite accepts are
+compared with those that were written: frames of the log's generation (its salts) that end a transaction.
 
 Format: https://sqlite.org/fileformat2.html#walformat
 """
@@ -14,10 +14,10 @@ from typing import Final
 HEADER: Final = struct.Struct(">8I")
 FRAME: Final = struct.Struct(">6I")
 MAGIC: Final = 0x377F0682
-"""The last bit says in which byte order the checksums are made."""
+"""The last bit is the byte order of the checksums."""
 
 ACCEPTED_AT: Final = 16
-"""Where the index of the log (`-shm`) has the number of its last accepted frame, in the byte order of this machine."""
+"""Offset of the last accepted frame's number in the index of the log (`-shm`), in the byte order of this machine."""
 
 
 def last_commit(path: Path) -> int | None:
@@ -33,7 +33,7 @@ def last_commit(path: Path) -> int | None:
         found = 0
         for number in range(1, complete + 1):
             _, pages, first, second, _, _ = FRAME.unpack(file.read(FRAME.size))
-            if pages and (first == first_salt or second == second_salt):  # one may be what is damaged
+            if pages and (first == first_salt or second == second_salt):  # one of them may be damaged
                 found = number
             file.seek(page, 1)
         return found

@@ -1,4 +1,4 @@
-"""The frames of `/exec` and `/portforward` over WebSockets: one byte of channel, then data. Pure.
+"""The frames of `/exec` and `/portforward` over WebSockets: one byte for the channel, then data. Pure.
 
 Subprotocols `v4.channel.k8s.io` and `v5.channel.k8s.io`; the latter adds a frame that ends one direction of a channel.
 """
@@ -30,7 +30,7 @@ class Size(msgspec.Struct, frozen=True):
 
 
 def read_size(data: bytes) -> Size | None:
-    """Return the size that a client sent, None where it is none: such a frame changes nothing.
+    """Return the size that a client sent, None if it is invalid: such a frame is ignored.
 
     >>> read_size(b'{"Width":80,"Height":24}'), read_size(b'{"Width":-1}')
     (Size(columns=80, rows=24), None)
@@ -60,7 +60,7 @@ def port_frame(channel: int, port: int) -> bytes:
 
 
 def exit_status(code: int) -> bytes:
-    """Build the Status that says how a command ended."""
+    """Build the Status with the exit code of a command."""
     if code == 0:
         return msgspec.json.encode({"metadata": {}, "status": "Success"})
     return msgspec.json.encode(

@@ -1,4 +1,4 @@
-"""WebSockets of clients: the upgrade, with a subprotocol of both sides, and sending to clients that may be gone."""
+"""WebSockets of clients: the upgrade with a common subprotocol, and sending to clients that may have disconnected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -20,7 +20,7 @@ def is_upgrade(request: web.BaseRequest) -> bool:
 
 
 def negotiate(request: web.BaseRequest, served: Sequence[str]) -> str:
-    """Return the subprotocol that the client likes best of those that are served; refuse it where there is none."""
+    """Return the served subprotocol that the client prefers; refuse the request if there is none."""
     offered = [name.strip() for name in request.headers.get("sec-websocket-protocol", "").split(",")]
     chosen = next((name for name in offered if name in served), "")
     if not chosen:
@@ -29,32 +29,32 @@ def negotiate(request: web.BaseRequest, served: Sequence[str]) -> str:
 
 
 async def upgrade(request: web.BaseRequest, protocol: str) -> web.WebSocketResponse:
-    """Speak over a WebSocket from now on."""
+    """Upgrade the request to a WebSocket."""
     socket = web.WebSocketResponse(protocols=(protocol,))
     await socket.prepare(request)
     return socket
 
 
 async def receive(socket: web.WebSocketResponse) -> AsyncIterator[bytes]:
-    """Yield what the client sends, until it leaves."""
+    """Yield the messages of the client, until it disconnects."""
     async for message in socket:
         if message.type is aiohttp.WSMsgType.BINARY and message.data:
             yield message.data
 
 
 async def send(socket: web.WebSocketResponse, data: bytes) -> None:
-    """Send a message, if the client is still there."""
+    """Send a message, if the client is still connected."""
     if not socket.closed:
         try:
             await socket.send_bytes(data)
         except ConnectionResetError:
-            return  # the client left; its reader ends the session
+            return  # the client has disconnected; the task that reads it ends the session
 
 
 async def copy(socket: web.WebSocketResponse, channel: int, stream: asyncio.StreamReader) -> None:
-    """Send what a stream yields on a channel, to its end."""
+    """Send the data of a stream on a channel, to its end."""
     try:
         while data := await stream.read(PIECE):
             await send(socket, channels.frame(channel, data))
     except ConnectionError:
-        return  # the other side is gone, which is its end
+        return  # the other side has disconnected, which ends the stream

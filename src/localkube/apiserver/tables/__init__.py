@@ -1,1 +1,1 @@
-"""Objects as rows of a Table, as `kubectl get` asks for them."""
+"""Tables of objects, as `kubectl get` requests them."""

@@ -1,4 +1,4 @@
-"""The columns of `kubectl get` for the built-in kinds: a table per resource of what is shown and where it comes from."""
+"""The columns of `kubectl get` for the built-in kinds: a table per resource of columns and their values."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,19 +30,19 @@ class Shown:
 
 
 def of(resource: Resource) -> Shown:
-    """Return what is shown of a resource: its own columns between name and age, or those two alone."""
+    """Return the columns of a resource: its own between name and age, or only these two."""
     pairs = COLUMNS.get(resource, (NAME, AGE))
     fillers = tuple(cell for _, cell in pairs)
     return Shown(tuple(column for column, _ in pairs), lambda obj, now: [cell(obj, now) for cell in fillers])
 
 
 def column(name: str, cell: Cell, *, kind: str = "string", wide: bool = False) -> tuple[Column, Cell]:
-    """Name a column; `wide` ones are shown on request."""
+    """Return a column with its cell; `wide` columns are shown on request."""
     return Column(name, kind, f"{name} of the object.", priority=int(wide)), cell
 
 
 def at(path: str, default: object = NONE) -> Cell:
-    """Show the value at a dotted path."""
+    """Return a cell with the value at a dotted path."""
     names = path.split(".")
 
     def cell(obj: JSONObject, _now: datetime) -> object:
@@ -55,12 +55,12 @@ def at(path: str, default: object = NONE) -> Cell:
 
 
 def count(*fields: str) -> Cell:
-    """Show how many entries the fields have together."""
+    """Return a cell with the total number of entries of the fields."""
     return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
 
 
 def listed(items: Iterable[object], empty: str = NONE) -> str:
-    """Join with commas."""
+    """Return the items joined by commas, `empty` if there are none."""
     return ",".join(map(str, items)) or empty
 
 

@@ -1,7 +1,7 @@
-"""Objects as rows: the `meta.k8s.io/v1` Table that `kubectl get` asks for.
+"""Builds the `meta.k8s.io/v1` Table of objects that `kubectl get` requests.
 
-In: a kind, its objects, the time now, and what each row carries of its object. Out: the Table without its list
-metadata where there are several objects.
+In: a kind, its objects, the current time, and what each row includes of its object. Out: the Table, without list
+metadata if there are several objects.
 """
 
 from collections.abc import Sequence
@@ -58,7 +58,7 @@ def _carried(obj: JSONObject, include: str) -> JSONObject | None:
 
 
 def age(timestamp: str | None, now: datetime) -> str:
-    """Return how long ago a moment was, as kubectl shows it."""
+    """Return the time since a timestamp, as kubectl shows it."""
     if not timestamp:
         return UNKNOWN
     try:
@@ -73,7 +73,7 @@ def age(timestamp: str | None, now: datetime) -> str:
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 
 DURATION_STEPS = (
-    # below this many seconds: the large unit, the small unit (None: leave it out)
+    # below this many seconds: the large unit, the small unit (None: omitted)
     (2 * MINUTE, (1, "s"), None),
     (10 * MINUTE, (MINUTE, "m"), (1, "s")),
     (3 * HOUR, (MINUTE, "m"), None),
@@ -87,7 +87,7 @@ DURATION_STEPS = (
 
 
 def human_duration(seconds: float) -> str:
-    """Write a duration with two digits of meaning.
+    """Format a duration with at most two units.
 
     >>> human_duration(7), human_duration(190), human_duration(3 * 86400 + 7200)
     ('7s', '3m10s', '3d2h')

@@ -1,4 +1,4 @@
-"""The plain defaults of the built-in kinds: what stands in a field of a Go type that nobody set, and the walk that fills it.
+"""The plain defaults of the built-in kinds: the values of unset fields by Go type, and the function that fills them in.
 
 Defaults that depend on other fields are code, beside the kind (`builtin/`, `validation/pod_defaults.py`).
 """
@@ -72,11 +72,11 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
     "StorageClass": {"reclaimPolicy": "Delete", "volumeBindingMode": "Immediate"},
     "ValidatingWebhook": _WEBHOOK,
 }
-"""By Go type, as the `SetDefaults_` functions of Kubernetes have them."""
+"""Defaults by Go type, as in the `SetDefaults_` functions of Kubernetes."""
 
 
 class _Plan(NamedTuple):
-    """What to fill in one struct: its own defaults, and the fields below which there are others."""
+    """The defaults of one struct, and its fields whose types have defaults."""
 
     own: tuple[tuple[str, JSON], ...]
     below: "tuple[tuple[str, Shape, _Plan], ...]"

@@ -1,6 +1,6 @@
-"""How the built-in kinds' lists and objects merge: list map keys, patch keys and atomic types, as core v1 has them.
+"""How lists and objects of built-in kinds merge: list map keys, patch keys and atomic types, as in core v1.
 
-What is not named here is atomic where it is a list, and granular where it is an object (R-API-8 lists the keys of pods).
+Other lists are atomic, other objects granular (R-API-8 lists the keys of pods).
 """
 
 LIST_KEYS: dict[str, tuple[str, ...]] = {

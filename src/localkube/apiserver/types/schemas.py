@@ -1,4 +1,4 @@
-"""The schema of a Go type as patches and field ownership see it, from the tables of types and of list keys."""
+"""The schema of a Go type for patches and field ownership, from the tables of types and of list keys."""
 
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,7 @@
-"""Reading an object into its Go type and writing it again, as the API server does with every built-in kind.
+"""Reads an object into its Go type and writes it again, as the API server does with every built-in kind.
 
-In: a type name and an object from the wire. Out: the object as stored, a fresh tree that the caller may change, or an
-`UndecodableError` with Go's text.
+In: a type name and an object from the wire. Out: the object as stored, a new tree that the caller may modify, or an
+`UndecodableError` with Go's message.
 """
 
 from pathlib import Path
@@ -14,10 +14,10 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model.kind import UndecodableError
 
 SERVED: Final = GoTypes(Path(__file__).with_name("served.json"), KUBERNETES)
-"""The types of the served kinds, on top of those that pod templates and claims are made of."""
+"""The types of the served kinds, in addition to those of pod templates and claims."""
 
 INTEGERS: Final = {"int32": "int32", "int64": "int64", "int-or-string": "int32"}
-"""Types of integers, as Go names them in errors."""
+"""Integer types, and their names in Go's errors."""
 
 
 def normalize(struct: str, obj: JSONObject) -> JSONObject:
@@ -29,12 +29,12 @@ def normalize(struct: str, obj: JSONObject) -> JSONObject:
 
 
 def blank(struct: str) -> JSONObject:
-    """Return what Go writes of a struct that nobody set anything in."""
+    """Return the JSON that Go writes for a struct without any field set."""
     return round_trip(SERVED, struct, {})
 
 
 def _describe(struct: str, obj: JSONObject, mismatch: Mismatch) -> str:
-    """Word a type error as the API server does.
+    """Return the API server's message for a type error.
 
     >>> where = {"owner": "ServicePort", "names": ("spec", "ports", "port")}
     >>> _describe("Service", {"apiVersion": "v1", "kind": "Service"}, Mismatch("spec.ports[0].port", "x", "int32", **where))
@@ -50,7 +50,7 @@ def _go_text(mismatch: Mismatch) -> str:
     go_type = INTEGERS.get(mismatch.go_type) or _qualified(mismatch.go_type)
     found = _json_name(mismatch.value)
     if found == "number" and mismatch.go_type in INTEGERS:
-        found = f"number {mismatch.value}"  # a number, and one that the type does not have
+        found = f"number {mismatch.value}"  # a number out of the range of its type
     return f"json: cannot unmarshal {found} into Go struct field {field} of type {go_type}"
 
 

@@ -1,4 +1,4 @@
-"""Which fields of an object its schema does not know, for strict field validation."""
+"""Finds the fields of an object that its schema does not have, for strict field validation."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -10,7 +10,7 @@ CONTAINERS: Final = (dict, list)
 
 
 def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
-    """Return the paths that reading the object would drop.
+    """Return the paths of fields that reading the object drops.
 
     >>> unknown_fields(Schema("object", fields={"a": Schema("string")}), {"a": "x", "b": 1})
     ['b']
@@ -19,7 +19,7 @@ def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
 
 
 def _knows(schema: Schema, value: JSON) -> bool:
-    """Return whether the schema knows all fields. Nearly always it does, so that paths are not worth building first."""
+    """Return whether the schema has all fields. Nearly always it does, so paths are built only if it does not."""
     if isinstance(value, dict):
         fields, others = schema.fields, schema.values
         for name, child in value.items():

@@ -1,1 +1,1 @@
-"""Defaults and validation of the built-in kinds, in the words of kube-apiserver."""
+"""Defaults and validation of the built-in kinds, with the messages of kube-apiserver."""

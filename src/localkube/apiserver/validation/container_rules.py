@@ -1,6 +1,6 @@
-"""Rules for the containers of a pod, in the words of kube-apiserver.
+"""Rules for the containers of a pod, with the messages of kube-apiserver.
 
-In: the pod's spec after defaulting. Out: errors. `Names` carries what containers may refer to.
+In: the pod's spec after defaulting. Out: errors. `Names` has the names that containers may refer to.
 """
 
 from collections.abc import Collection, Iterator
@@ -28,7 +28,7 @@ container_name = lru_cache(maxsize=1024)(names.dns_1123_label)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the containers of a pod may refer to: its volumes without errors, and its resource claims."""
+    """The names that containers of a pod may refer to: its volumes without errors, and its resource claims."""
 
     volumes: Collection[str]
     claims: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""Rules for the environment of a container, in the words of kube-apiserver."""
+"""Rules for the environment of a container, with the messages of kube-apiserver."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ REFERABLE = {
     *FIELD_PATHS, "metadata.annotations", "metadata.labels", "spec.host", "spec.restartPolicy", "spec.schedulerName",
     "status.phase",
 }  # fmt: skip
-"""All fields that something may refer to."""
+"""All fields that references may name."""
 
 SUBSCRIPT = re.compile(r"metadata\.(labels|annotations)\['(?P<key>.*)'\]")
 
@@ -76,7 +76,7 @@ def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ..
 
 
 def validate_env_from(sources: list[JSONObject], where: str) -> Iterator[FieldError]:
-    """Yield the errors of the sources that a container takes whole maps of variables from."""
+    """Yield the errors of the sources of variables in `envFrom`."""
     for index, source in enumerate(sources):
         path = f"{where}[{index}]"
         found = [name for name in ("configMapRef", "secretRef") if name in source]

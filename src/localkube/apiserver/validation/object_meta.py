@@ -1,6 +1,6 @@
-"""Rules for `metadata`, in the words of kube-apiserver.
+"""Rules for `metadata`, with the messages of kube-apiserver.
 
-Label keys and values repeat from pod to pod, so their verdicts are remembered.
+Label keys and values repeat from pod to pod, so the results of their checks are cached.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -64,7 +64,7 @@ def validate_annotations(annotations: Mapping[str, str], path: str) -> Iterator[
 
 
 def validate_finalizer_names(finalizers: Sequence[str]) -> Iterator[FieldError]:
-    """Yield the finalizers of a built-in kind that neither are Kubernetes' own nor name a domain."""
+    """Yield the errors of finalizers that are neither standard ones nor qualified by a domain (built-in kinds)."""
     for index, finalizer in enumerate(finalizers):
         if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
             text = "name is neither a standard finalizer name nor is it fully qualified"

@@ -1,8 +1,8 @@
 """Defaults of pods and pod templates that depend on other fields, filled in place; plain ones are in `types/defaults.py`.
 
-`default_spec` is for both. `default_pod` adds what only pods get: requests from limits, host ports, service links; and
-`admit_pod` what the API server's own admission adds to new pods: the service account and the tolerations that keep a pod
-for five minutes on a node that is lost (priorities: `priorities.py`).
+`default_spec` is for both. `default_pod` adds the defaults of pods only: requests from limits, host ports, service
+links. `admit_pod` adds what the built-in admission plugins add to new pods: the service account, and the tolerations
+that keep a pod for five minutes on a lost node (for priorities see `priorities.py`).
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def _containers(spec: JSONObject) -> Iterator[JSONObject]:
 
 
 def pull_policy(image: str) -> str:
-    """Return the policy that the image's tag asks for: what may change under its name is always pulled.
+    """Return the default policy for the image's tag: images that may change under their name are always pulled.
 
     >>> pull_policy("busybox"), pull_policy("r.io:5000/busybox:1.36"), pull_policy("busybox@sha256:00")
     ('Always', 'IfNotPresent', 'IfNotPresent')
@@ -71,7 +71,7 @@ def _default_requests(resources: JSONObject) -> None:
 
 
 def admit_pod(pod: JSONObject) -> None:
-    """Add what the API server's own admission adds to a new pod."""
+    """Add the service account and tolerations that built-in admission plugins add to a new pod."""
     spec = pod["spec"]
     spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = spec["serviceAccountName"]
@@ -79,12 +79,12 @@ def admit_pod(pod: JSONObject) -> None:
 
 
 def keep_tolerating(pod: JSONObject, _old: JSONObject) -> None:
-    """Add what the API server's own admission adds to a pod that is changed."""
+    """Add the tolerations that built-in admission plugins add to a changed pod."""
     tolerate_lost_nodes(pod["spec"])
 
 
 def tolerate_lost_nodes(spec: JSONObject) -> None:
-    """Keep a pod on a node that is lost for five minutes, unless it says how long."""
+    """Add tolerations that keep a pod on a lost node for five minutes, unless it has its own."""
     tolerations = spec.get("tolerations") or []
     missing = [taint for taint in LOST_NODE_TAINTS if not any(_tolerates(entry, taint) for entry in tolerations)]
     if missing:

@@ -1,6 +1,6 @@
 """Rules for a pod's spec, alone or in a template, and for changes of a pod.
 
-In: the spec after defaulting and the path it stands at. Out: errors in the words of kube-apiserver.
+In: the spec after defaulting, and its path. Out: errors with the messages of kube-apiserver.
 """
 
 from collections.abc import Iterator
@@ -114,7 +114,7 @@ def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldEr
 
 
 def _validate_host_port_uses(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the ports of the host that two containers want."""
+    """Yield the errors of host ports that two containers use."""
     taken: set[str] = set()
     for index, container in enumerate(spec.get("containers") or ()):
         for number, port in enumerate(container.get("ports") or ()):
@@ -145,7 +145,7 @@ def _validate_host_ports(spec: JSONObject, path: str) -> Iterator[FieldError]:
 
 
 def validate_change(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of a change of a pod's spec: little of it may change."""
+    """Yield the errors of a change of a pod's spec, most of which is immutable."""
     before, after = old["spec"], new["spec"]
     if after == before:
         return
@@ -183,7 +183,7 @@ def _validate_deadline(after: JSONObject, before: JSONObject) -> Iterator[FieldE
 
 
 def _fixed_part(spec: JSONObject, *, gated: bool) -> JSONObject:
-    """Return what may never change. The node selection of a gated pod may be narrowed; an unbound pod gets its node by binding."""
+    """Return the immutable part of a spec; a gated pod may narrow its node selection, and binding sets the node."""
     free = {"activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName"}
     if gated:
         free |= {"nodeSelector", "affinity"}

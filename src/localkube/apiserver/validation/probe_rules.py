@@ -1,4 +1,4 @@
-"""Rules for the probes and hooks of a container, in the words of kube-apiserver."""
+"""Rules for the probes and hooks of a container, with the messages of kube-apiserver."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Rules for the resources that a container requests, in the words of kube-apiserver."""
+"""Rules for the resources that a container requests, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 from functools import lru_cache
@@ -55,7 +55,7 @@ def _validate_relation(limits: JSONObject, requests: JSONObject, where: str) -> 
 
 
 def is_whole_only(name: str) -> bool:
-    """Return whether the resource comes in whole units that are never overcommitted: devices and huge pages.
+    """Return whether the resource has whole units and is never overcommitted: devices and huge pages.
 
     >>> is_whole_only("nvidia.com/gpu"), is_whole_only("cpu")
     (True, False)

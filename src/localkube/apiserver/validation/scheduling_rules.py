@@ -17,7 +17,7 @@ MAX_WEIGHT = 100
 
 
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield every error of the fields that steer scheduling."""
+    """Yield every error of the fields for scheduling."""
     if "nodeSelector" in spec:
         yield from object_meta.validate_labels(spec["nodeSelector"], f"{path}.nodeSelector")
     if "affinity" in spec:

@@ -1,4 +1,4 @@
-"""Rules for the security settings of a pod and its containers, in the words of kube-apiserver."""
+"""Rules for the security settings of a pod and its containers, with the messages of kube-apiserver."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Checks of single values that many kinds share, in the words of kube-apiserver."""
+"""Checks of single values that many kinds share, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,17 +12,17 @@ SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def duplicate(path: str, value: JSON) -> FieldError:
-    """Build the error of a value that is there twice."""
+    """Build the error of a value that occurs twice."""
     return FieldError(Kind.DUPLICATE, path, value)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """Build the error of a value that may not be there."""
+    """Build the error of a value that must not be set."""
     return FieldError(Kind.FORBIDDEN, path, detail=detail)
 
 
 def not_found(path: str, value: JSON) -> FieldError:
-    """Build the error of a reference to something that is not there."""
+    """Build the error of a reference to something that does not exist."""
     return FieldError(Kind.NOT_FOUND, path, value)
 
 

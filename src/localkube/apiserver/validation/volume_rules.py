@@ -1,4 +1,4 @@
-"""Rules for the volumes of a pod, in the words of kube-apiserver."""
+"""Rules for the volumes of a pod, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
 
@@ -22,7 +22,7 @@ SOURCES = (
     "emptyDir", "hostPath", "secret", "nfs", "iscsi", "persistentVolumeClaim", "downwardAPI", "configMap", "projected",
     "csi", "ephemeral", "image",
 )  # fmt: skip
-"""In the order in which they are checked: of several, the first is meant."""
+"""The sources of volumes in the order of their checks: if there are several, the first one is validated."""
 
 PROJECTIONS = (
     "secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate",
@@ -94,7 +94,7 @@ def _validate_item_path(item: JSONObject, where: str) -> Iterator[FieldError]:
 
 
 def _validate_downward(source: JSONObject, path: str) -> Iterator[FieldError]:
-    """Yield the errors of fields as files; kube-apiserver does not say which item they are of."""
+    """Yield the errors of fields as files; as in kube-apiserver, they do not name the item."""
     for item in source.get("items") or ():
         yield from _validate_item_path(item, path)
         if "fieldRef" in item and "resourceFieldRef" in item:

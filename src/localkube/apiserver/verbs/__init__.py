@@ -1,1 +1,1 @@
-"""The verbs of the API: `reading/` and `writing/`, one file each, and what they work with."""
+"""The verbs of the API, one file each: `reading/` and `writing/`, with their collaborators (`backend.py`)."""

@@ -1,4 +1,4 @@
-"""What the verbs work with: the collaborators of one API server, wired by `server.py`."""
+"""The backend of the verbs: the collaborators of one API server, created by `server.py`."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ from localkube.podaccess import Node
 
 
 class NodeSlot:
-    """The node that runs the pods, once there is one."""
+    """A slot for the node that runs the pods, filled once there is one."""
 
     def __init__(self) -> None:
         self._node: Node | None = None
@@ -24,7 +24,7 @@ class NodeSlot:
 
     @property
     def current(self) -> Node:
-        """Return the node; refuse the request where none is running."""
+        """Return the node; refuse the request if none is running."""
         if self._node is None:
             raise refusal.unavailable("no node is running: logs, commands and ports of pods cannot be reached")
         return self._node
@@ -32,7 +32,7 @@ class NodeSlot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backend:
-    """The collaborators of the verbs, and how many pods there may be (None: any number)."""
+    """The collaborators of the verbs, and the quota of pods (None: no limit)."""
 
     store: Store
     registry: Registry

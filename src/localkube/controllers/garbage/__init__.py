@@ -1,4 +1,4 @@
-"""The garbage collector: deletes what has no owner any more, in the background or foreground, or orphans it.
+"""The garbage collector: deletes objects without remaining owners, in the background or foreground, or orphans them.
 
 `graph.py` holds the owner references of all objects, `verdict.py` decides on one object, `controller.py` watches every kind and writes.
 """

@@ -1,7 +1,8 @@
 """The driver of the garbage collector: watches the metadata of every kind, and acts on the verdicts.
 
-Kinds come from discovery, anew whenever a CustomResourceDefinition changes. Nothing is deleted only because it is missing in the graph:
-an owner that was not seen being deleted is read, and so is the object itself just before.
+Kinds come from discovery, which is repeated whenever a CustomResourceDefinition changes. No object is deleted only
+because its owner is missing in the graph: an owner whose deletion was not seen is read from the API server, and so is
+the object itself before its deletion.
 """
 
 import asyncio
@@ -21,24 +22,24 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Actions, Delete, Patch, Plan, Together, guarded_patch
-from localkube.controllers.garbage.discovery import discover
-from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner, read_node, read_owners
+from localkube.controllers.garbage.deletableresources import discover
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner, read_node, read_owners
 from localkube.controllers.garbage.metadataclient import metadata_client
 from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 IGNORED: Final = {"events", "events.events.k8s.io"}
-"""Never collected, as in kube-controller-manager: they are many, short-lived, and own nothing."""
+"""Kinds that are never collected, as in kube-controller-manager: events are many, short-lived, and own nothing."""
 
 WORKERS: Final = 16
 
 RETRY: Final = 1.0
-"""Seconds until kinds are discovered again after that failed."""
+"""Seconds until discovery is repeated after a failure."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GarbageCollector:
-    """Deletes what lost its owners, finishes foreground and orphaning deletions."""
+    """Deletes objects that lost their owners, and completes foreground and orphaning deletions."""
 
     def __init__(self, client: Client, definitions: Informer, clock: Clock) -> None:
         self._client = metadata_client(client)
@@ -70,7 +71,7 @@ class GarbageCollector:
                     self._kinds_changed.set()
 
     async def _follow_kinds(self, group: asyncio.TaskGroup) -> list[Informer]:
-        """Watch every kind that is served now, and none that is not; return the new informers."""
+        """Watch every kind that is served, and no others; return the new informers."""
         self._kinds_changed.clear()
         served = {resource for resource in await discover(self._client) if resource.group_resource not in IGNORED}
         self._kinds = {(resource.group, resource.kind): resource for resource in served}
@@ -106,8 +107,8 @@ class GarbageCollector:
             return ()
         return await self._act(node)
 
-    async def _act(self, node: Node) -> Actions:
-        """Decide again on the object as it is now."""
+    async def _act(self, node: GraphNode) -> Actions:
+        """Decide again on the current state of the object, and return the actions."""
         live = await self._read(node)
         if live is None:
             return ()
@@ -119,11 +120,11 @@ class GarbageCollector:
                 return (set_owners(node.resource, live, unblocked(live)), delete) if unblock else (delete,)
         return ()
 
-    async def _decide(self, node: Node) -> Verdict:
+    async def _decide(self, node: GraphNode) -> Verdict:
         states = {owner.uid: await self._state(node, owner) for owner in node.owners if not node.deleting}
         return decide(node, states, self._graph.dependents(node.uid))
 
-    async def _state(self, node: Node, owner: Owner) -> OwnerState:
+    async def _state(self, node: GraphNode, owner: Owner) -> OwnerState:
         known = self._graph.nodes.get(owner.uid)
         if known is not None and known.is_meant_by(owner):
             return OwnerState.WAITING if known.waits_for_dependents else OwnerState.SOLID
@@ -131,7 +132,7 @@ class GarbageCollector:
             return OwnerState.ABSENT
         return await self._read_state(node, owner)
 
-    async def _read_state(self, node: Node, owner: Owner) -> OwnerState:
+    async def _read_state(self, node: GraphNode, owner: Owner) -> OwnerState:
         """Read an owner that the graph does not have from the API server."""
         resource = self._kinds.get((owner.group, owner.kind))
         if resource is None or (resource.namespaced and not node.key.namespace):
@@ -147,27 +148,27 @@ class GarbageCollector:
             return OwnerState.ABSENT
         return OwnerState.WAITING if found.waits_for_dependents else OwnerState.SOLID
 
-    async def _orphan_dependents(self, node: Node) -> Actions:
+    async def _orphan_dependents(self, node: GraphNode) -> Actions:
         """Release all dependents concurrently, so that they are partly released only briefly; then release the owner."""
         patches = await asyncio.gather(*(self._orphan(one, node.uid) for one in self._graph.dependents(node.uid)))
         releases = tuple((patch,) for patch in patches if patch is not None)
         return (Together(sequences=releases, slow_start=False), *await self._remove_finalizer(node, ORPHAN))
 
-    async def _orphan(self, dependent: Node, owner: UID) -> Patch | None:
+    async def _orphan(self, dependent: GraphNode, owner: UID) -> Patch | None:
         live = await self._read(dependent)
         if live is None or all(one.uid != owner for one in read_owners(live)):
             return None
         return set_owners(dependent.resource, live, without(live, {owner}))
 
-    async def _remove_finalizer(self, node: Node, finalizer: str) -> Actions:
+    async def _remove_finalizer(self, node: GraphNode, finalizer: str) -> Actions:
         live = await self._read(node)
         if live is None:
             return ()
         kept = [name for name in meta.metadata(live).get("finalizers") or [] if name != finalizer]
         return (guarded_patch(node.resource, live, {"metadata": {"finalizers": kept}}, if_present=True),)
 
-    async def _read(self, node: Node) -> JSONObject | None:
-        """Read the object as it is now; None if it, or the one that was meant, is gone."""
+    async def _read(self, node: GraphNode) -> JSONObject | None:
+        """Read the current object; None if it does not exist or has another UID."""
         try:
             live = await self._client.get(node.resource, node.key)
         except NotFoundError:
@@ -176,17 +177,17 @@ class GarbageCollector:
 
 
 def set_owners(resource: Resource, live: JSONObject, owners: list[JSONObject]) -> Patch:
-    """Return the patch that gives an object these owner references, where it is still there."""
+    """Return the patch that gives an object these owner references, if it still exists."""
     return guarded_patch(resource, live, {"metadata": {"ownerReferences": owners}}, if_present=True)
 
 
 def without(obj: JSONObject, uids: Collection[str]) -> list[JSONObject]:
-    """Return the owner references of an object but those to these UIDs."""
+    """Return the owner references of an object, without those to these UIDs."""
     references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
     return [reference for reference in references if reference["uid"] not in uids]
 
 
 def unblocked(obj: JSONObject) -> list[JSONObject]:
-    """Return the owner references of an object, none of them holding up its owner's deletion."""
+    """Return the owner references of an object, none of them blocking its owner's deletion."""
     references: list[JSONObject] = meta.metadata(obj).get("ownerReferences") or []
     return [reference | {"blockOwnerDeletion": False} for reference in references]

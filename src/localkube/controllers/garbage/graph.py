@@ -1,7 +1,7 @@
 """The owner references of all objects as a graph, and which objects a change affects.
 
-In: objects as they come and go, in any order. Out: the UIDs to process. An owner that the graph does not have may still
-exist (its kind is not watched, or its watch lags); the graph never claims absence, except of what it saw being deleted.
+In: objects as they are added and deleted, in any order. Out: the UIDs to process. An owner that the graph does not have
+may still exist (its kind is not watched, or its watch lags); only objects whose deletion was seen count as absent.
 Mirrors `graph_builder.go`.
 """
 
@@ -18,7 +18,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 
 REMEMBERED: Final = 2_000
-"""UIDs of deleted objects that are remembered, so that each of their dependents need not ask the API server."""
+"""UIDs of deleted objects that are remembered, so that not each of their dependents causes a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """What the collector needs to know of an object."""
+class GraphNode:
+    """The node of an object in the graph: its identity, owners, finalizers and whether it is being deleted."""
 
     resource: Resource
     key: ObjectKey
@@ -54,21 +54,21 @@ class Node:
         return self.deleting and ORPHAN in self.finalizers
 
     def is_meant_by(self, owner: Owner) -> bool:
-        """Return whether a reference names this object in all its parts."""
+        """Return whether all parts of a reference match this object."""
         named = (self.uid, self.resource.group, self.resource.kind, self.key.name)
         return named == (owner.uid, owner.group, owner.kind, owner.name)
 
 
 @dataclass(slots=True)
 class Graph:
-    """Nodes and edges; one owner changes it."""
+    """The nodes and edges; only the garbage collector's driver modifies it."""
 
-    nodes: dict[UID, Node] = field(default_factory=dict)
+    nodes: dict[UID, GraphNode] = field(default_factory=dict)
     _dependents: dict[UID, set[UID]] = field(default_factory=dict)
     _gone: OrderedDict[UID, None] = field(default_factory=OrderedDict)
 
-    def put(self, node: Node) -> set[UID]:
-        """Store an object as it is now; return the UIDs that this affects."""
+    def put(self, node: GraphNode) -> set[UID]:
+        """Store the current state of an object; return the UIDs that this affects."""
         old = self.nodes.get(node.uid)
         if old == node:
             return set()
@@ -96,26 +96,26 @@ class Graph:
             self._unlink(node)
 
     def note_absent(self, uid: UID) -> None:
-        """Remember that an object is gone: one that was deleted, or one that the API server does not have."""
+        """Record that an object is absent: it was deleted, or the API server does not have it."""
         self._gone[uid] = None
         if len(self._gone) > REMEMBERED:
             self._gone.popitem(last=False)
 
     def is_known_gone(self, uid: UID) -> bool:
-        """Return whether the object with this UID is known to be deleted; a UID never comes back."""
+        """Return whether the object with this UID is known to be deleted; a UID is never used again."""
         return uid in self._gone and uid not in self.nodes
 
-    def dependents(self, uid: UID) -> list[Node]:
+    def dependents(self, uid: UID) -> list[GraphNode]:
         """Return the objects that name this one as an owner."""
         return [self.nodes[dependent] for dependent in self._dependents.get(uid, ())]
 
-    def blocking_dependents(self, uid: UID) -> list[Node]:
-        """Return the dependents that must be gone before the owner may go in the foreground."""
+    def blocking_dependents(self, uid: UID) -> list[GraphNode]:
+        """Return the dependents that block the foreground deletion of their owner."""
         return [
             node for node in self.dependents(uid) if any(owner.uid == uid and owner.blocks for owner in node.owners)
         ]
 
-    def _concerned(self, old: Node | None, node: Node) -> set[UID]:
+    def _concerned(self, old: GraphNode | None, node: GraphNode) -> set[UID]:
         concerned: set[UID] = set()
         if node.owners and (old is None or old.owners != node.owners or old.deleting != node.deleting):
             concerned.add(node.uid)
@@ -128,14 +128,14 @@ class Graph:
             concerned.add(node.uid)
         return concerned
 
-    def _waiting_owners(self, node: Node) -> set[UID]:
+    def _waiting_owners(self, node: GraphNode) -> set[UID]:
         return {uid for uid in (owner.uid for owner in node.owners) if self._waits(uid)}
 
     def _waits(self, uid: UID) -> bool:
         owner = self.nodes.get(uid)
         return owner is not None and owner.waits_for_dependents
 
-    def _unlink(self, node: Node) -> None:
+    def _unlink(self, node: GraphNode) -> None:
         for owner in node.owners:
             edges = self._dependents.get(owner.uid, set())
             edges.discard(node.uid)
@@ -143,10 +143,10 @@ class Graph:
                 self._dependents.pop(owner.uid, None)
 
 
-def read_node(resource: Resource, obj: JSONObject) -> Node:
-    """Reduce an object to what the collector needs."""
+def read_node(resource: Resource, obj: JSONObject) -> GraphNode:
+    """Return the node of an object."""
     metadata = meta.metadata(obj)
-    return Node(
+    return GraphNode(
         resource=resource,
         key=meta.key(obj),
         uid=meta.uid(obj),

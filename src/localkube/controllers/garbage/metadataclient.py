@@ -1,4 +1,4 @@
-"""A client that reads only the metadata of objects: what the garbage collector keeps of everything."""
+"""A client that reads only the metadata of objects, for the garbage collector."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,31 +13,31 @@ MANY: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,
 
 
 def metadata_client(client: Client) -> Client:
-    """Return a client over `client` whose answers carry metadata only, where the server can do that."""
+    """Return a client over `client` that gets metadata only, if the server supports it."""
     return Client(MetadataTransport(client))
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataTransport:
-    """Asks for metadata in every request. Implements `kuberuntime.client.transport.Transport`."""
+    """Requests metadata only. Implements `kuberuntime.client.transport.Transport`."""
 
     client: Client
 
     async def request(self, request: Request) -> Response:
-        """Send one request and return its answer."""
+        """Send one request and return its response."""
         return await self.client.send(_asking(request))
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
-        """Send one request and yield its answer as a stream."""
+        """Send one request and yield its response as a stream."""
         async with self.client.open(_asking(request)) as response:
             yield response
 
     async def close(self) -> None:
-        """Leave the connections to the client they belong to."""
+        """Do nothing: the connections belong to the wrapped client."""
 
 
 def _asking(request: Request) -> Request:
-    """Return the request with the Accept header that asks for metadata: of a list when reading, else of an object."""
+    """Return the request with the Accept header for metadata: of a list when reading, else of an object."""
     watching = ("watch", "true") in request.query
     return replace(request, headers={"accept": ONE if watching else f"{MANY},{ONE}"} | dict(request.headers))

@@ -1,6 +1,6 @@
 """Decides on one object whose owners may be gone. Mirrors `attemptToDeleteItem` of kube-controller-manager.
 
-In: the object as the API server has it now, what is known of each owner, whether it has dependents. Out: a verdict.
+In: the current object, the state of each owner, whether it has dependents. Out: a verdict.
 
 | owners | verdict |
 |---|---|
@@ -17,11 +17,11 @@ from typing import TypeAlias
 
 from kuberuntime.objects.meta import UID
 from kuberuntime.plan import Propagation
-from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Node
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, GraphNode
 
 
 class OwnerState(StrEnum):
-    """What is known of an owner."""
+    """The state of an owner."""
 
     SOLID = "solid"
     """It exists, or is not known to be absent."""
@@ -45,7 +45,7 @@ class Disown:
 
 @dataclass(frozen=True, slots=True)
 class Collect:
-    """Delete the object; `unblock` first where it owns, over a circle, one of the objects that wait for it."""
+    """Delete the object; with `unblock` first unblock its owners, since it and they own each other in a circle."""
 
     propagation: Propagation
     unblock: bool = False
@@ -54,7 +54,7 @@ class Collect:
 Verdict: TypeAlias = Keep | Disown | Collect
 
 
-def decide(node: Node, states: Mapping[UID, OwnerState], dependents: Sequence[Node]) -> Verdict:
+def decide(node: GraphNode, states: Mapping[UID, OwnerState], dependents: Sequence[GraphNode]) -> Verdict:
     """Decide on one object; `states` has every owner of it."""
     if not node.owners or node.deleting:
         return Keep()
@@ -67,7 +67,7 @@ def decide(node: Node, states: Mapping[UID, OwnerState], dependents: Sequence[No
     return Collect(_own_propagation(node))
 
 
-def _own_propagation(node: Node) -> Propagation:
+def _own_propagation(node: GraphNode) -> Propagation:
     if ORPHAN in node.finalizers:
         return "Orphan"
     return "Foreground" if FOREGROUND in node.finalizers else "Background"

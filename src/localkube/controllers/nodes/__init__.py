@@ -1,1 +1,1 @@
-"""The simulated nodes, their taints, and pods that must leave them."""
+"""The simulated nodes, their taints, and the eviction of pods."""

@@ -1,7 +1,7 @@
 """Labels and taints of simulated nodes, computed from the node's number: `rack=r{i//2}`.
 
-Between braces stands integer arithmetic on `i` (0 for the first node): `+ - * // %`, parentheses, whole numbers. It is
-read by Python's parser and evaluated by walking the tree; nothing else is allowed in it.
+Braces contain integer arithmetic on `i` (0 for the first node): `+ - * // %`, parentheses, whole numbers. Python's
+parser reads it, and its tree is evaluated node by node; anything else is refused.
 """
 
 import ast
@@ -45,7 +45,7 @@ class LabelTemplate:
 
 
 def parse_label(text: str) -> LabelTemplate:
-    """Read `key=template`; errors in the template show here, not when nodes are made."""
+    """Read `key=template`; raise errors in the template here, not when nodes are created."""
     key, separator, template = text.partition("=")
     errors = names.qualified_name(key) if separator else ["must have the form KEY=VALUE"]
     rest = PIECES.sub("", template)

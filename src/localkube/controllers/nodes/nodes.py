@@ -1,8 +1,9 @@
-"""The simulated nodes: how many, what they have, which labels they carry. All of them are this one machine.
+"""The simulated nodes: their number, capacity and labels. All of them are this machine.
 
-In: `NodeSettings`, made from what the user typed (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the
-writes that make the cluster have exactly these. Nothing is enforced: a node with 8 GPUs lets 8 be requested. The defaults are far more than
-any machine has, so that requests written for real nodes do not leave pods pending; give smaller ones to rehearse that.
+In: `NodeSettings`, from options of the user (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the
+writes after which the cluster has exactly these nodes. Capacity is not enforced: on a node with 8 GPUs, pods can
+request 8. The defaults are far more than any machine has, so that requests for real nodes do not leave pods pending;
+smaller ones simulate that.
 """
 
 import platform
@@ -29,9 +30,9 @@ ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSettings:
-    """What the simulated nodes are like; `capacity` replaces or extends the defaults.
+    """The settings of the simulated nodes; `capacity` replaces or extends the defaults.
 
-    `also` are further nodes of other sorts. Their numbers follow, and nodes of all sorts are counted by `i` of labels.
+    `also` are further nodes with other settings. Their numbers follow, and `i` in labels counts all nodes.
     """
 
     count: int = 1
@@ -42,11 +43,11 @@ class NodeSettings:
 
     @property
     def total(self) -> int:
-        """Return how many nodes there are of all sorts."""
+        """Return the number of all nodes, those of `also` included."""
         return self.count + sum(one.total for one in self.also)
 
     def sort(self, index: int) -> "NodeSettings":
-        """Return what node number `index` is like."""
+        """Return the settings of node number `index`."""
         first = self.count
         for one in self.also:
             if first <= index < first + one.total:
@@ -55,11 +56,11 @@ class NodeSettings:
         return self
 
     def with_gpus(self, number: int) -> "NodeSettings":
-        """Give each node this many GPUs."""
+        """Return the settings with this many GPUs on each node."""
         return replace(self, capacity=dict(self.capacity) | {GPU: str(number)})
 
     def check(self) -> None:
-        """Raise a `ValueError` where a template is invalid for one of the nodes."""
+        """Raise a `ValueError` if a template is invalid for one of the nodes."""
         for index in range(self.total):
             sort = self.sort(index)
             for label in sort.labels:
@@ -106,7 +107,7 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
 
 
 async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> None:
-    """Make the cluster have exactly these simulated nodes; write only what differs."""
+    """Create, update and delete simulated nodes until the cluster has exactly these; write only differences."""
     wanted = [build_node(settings, index, clock.now()) for index in range(settings.total)]
     for node in wanted:
         await _ensure_node(client, node)
@@ -116,7 +117,7 @@ async def ensure_nodes(client: Client, settings: NodeSettings, clock: Clock) -> 
 
 
 def is_simulated(node: JSONObject) -> bool:
-    """Return whether the node was made here, by this version or an earlier one."""
+    """Return whether the node is simulated, by this version or an earlier one."""
     return any(meta.labels(node).get(name) == "true" for name in (wellknown.SIMULATED, wellknown.FORMER_SIMULATED))
 
 

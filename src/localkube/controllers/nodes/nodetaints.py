@@ -1,8 +1,8 @@
-"""Taints that repeat the conditions of a node, for schedulers and evictions, which follow taints.
+"""The controller of node taints: derives taints from the conditions of a node, for the scheduler and evictions.
 
-Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Not mirrored: a node that says nothing
-for a while becomes Unknown, and the pods of a node that is not ready become unready. The nodes here live and die with
-this process, so that only a user ever makes one NotReady.
+Mirrors the taints of kube-controller-manager's `node_lifecycle_controller.go`. Not mirrored: there, a silent node
+becomes Unknown, and the pods of a node that is not ready become unready. The nodes here run in this process, so that
+only a user can make one NotReady.
 """
 
 from dataclasses import dataclass
@@ -28,23 +28,23 @@ TAINTS: Final = {
     ("NetworkUnavailable", "True"): "network-unavailable",
 }
 EVICTING: Final = ("not-ready", "unreachable")
-"""Those for which pods are evicted, too."""
+"""The taints that also evict pods (NoExecute)."""
 
 UNSCHEDULABLE: Final = "unschedulable"
-"""For a node that was cordoned."""
+"""The taint of a cordoned node."""
 
 OWN: Final = {PREFIX + name for name in (*TAINTS.values(), UNSCHEDULABLE)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTaints:
-    """Keeps the taints of nodes as their conditions are."""
+    """Keeps the taints of nodes in accordance with their conditions."""
 
     nodes: Informer
     clock: Clock
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return which nodes a change concerns."""
+        """Return the watches, with the nodes that a change affects."""
         return (Watch(self.nodes, lambda change: [meta.key(change.object)]),)
 
     async def plan(self, key: ObjectKey) -> Plan:
@@ -57,7 +57,7 @@ class NodeTaints:
 
 
 def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
-    """Return the taints that the node should have; None where it has them. Those of others stay."""
+    """Return the taints that the node should have, other taints included; None if it has them."""
     live: list[JSONObject] = meta.spec(node).get("taints") or []
     wanted = due(node)
     kept = [taint for taint in live if taint["key"] not in OWN or _identity(taint) in wanted]
@@ -69,7 +69,7 @@ def corrected(node: JSONObject, now: datetime) -> list[JSONObject] | None:
 
 
 def due(node: JSONObject) -> list[tuple[str, str]]:
-    """Return the taints that the state of a node asks for, as keys and effects.
+    """Return the taints that the state of a node requires, as keys and effects.
 
     >>> due({"status": {"conditions": [{"type": "Ready", "status": "False"}]}})
     [('node.kubernetes.io/not-ready', 'NoSchedule'), ('node.kubernetes.io/not-ready', 'NoExecute')]

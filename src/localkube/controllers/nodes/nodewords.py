@@ -1,7 +1,7 @@
-"""What a user types about simulated nodes beside labels (`labeltemplate.py`): taints and capacity.
+"""Parses the options for simulated nodes, except labels (`labeltemplate.py`): taints and capacity.
 
-In: the words of `--node-taint` and `--node-capacity`. Out: values for `nodes.NodeSettings`, or a `ValueError` that says
-which word is invalid and what to write.
+In: the values of `--node-taint` and `--node-capacity`. Out: values for `nodes.NodeSettings`, or a `ValueError` that
+names the invalid value and says what to write.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from localkube.controllers.nodes.labeltemplate import LabelTemplate, parse_label
 EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 CAPACITY: Final = {"cpu": "1k", "memory": "4Ti", "ephemeral-storage": "100Ti", "pods": "10k"}
-"""What a node has where nothing else is said; other resources have a domain in their names."""
+"""The default capacity of a node; other resources have a domain in their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def parse_taint(text: str) -> TaintTemplate:
 
 
 def parse_capacity(words: Iterable[str]) -> dict[str, str]:
-    """Read `resource=amount`, several of them joined by commas or in words of their own.
+    """Read `resource=amount`, several of them joined by commas or given one by one.
 
     >>> parse_capacity(["cpu=8,memory=32Gi", "google.com/tpu=4"])
     {'cpu': '8', 'memory': '32Gi', 'google.com/tpu': '4'}
@@ -62,7 +62,7 @@ def parse_capacity(words: Iterable[str]) -> dict[str, str]:
 
 
 def _problem(name: str, amount: str) -> str:
-    """Return what is invalid about the capacity of one resource; empty for nothing."""
+    """Return the error in the capacity of one resource, empty if it is valid."""
     for failure in names.qualified_name(name):
         return f"{name!r} names no resource: {failure}"
     if not ("/" in name or name in CAPACITY or name.startswith("hugepages-")):

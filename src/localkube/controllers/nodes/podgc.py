@@ -1,7 +1,7 @@
-"""Removes pods on nodes that are gone at once: no kubelet will ever report their end.
+"""Removes the pods of deleted nodes at once: no kubelet will ever report their end.
 
-Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: the nodes are ours, and a live GET shows
-whether one is gone.
+Mirrors `gcOrphaned` of kube-controller-manager, without its quarantine: a live GET shows whether a simulated node was
+deleted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,25 +21,25 @@ BY_NODE: Final = "node"
 
 
 def node_index(pod: JSONObject) -> Iterable[str]:
-    """File a pod under the name of its node."""
+    """Index a pod by the name of its node."""
     node = meta.spec(pod).get("nodeName")
     return [node] if node else []
 
 
 @dataclass(frozen=True, slots=True)
 class PodGarbageCollector:
-    """Removes the pods of nodes that are gone; `pods` has the index above. Its keys are names of nodes."""
+    """Removes the pods of deleted nodes; `pods` has the index above. Its keys are names of nodes."""
 
     client: Client
     pods: Informer
     nodes: Informer
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return which nodes a change concerns."""
+        """Return the watches, with the nodes that a change affects."""
         return Watch(self.nodes, _lost_node), Watch(self.pods, self._unknown_node)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Remove the pods of one node, if it is gone."""
+        """Remove the pods of one node, if it was deleted."""
         stranded = self.pods.store.by_index(BY_NODE, key.name)
         if not stranded or not await self._is_gone(key):
             return Plan()
@@ -48,7 +48,7 @@ class PodGarbageCollector:
         )
 
     def _unknown_node(self, change: Change) -> Iterator[ObjectKey]:
-        """Name the node of a pod where it is not known: gone before this process began, or not seen yet."""
+        """Yield the node of a pod if it is not known: deleted before this process started, or not seen yet."""
         for node in node_index(change.new or {}):
             if self.nodes.store.get(ObjectKey("", node)) is None:
                 yield ObjectKey("", node)

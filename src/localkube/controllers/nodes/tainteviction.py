@@ -1,7 +1,7 @@
-"""Pods leave a node that has a taint NoExecute which they do not tolerate, or not for longer.
+"""Evicts pods from nodes with NoExecute taints that they do not tolerate, or not any longer.
 
 Mirrors `taint_eviction.go` of kube-controller-manager: the time that a pod tolerates a taint counts from when this
-controller first saw pod and taint together. An evicted pod carries no condition `DisruptionTarget`.
+controller first saw pod and taint together. An evicted pod gets no condition `DisruptionTarget`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -27,8 +27,8 @@ AT_ONCE: Final = timedelta()
 class TaintEviction:
     """Evicts pods; `pods` has the index of `podgc.py`.
 
-    `_since` is when a pod began to tolerate what its node has, by the monotonic clock, so that setting the wall
-    clock evicts nothing.
+    `_since` is when a pod began to tolerate the taints of its node, by the monotonic clock, so that setting the wall
+    clock evicts no pod.
     """
 
     pods: Informer
@@ -37,11 +37,11 @@ class TaintEviction:
     _since: dict[ObjectKey, tuple[UID, float]] = field(default_factory=dict)
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return which pods a change concerns."""
+        """Return the watches, with the pods that a change affects."""
         return Watch(self.nodes, self._pods_of), Watch(self.pods, self._pod_in_danger)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Evict one pod, or plan again when its time comes."""
+        """Evict one pod, or requeue it until its toleration ends."""
         pod = self.pods.store.get(key)
         stay = None if pod is None or meta.is_deleting(pod) else self._stay(pod)
         if pod is None or stay is None:
@@ -67,7 +67,7 @@ class TaintEviction:
         return [taint for taint in meta.spec(node or {}).get("taints") or [] if taint["effect"] == "NoExecute"]
 
     def _pod_in_danger(self, change: Change) -> list[ObjectKey]:
-        """Name the pod where its node has such taints, or had: nearly never."""
+        """Return the pod if its node has such taints, or had them, which is rare."""
         key = meta.key(change.object)
         return [key] if key in self._since or self._taints_around(change.object) else []
 
@@ -91,5 +91,5 @@ def tolerated(pod: JSONObject, taints: Iterable[JSONObject]) -> timedelta | None
 
 
 def marked(pod: JSONObject) -> Event:
-    """Build the event of an eviction, as kube-controller-manager has it."""
+    """Build the event of an eviction, as in kube-controller-manager."""
     return eventobjects.normal(pod, "TaintManagerEviction", "Deleting", f"Marking for deletion Pod {meta.key(pod)}")

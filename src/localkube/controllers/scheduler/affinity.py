@@ -1,21 +1,21 @@
-"""Inter-pod affinity: which nodes the required terms of a pod, and of the pods that run, leave for it.
+"""Inter-pod affinity: the nodes that the required terms of a pod, and of the running pods, allow.
 
 Everything about other pods is counted once per decision; then each node is a few look-ups. Mirrors the plugin
-InterPodAffinity of kube-scheduler, with its exception for the first pod of a group that wants to be with itself.
+InterPodAffinity of kube-scheduler, with its exception for the first pod of a group with affinity to itself.
 """
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from localkube.controllers.scheduler.capacity import Cluster, NodeState
-from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.capacity import ClusterState, NodeState
+from localkube.controllers.scheduler.podinfo import PodInfo
 from localkube.controllers.scheduler.predicates import Cause
 
 
 @dataclass(frozen=True, slots=True)
 class Affinity:
-    """What a decision needs to know of the other pods."""
+    """The other pods as far as they matter for the affinity of one pod."""
 
     wanted: tuple[tuple[str, Mapping[str, int]], ...]
     """By required affinity term: its topology key, and how many pods that match all terms are in which domain."""
@@ -27,7 +27,7 @@ class Affinity:
     """Topology pairs with pods whose anti-affinity names the pod."""
 
     def objection(self, node: NodeState) -> tuple[Cause, str] | None:
-        """Return why the pod may not run on the node."""
+        """Return why the pod may not run on the node, None if it may."""
         if not self._is_near(node):
             return Cause.AFFINITY, "node(s) didn't match pod affinity rules"
         if _has_any(node, self.avoided):
@@ -42,8 +42,8 @@ class Affinity:
         return self.is_first or all(domains.get(node.labels[key], 0) > 0 for key, domains in self.wanted)
 
 
-def survey(cluster: Cluster, pod: PodInfo) -> Affinity:
-    """Count the other pods as far as this pod is concerned."""
+def survey(cluster: ClusterState, pod: PodInfo) -> Affinity:
+    """Count the other pods that affinity terms of, or against, this pod select."""
     scopes = tuple(term.scope for term in pod.affinity)
     wanted: list[tuple[str, Counter[str]]] = [
         (term.topology_key, cluster.count_domains(scopes, term.topology_key)) for term in pod.affinity

@@ -1,7 +1,7 @@
-"""Amounts of resources as integers: what pods request, what nodes have to give.
+"""Amounts of resources as integers: the requests of pods, the capacity of nodes.
 
-CPU counts in thousandths, everything else in units, rounded up. A pod's request is that of its containers and sidecars,
-or of its greediest init container with the sidecars started before it, plus the overhead; `pods: 1` for itself.
+CPU is in thousandths, everything else in units, rounded up. A pod's request is that of its containers and sidecars,
+or of its largest init container with the sidecars started before it, plus the overhead; `pods: 1` for itself.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ def parse(listed: Mapping[str, JSON] | None) -> dict[str, int]:
 
 
 def pod_requests(pod: JSONObject) -> dict[str, int]:
-    """Return what a node must have left for the pod."""
+    """Return the amounts that must be free on a node for the pod."""
     spec = meta.spec(pod)
     sidecars: dict[str, int] = {}
     starting: dict[str, int] = {}

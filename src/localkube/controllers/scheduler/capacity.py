@@ -1,7 +1,7 @@
-"""What the nodes have left, and how many pods of which sort they run: all counts kept up as pods come and go.
+"""The free capacity of nodes, and counts of their pods by scope, updated as pods are added and removed.
 
-So a decision costs as many steps as there are nodes, not pods. Counts by scope are made when a term is first met, by
-going over all pods once, and forgotten when they were not asked for longest.
+So the cost of a decision grows with the nodes, not with the pods. The counts of a scope are made from all pods when a
+term first needs them; the least recently used ones are dropped.
 """
 
 from collections import Counter, OrderedDict
@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from localkube.controllers.scheduler import amounts
 from localkube.controllers.scheduler.amounts import Amounts
-from localkube.controllers.scheduler.pod import PodInfo, Port
+from localkube.controllers.scheduler.podinfo import PodInfo, Port
 from localkube.controllers.scheduler.terms import Scope, Term
 
 KEPT_SCOPES: Final = 1024
@@ -24,7 +24,7 @@ Scopes: TypeAlias = tuple[Scope, ...]
 
 @dataclass(slots=True)
 class NodeState:
-    """One node: what it has, and the sums over the pods it runs."""
+    """One node: its properties, and the sums over its pods."""
 
     name: str
     labels: dict[str, str]
@@ -45,8 +45,8 @@ class Placed:
 
 
 @dataclass(slots=True)
-class Cluster:
-    """Nodes and placed pods; the scheduler's driver is its one writer."""
+class ClusterState:
+    """Nodes and placed pods; only the scheduler's driver modifies it."""
 
     nodes: dict[str, NodeState] = field(default_factory=dict)
     pods: dict[UID, Placed] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Cluster:
     _carriers: dict[Term, Counter[str]] = field(default_factory=dict)
 
     def put_node(self, node: JSONObject) -> None:
-        """Store a node as it is now."""
+        """Store the current state of a node."""
         state = read_node(node)
         for pod in self._by_node.get(state.name, {}).values():
             _account(state, pod, 1)
@@ -111,7 +111,7 @@ class Cluster:
         return self._by_domain(self.count(scopes), topology_key)
 
     def forbidden_domains(self, pod: PodInfo) -> set[tuple[str, str]]:
-        """Return the topology pairs that running pods want to have to themselves, as far as this pod is concerned."""
+        """Return the topology pairs from which the anti-affinity of running pods excludes this pod."""
         return {
             (term.topology_key, value)
             for term, nodes in self._carriers.items()

@@ -1,4 +1,4 @@
-"""What the scheduler writes: bindings, the condition PodScheduled of pods that fit on no node, and their events.
+"""The writes of the scheduler: bindings, the condition PodScheduled of pods that fit on no node, and events.
 
 Pods with scheduling gates get their condition from the API server when they are created.
 """
@@ -30,7 +30,7 @@ def binding(pod: JSONObject, node: str) -> Create:
 
 
 def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
-    """Return the action that records on the pod why it has no node; None where it is recorded already."""
+    """Return the action that records on the pod why it has no node; None if it is recorded already."""
     changed = unschedulable(pod, message, now)
     if changed is None:
         return None
@@ -39,7 +39,7 @@ def report(pod: JSONObject, message: str, now: datetime) -> Patch | None:
 
 
 def unschedulable(pod: JSONObject, message: str, now: datetime) -> list[JSONObject] | None:
-    """Return the pod's conditions with PodScheduled=False and why; None where they have it already."""
+    """Return the pod's conditions with PodScheduled=False and the reason; None if it has them already."""
     known = meta.find_condition(pod, SCHEDULED) or {}
     if (known.get("status"), known.get("reason"), known.get("message")) == ("False", UNSCHEDULABLE, message):
         return None

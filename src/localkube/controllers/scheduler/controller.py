@@ -1,4 +1,4 @@
-"""The driver of the scheduler: keeps the cluster's state by watching, decides pod by pod, binds concurrently.
+"""The driver of the scheduler: watches the state of the cluster, decides pod by pod, binds concurrently.
 
 A decision counts from the moment it is made (the pod is assumed on its node), so that the next pod is decided without
 waiting for the binding; a binding that fails is undone. Pods of other schedulers are ignored.
@@ -18,28 +18,28 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.plan import Plan
 from localkube.controllers.scheduler import conditions, queue, volumes
-from localkube.controllers.scheduler.capacity import Cluster
+from localkube.controllers.scheduler.capacity import ClusterState
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
-from localkube.controllers.scheduler.pod import PodInfo, read_pod
+from localkube.controllers.scheduler.podinfo import PodInfo, read_pod
 from localkube.controllers.scheduler.predicates import Cause
 from localkube.controllers.scheduler.queue import SchedulingQueue
 
 NAME: Final = "default-scheduler"
 BINDINGS: Final = 32
-"""How many bindings and reports are written concurrently."""
+"""Bindings and reports that are written concurrently."""
 
 RETRY: Final = 1.0
-"""Seconds after which a pod is tried again whose binding or report failed, as kube-scheduler's first back-off."""
+"""Seconds until a pod is retried after its binding or report failed, as in kube-scheduler's first back-off."""
 
 CATCH_UP: Final = 0.05
-"""Seconds until a pod that changed meanwhile is decided again: by then the watch has delivered the change."""
+"""Seconds until a pod that changed meanwhile is decided again, when the watch has delivered the change."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """What the scheduler watches."""
+    """The informers of the scheduler."""
 
     pods: Informer
     nodes: Informer
@@ -55,7 +55,7 @@ class Scheduler:
         self._sources = sources
         self._recorder = recorder
         self._clock = clock
-        self._cluster = Cluster()
+        self._cluster = ClusterState()
         self._queue = SchedulingQueue()
         self._wake = asyncio.Event()
         self._assumed: set[UID] = set()
@@ -127,7 +127,7 @@ class Scheduler:
             self._take(obj)
 
     def _forget(self, uid: UID) -> None:
-        """Drop a pod from queue and cluster; what it held may help others."""
+        """Remove a pod from queue and cluster, and retry pods that its resources may help."""
         self._assumed.discard(uid)
         self._queue.remove(uid)
         if self._cluster.remove(uid) is not None:
@@ -139,7 +139,7 @@ class Scheduler:
         self._wake.set()
 
     def _is_about(self, waiting: PodInfo, placed: PodInfo) -> bool:
-        """Return whether a pod waits for pods of the sort that was placed."""
+        """Return whether affinity terms of a waiting pod select the placed pod."""
         scopes = [term.scope for term in waiting.affinity] + [one.scope for one in waiting.constraints]
         return any(self._cluster.matches((scope,), placed) for scope in scopes)
 
@@ -197,7 +197,7 @@ class Scheduler:
 
 
 def _is_same(old: JSONObject | None, new: JSONObject) -> bool:
-    """Return whether nothing changed that scheduling depends on (most changes are of the status)."""
+    """Return whether no part changed on which scheduling depends (most changes are of the status)."""
     if old is None:
         return False
     return (

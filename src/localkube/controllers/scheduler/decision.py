@@ -1,12 +1,12 @@
-"""Where a pod goes: the best of the feasible nodes, or the reasons why there is none."""
+"""Decides on the node of a pod: the best of the feasible nodes, or the reasons why there is none."""
 
 from collections import Counter
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from localkube.controllers.scheduler import affinity, scores, spread
-from localkube.controllers.scheduler.capacity import Cluster, NodeState
-from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.capacity import ClusterState, NodeState
+from localkube.controllers.scheduler.podinfo import PodInfo
 from localkube.controllers.scheduler.predicates import NODE_CHECKS, Cause
 
 
@@ -19,7 +19,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The pod fits nowhere now; `causes` tell which changes may help."""
+    """The pod fits on no node; `causes` determine which changes may help."""
 
     message: str
     causes: frozenset[Cause]
@@ -28,7 +28,7 @@ class Refusal:
 Decision: TypeAlias = Placement | Refusal
 
 
-def decide(cluster: Cluster, pod: PodInfo) -> Decision:
+def decide(cluster: ClusterState, pod: PodInfo) -> Decision:
     """Choose a node."""
     near = affinity.survey(cluster, pod)
     spreads = spread.survey(cluster, pod, hard=True)
@@ -48,7 +48,7 @@ def decide(cluster: Cluster, pod: PodInfo) -> Decision:
 
 
 def message(nodes: int, reasons: Counter[str]) -> str:
-    """Return why no node is feasible, as kube-scheduler words it.
+    """Return kube-scheduler's message that no node is feasible.
 
     >>> message(3, Counter({"Insufficient cpu": 2, "node(s) were unschedulable": 1}))
     '0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient cpu.'

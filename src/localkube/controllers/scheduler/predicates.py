@@ -1,4 +1,4 @@
-"""On which nodes a pod may run, as far as one node and one pod decide: the reasons against, in kube-scheduler's words.
+"""Checks of one pod on one node: the reasons why it may not run there, with kube-scheduler's messages.
 
 The checks are in the order of kube-scheduler's filter plugins; the first one that fails gives the node's reason.
 """
@@ -9,11 +9,11 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import placement
 from localkube.controllers.scheduler.capacity import NodeState
-from localkube.controllers.scheduler.pod import ANY_ADDRESS, PodInfo, Port
+from localkube.controllers.scheduler.podinfo import ANY_ADDRESS, PodInfo, Port
 
 
 class Cause(StrEnum):
-    """What keeps a pod from a node, by what can change it."""
+    """The causes that keep a pod from a node, by the changes that may remove them."""
 
     NODE = "node"
     RESOURCES = "resources"

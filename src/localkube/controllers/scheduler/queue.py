@@ -1,7 +1,7 @@
-"""Which pod is next, and which refused pods a change may help.
+"""The scheduling queue: the next pod to schedule, and the refused pods that a change may help.
 
-Pods leave by priority, then by age in the queue. A refused pod waits, with the causes of its refusal, until something
-happens that one of them depends on; nothing is polled.
+Pods are sorted by priority, then by age in the queue. A refused pod waits, with the causes of its refusal, until a
+change that may remove one of them; nothing is polled.
 """
 
 import heapq
@@ -11,7 +11,7 @@ from itertools import count
 from typing import Final
 
 from kuberuntime.objects.meta import UID
-from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.podinfo import PodInfo
 from localkube.controllers.scheduler.predicates import Cause
 
 EVERYTHING: Final = frozenset(Cause)
@@ -23,7 +23,7 @@ VOLUMES_CHANGED: Final = frozenset({Cause.VOLUMES})
 
 @dataclass(slots=True)
 class SchedulingQueue:
-    """Pods that want a node: those to try now, and those that were refused."""
+    """Pods without a node: those to schedule now, and those that were refused."""
 
     _heap: list[tuple[int, int, UID]] = field(default_factory=list)
     _active: dict[UID, PodInfo] = field(default_factory=dict)
@@ -31,18 +31,18 @@ class SchedulingQueue:
     _order: "count[int]" = field(default_factory=count)
 
     def __len__(self) -> int:
-        """Return how many pods are to be tried now."""
+        """Return how many pods are to be scheduled now."""
         return len(self._active)
 
     def put(self, pod: PodInfo) -> None:
-        """Try a pod, or try it again with what it asks for now; one that is refused and unchanged keeps waiting."""
+        """Add a pod, or update it; one that was refused and has not changed keeps waiting."""
         if pod.uid in self._refused and self._refused[pod.uid][0] == pod:
             return
         self._refused.pop(pod.uid, None)
         self._push(pod)
 
     def pop(self) -> PodInfo | None:
-        """Return the next pod to try."""
+        """Return the next pod to schedule."""
         while self._heap:
             _, _, uid = heapq.heappop(self._heap)
             pod = self._active.pop(uid, None)
@@ -60,7 +60,7 @@ class SchedulingQueue:
         self._refused.pop(uid, None)
 
     def retry(self, changed: frozenset[Cause], concerns: Callable[[PodInfo], bool] = lambda _: True) -> None:
-        """Try again what was refused for something that may have changed, and that `concerns` the pod."""
+        """Schedule refused pods again whose causes may have changed, if the change `concerns` them."""
         for pod, causes in tuple(self._refused.values()):
             if causes & changed and concerns(pod):
                 del self._refused[pod.uid]

@@ -1,22 +1,22 @@
-"""Which of the possible nodes is best for a pod: kube-scheduler's main scores, each 0 to 100, weighted.
+"""Chooses the best of the feasible nodes for a pod: kube-scheduler's main scores, each 0 to 100, weighted.
 
-Nodes with the most left win over full ones; preferences of the pod add to that. Equal scores: the first node wins, so
-that decisions repeat.
+Nodes with more free capacity score higher; preferences of the pod add to that. Of equal scores the first node wins, so
+that decisions are reproducible.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from localkube.controllers.scheduler import spread
-from localkube.controllers.scheduler.capacity import Cluster, NodeState
-from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.capacity import ClusterState, NodeState
+from localkube.controllers.scheduler.podinfo import PodInfo
 
 FULL: Final = 100.0
 
-Scorer: TypeAlias = Callable[[Cluster, PodInfo, Sequence[NodeState]], list[float]]
+Scorer: TypeAlias = Callable[[ClusterState, PodInfo, Sequence[NodeState]], list[float]]
 
 
-def choose(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
+def choose(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeState:
     """Return the best of the nodes; there must be one."""
     if len(nodes) == 1:
         return nodes[0]
@@ -27,24 +27,24 @@ def choose(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> NodeSt
     return nodes[max(range(len(nodes)), key=lambda index: (totals[index], -index))]
 
 
-def least_allocated(_: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def least_allocated(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """NodeResourcesFit: the share of CPU and memory that is left with the pod on the node."""
     return [FULL * sum(_share_left(node, pod, name) for name in pod.scored) / len(pod.scored) for node in nodes]
 
 
-def preferred_nodes(_: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def preferred_nodes(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """NodeAffinity: the weights of the preferences that the node fulfils."""
     return normalize(
         [sum(weight for weight, term in pod.preferred_nodes if term.matches(node.name, node.labels)) for node in nodes]
     )
 
 
-def tolerable_taints(_: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
-    """TaintToleration: the fewer taints that ask to stay away, the better."""
+def tolerable_taints(_: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+    """TaintToleration: the fewer PreferNoSchedule taints that the pod does not tolerate, the better."""
     return normalize([-sum(_is_unwelcome(pod, taint) for taint in node.taints) for node in nodes])
 
 
-def preferred_pods(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def preferred_pods(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """InterPodAffinity: the weights of the preferences for and against the pods in the node's domains."""
     domains = [(term, cluster.count_domains((term.scope,), term.topology_key)) for term in pod.preferred]
     return normalize(
@@ -55,7 +55,7 @@ def preferred_pods(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -
     )
 
 
-def even_spread(cluster: Cluster, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
+def even_spread(cluster: ClusterState, pod: PodInfo, nodes: Sequence[NodeState]) -> list[float]:
     """PodTopologySpread: the fewer matching pods in the node's domains, the better."""
     soft = spread.survey(cluster, pod, hard=False)
     return normalize(
@@ -73,7 +73,7 @@ SCORERS: Final[tuple[tuple[int, Scorer], ...]] = (
 
 
 def normalize(values: Sequence[int]) -> list[float]:
-    """Stretch values to 0..100; equal ones say nothing.
+    """Scale values to 0..100; equal ones become 0.
 
     >>> normalize([1, 3, 2]), normalize([5, 5])
     ([0.0, 100.0, 50.0], [0.0, 0.0])

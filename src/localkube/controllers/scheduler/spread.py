@@ -1,6 +1,6 @@
 """Topology spread: which nodes keep the pods of a set evenly spread. Mirrors the plugin PodTopologySpread.
 
-A node is eligible where it has all topology keys and, as the policies say, fits the pod's node affinity and taints.
+A node is eligible if it has all topology keys and, depending on the policies, fits the pod's node affinity and taints.
 A hard constraint allows a node if its domain, with the pod, has at most `maxSkew` pods more than the emptiest domain.
 """
 
@@ -8,8 +8,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from localkube.controllers.scheduler import predicates
-from localkube.controllers.scheduler.capacity import Cluster, NodeState
-from localkube.controllers.scheduler.pod import Constraint, PodInfo
+from localkube.controllers.scheduler.capacity import ClusterState, NodeState
+from localkube.controllers.scheduler.podinfo import Constraint, PodInfo
 
 MISMATCH = "node(s) didn't match pod topology spread constraints"
 NO_LABEL = f"{MISMATCH} (missing required label)"
@@ -24,7 +24,7 @@ class Spread:
     own: int
 
     def objection(self, node: NodeState) -> str | None:
-        """Return why the pod may not run on the node."""
+        """Return why the pod may not run on the node, None if it may."""
         domain = node.labels.get(self.constraint.topology_key)
         if domain is None:
             return NO_LABEL
@@ -33,14 +33,14 @@ class Spread:
         return MISMATCH if skew > self.constraint.max_skew else None
 
 
-def survey(cluster: Cluster, pod: PodInfo, *, hard: bool) -> tuple[Spread, ...]:
+def survey(cluster: ClusterState, pod: PodInfo, *, hard: bool) -> tuple[Spread, ...]:
     """Count the domains of all hard, or all soft, constraints of a pod."""
     constraints = [constraint for constraint in pod.constraints if constraint.hard is hard]
     keys = {constraint.topology_key for constraint in constraints}
     return tuple(_survey_one(cluster, pod, constraint, keys) for constraint in constraints)
 
 
-def _survey_one(cluster: Cluster, pod: PodInfo, constraint: Constraint, keys: set[str]) -> Spread:
+def _survey_one(cluster: ClusterState, pod: PodInfo, constraint: Constraint, keys: set[str]) -> Spread:
     counts = cluster.count((constraint.scope,))
     domains: Counter[str] = Counter()
     for node in cluster.nodes.values():

@@ -1,6 +1,6 @@
-"""Affinity terms as values: which pods a term selects, and the topology it counts them in.
+"""Affinity terms as values: the pods that a term selects, and the topology in which it counts them.
 
-Terms are hashable, so that the cluster can keep one count per term, however many pods carry it.
+Terms are hashable, so that the cluster can keep one count per term, however many pods have it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from kuberuntime.objects.selectors import LabelSelector, Operator, Requirement
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Pods by label, in these namespaces and in those whose labels match; `living`: none that are being deleted."""
+    """Pods by label, in these namespaces and in those whose labels match; with `living`, without terminating ones."""
 
     selector: LabelSelector
     namespaces: frozenset[str]
@@ -29,7 +29,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One (anti-)affinity term; `weight` is 0 where it is required."""
+    """One (anti-)affinity term; the `weight` of a required one is 0."""
 
     scope: Scope
     topology_key: str

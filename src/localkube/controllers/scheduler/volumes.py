@@ -1,16 +1,16 @@
-"""Whether the volume claims of a pod are ready to be mounted: all must exist and be bound before it gets a node."""
+"""Checks the volume claims of a pod: all must exist and be bound before it gets a node."""
 
 from collections.abc import Callable
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from localkube.controllers.scheduler.pod import PodInfo
+from localkube.controllers.scheduler.podinfo import PodInfo
 
 UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
 
 
 def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]) -> str | None:
-    """Return why the pod's claims keep it from every node."""
+    """Return why the pod's claims prevent scheduling, None if they do not."""
     for name in pod.claims:
         claim = find_claim(ObjectKey(pod.key.namespace, name))
         if claim is None:

@@ -1,6 +1,6 @@
-"""The driver of the StatefulSet controller: observes through caches and lets `plan.py` decide.
+"""The driver of the StatefulSet controller: observes through caches and lets `setcontrol.py` decide.
 
-Pods, claims and revisions are found by indexes, so that a plan costs as much as the set is large, not the cluster.
+Pods, claims and revisions are found by indexes, so that the cost of a plan grows with the set, not with the cluster.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,34 +15,34 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import Actions, Create, Plan, guarded_patch
-from localkube.controllers.statefulset import claims, identity, ownership, revisions
-from localkube.controllers.statefulset.plan import Observed, missing
-from localkube.controllers.statefulset.plan import plan as plan_set
+from localkube.controllers.statefulset import controllerrefs, identity, podclaims, revisions
+from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet, missing
+from localkube.controllers.statefulset.setcontrol import plan as plan_set
 
 BY_CONTROLLER = "controller"
 ORPHANS = "orphans"
 
 
 def controller_index(obj: JSONObject) -> Iterable[str]:
-    """File an object under the UID of its controller."""
+    """Index an object by the UID of its controller."""
     reference = meta.controller_of(obj)
     return [reference.get("uid", "")] if reference else []
 
 
 def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
-    """File a pod without controller under the set that its name names."""
+    """Index a pod without controller by the set in its name."""
     parsed = identity.parse_pod_name(meta.name(pod))
     return [f"{meta.namespace(pod)}/{parsed[0]}"] if parsed and not meta.controller_of(pod) else []
 
 
 def orphan_revision_index(revision: JSONObject) -> Iterable[str]:
-    """File a revision without controller under its namespace."""
+    """Index a revision without controller by its namespace."""
     return [] if meta.controller_of(revision) else [meta.namespace(revision)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatefulSets:
-    """What the controller reads: pods and revisions with the indexes above, all sets, all claims, live sets."""
+    """The driver, with its caches: pods and revisions with the indexes above, sets, claims; and a client."""
 
     sets: Informer
     pods: Informer
@@ -52,7 +52,7 @@ class StatefulSets:
     clock: Clock
 
     def watches(self) -> Sequence[Watch]:
-        """Return what to watch, and which sets a change concerns."""
+        """Return the watches, with the sets that a change affects."""
         return (
             Watch(self.sets, lambda change: [meta.key(change.object)]),
             Watch(self.pods, self._sets_of_pod),
@@ -61,7 +61,7 @@ class StatefulSets:
         )
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Return what brings one set nearer to what it should be: first its owners of pods and revisions, then pods."""
+        """Return the plan of one set: first the owner references of pods and revisions, then the pods."""
         statefulset = self.sets.store.get(key)
         if statefulset is None:
             return Plan()
@@ -71,25 +71,25 @@ class StatefulSets:
             return Plan(owners)
         return plan_set(self._observe(statefulset, claimed.members))
 
-    def _claim_pods(self, statefulset: JSONObject) -> ownership.Claimed:
+    def _claim_pods(self, statefulset: JSONObject) -> controllerrefs.Claimed:
         owned = self.pods.store.by_index(BY_CONTROLLER, meta.uid(statefulset))
         orphans = self.pods.store.by_index(ORPHANS, str(meta.key(statefulset)))
-        return ownership.claim(statefulset, owned, orphans)
+        return controllerrefs.claim(statefulset, owned, orphans)
 
-    async def _change_owners(self, statefulset: JSONObject, claimed: ownership.Claimed) -> Actions:
-        """Return what adopts revisions, releases pods and adopts pods."""
+    async def _change_owners(self, statefulset: JSONObject, claimed: controllerrefs.Claimed) -> Actions:
+        """Return the actions that adopt revisions, release pods and adopt pods."""
         orphans = self._orphan_revisions(statefulset)
         may_adopt = bool(orphans or claimed.adopted) and await self._is_alive(statefulset)
-        revised = [ownership.adopt(CONTROLLER_REVISIONS, statefulset, orphan) for orphan in orphans if may_adopt]
-        released = [ownership.release(PODS, statefulset, pod) for pod in claimed.released]
-        adopted = [ownership.adopt(PODS, statefulset, pod) for pod in claimed.adopted if may_adopt]
+        revised = [controllerrefs.adopt(CONTROLLER_REVISIONS, statefulset, orphan) for orphan in orphans if may_adopt]
+        released = [controllerrefs.release(PODS, statefulset, pod) for pod in claimed.released]
+        adopted = [controllerrefs.adopt(PODS, statefulset, pod) for pod in claimed.adopted if may_adopt]
         return (*revised, *released, *adopted)
 
     def _orphan_revisions(self, statefulset: JSONObject) -> list[JSONObject]:
         """Return the revisions that lost the set as their owner."""
         if meta.is_deleting(statefulset):
             return []
-        selector = ownership.selector_of(statefulset)
+        selector = controllerrefs.selector_of(statefulset)
         return [
             revision
             for revision in self.revisions.store.by_index(ORPHANS, meta.namespace(statefulset))
@@ -97,17 +97,17 @@ class StatefulSets:
         ]
 
     async def _is_alive(self, statefulset: JSONObject) -> bool:
-        """Read the live set: it may adopt only while it is still there, the same, and not being deleted."""
+        """Read the live set: it may adopt only if it exists with the same UID and is not being deleted."""
         try:
             live = await self.client.get(STATEFULSETS, meta.key(statefulset))
         except NotFoundError:
             return False
         return meta.uid(live) == meta.uid(statefulset) and not meta.is_deleting(live)
 
-    def _observe(self, statefulset: JSONObject, pods: Sequence[JSONObject]) -> Observed:
+    def _observe(self, statefulset: JSONObject, pods: Sequence[JSONObject]) -> ObservedStatefulSet:
         history = revisions.order(self.revisions.store.by_index(BY_CONTROLLER, meta.uid(statefulset)))
         update, collisions, renewal = self._update_revision(statefulset, history)
-        return Observed(
+        return ObservedStatefulSet(
             statefulset=statefulset,
             pods=pods,
             claims=self._claims_of(statefulset, pods),
@@ -122,7 +122,7 @@ class StatefulSets:
     def _update_revision(
         self, statefulset: JSONObject, history: Sequence[JSONObject]
     ) -> tuple[JSONObject, int, Actions]:
-        """Return the update revision, the collision count, and what creates or renumbers the revision.
+        """Return the update revision, the collision count, and the actions that create or renumber the revision.
 
         A set that is being deleted needs a revision for its status only: were it written, the garbage collector would
         have to delete it again.
@@ -151,10 +151,10 @@ class StatefulSets:
             collisions += 1
 
     def _claims_of(self, statefulset: JSONObject, pods: Iterable[JSONObject]) -> dict[str, JSONObject]:
-        if not claims.templates(statefulset):
+        if not podclaims.templates(statefulset):
             return {}
         wanted = {identity.pod_name(statefulset, ordinal) for ordinal in missing(statefulset, pods)}
-        names = [name for pod in wanted.union(map(meta.name, pods)) for name in claims.claim_names(statefulset, pod)]
+        names = [name for pod in wanted.union(map(meta.name, pods)) for name in podclaims.claim_names(statefulset, pod)]
         found = {name: self.claims.store.get(ObjectKey(meta.namespace(statefulset), name)) for name in names}
         return {name: claim for name, claim in found.items() if claim is not None}
 
@@ -167,11 +167,11 @@ class StatefulSets:
                 yield ObjectKey(*parent.split("/"))
 
     def _sets_of_lost_claim(self, change: Change) -> Iterator[ObjectKey]:
-        """Name the sets that may wait for a claim to go, or have to make it anew."""
+        """Yield the sets that may wait for a claim's deletion, or have to create it again."""
         if change.new is not None:
             return
         for statefulset in self.sets.store.list():
-            if meta.namespace(statefulset) == meta.namespace(change.object) and claims.templates(statefulset):
+            if meta.namespace(statefulset) == meta.namespace(change.object) and podclaims.templates(statefulset):
                 yield meta.key(statefulset)
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.statefulset import claims, revisions
+from localkube.controllers.statefulset import podclaims, revisions
 
 POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
 POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
@@ -65,7 +65,7 @@ def is_member(statefulset: JSONObject, pod: JSONObject) -> bool:
 
 
 def revision_of(pod: JSONObject) -> str:
-    """Return the name of the ControllerRevision that the pod was made from."""
+    """Return the name of the ControllerRevision from which the pod was created."""
     return meta.labels(pod).get(REVISION_LABEL, "")
 
 
@@ -104,5 +104,5 @@ def build_pod(statefulset: JSONObject, revision: JSONObject, ordinal: int) -> JS
 def _spec(statefulset: JSONObject, template: JSONObject, name: str) -> JSONObject:
     spec = meta.spec(template)
     identity = {"hostname": name, "subdomain": meta.spec(statefulset).get("serviceName") or ""}
-    volumes = claims.pod_volumes(statefulset, name, spec.get("volumes") or [])
+    volumes = podclaims.pod_volumes(statefulset, name, spec.get("volumes") or [])
     return spec | identity | ({"volumes": volumes} if volumes else {})

@@ -1,7 +1,7 @@
-"""The history of a StatefulSet's template: which ControllerRevision is current, which is the update, which may go.
+"""The history of a StatefulSet's template: the current ControllerRevision, the update revision, and the obsolete ones.
 
 Mirrors `getStatefulSetRevisions`, `truncateHistory` and `pkg/controller/history`. A revision is named `<set>-<hash>`;
-the hash covers the template and the collision count, and grows a new value when another template took the name.
+the hash covers the template and the collision count, so a collision of names leads to a new one.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -63,7 +63,7 @@ def choose_current(statefulset: JSONObject, history: Iterable[JSONObject], updat
 
 
 def obsolete(statefulset: JSONObject, history: Sequence[JSONObject], live: Collection[str]) -> tuple[JSONObject, ...]:
-    """Return the oldest revisions beyond the history limit whose names are not `live` (in use by a pod or status)."""
+    """Return the oldest revisions above the history limit whose names are not `live` (used by a pod or the status)."""
     limit = meta.spec(statefulset).get("revisionHistoryLimit")
     dead = [revision for revision in history if meta.name(revision) not in live]
     surplus = len(dead) - (HISTORY_LIMIT if limit is None else int(limit))
@@ -87,18 +87,18 @@ def build(statefulset: JSONObject, number: int, collisions: int) -> JSONObject:
 
 
 def revision_data(statefulset: JSONObject) -> JSONObject:
-    """Return what a revision keeps of a set: its template, as a patch that replaces it."""
+    """Return the data of a revision: the set's template, as a patch that replaces it."""
     return {"spec": {"template": meta.spec(statefulset)["template"] | {"$patch": "replace"}}}
 
 
 def template_of(revision: JSONObject) -> JSONObject:
-    """Return the pod template that the revision keeps."""
+    """Return the pod template of the revision."""
     template: JSONObject = revision["data"]["spec"]["template"]
     return {field: value for field, value in template.items() if field != "$patch"}
 
 
 def number_of(revision: JSONObject) -> int:
-    """Return the place of the revision in the history."""
+    """Return the number of the revision in the history."""
     return int(revision.get("revision") or 0)
 
 

@@ -1,4 +1,4 @@
-"""The status of a StatefulSet: pods counted, revisions named, a rollout declared complete.
+"""The status of a StatefulSet: counts of pods, names of revisions, completion of a rollout.
 
 Mirrors `updateStatus`, `completeRollingUpdate` and `inconsistentStatus` of kube-controller-manager.
 """
@@ -9,12 +9,12 @@ from datetime import datetime
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.statefulset import identity, pods
+from localkube.controllers.statefulset import identity, podhealth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How many pods are in which state, and the names of the two revisions."""
+    """The numbers of pods by state, and the names of the two revisions."""
 
     replicas: int
     ready: int
@@ -36,12 +36,12 @@ def count(
     """Count the pods of a set; `revisions` are the current and the update revision."""
     seconds = min_ready_seconds(statefulset)
     current, update = (meta.name(revision) for revision in revisions)
-    created = [pod for pod in owned if pods.is_created(pod)]
+    created = [pod for pod in owned if podhealth.is_created(pod)]
     living = [identity.revision_of(pod) for pod in created if not meta.is_deleting(pod)]
     return Counts(
         replicas=len(created),
-        ready=sum(map(pods.is_ready, owned)),
-        available=sum(pods.is_available(pod, seconds, now) for pod in owned),
+        ready=sum(map(podhealth.is_ready, owned)),
+        available=sum(podhealth.is_available(pod, seconds, now) for pod in owned),
         current=living.count(current),
         updated=living.count(update),
         current_revision=current,
@@ -73,11 +73,11 @@ def is_changed(statefulset: JSONObject, status: JSONObject) -> bool:
 def next_available(statefulset: JSONObject, owned: Iterable[JSONObject], now: datetime) -> float | None:
     """Return in how many seconds the next ready pod becomes available."""
     seconds = min_ready_seconds(statefulset)
-    moments = [pods.available_at(pod, seconds) for pod in owned] if seconds else []
+    moments = [podhealth.available_at(pod, seconds) for pod in owned] if seconds else []
     waits = [
         (moment - now).total_seconds()
         for moment in moments
-        if moment is not None and pods.is_awaited(moment, seconds, now)
+        if moment is not None and podhealth.is_awaited(moment, seconds, now)
     ]
     return min(waits, default=None)
 

@@ -1,14 +1,14 @@
-"""Volume claims on one machine: a claim gets a volume that fits, or one is made for it: a directory.
+"""Volume claims on one machine: a claim gets a volume that fits, or a directory is provisioned for it.
 
 | claim | what happens |
 |---|---|
-| names a volume (`spec.volumeName`) | bound to it, once it is there and free |
+| names a volume (`spec.volumeName`) | bound to it, once it exists and is free |
 | a free volume of its class fits | bound to the smallest such volume |
-| class of this provisioner, or none and there is a default class | a volume is made: directory `<root>/pvc-<uid>` |
+| class of this provisioner, or none and there is a default class | a volume is provisioned: directory `<root>/pvc-<uid>` |
 | class of another provisioner, unknown class, no class at all | stays Pending, an event says why |
 
-A made volume goes, with its directory, once its claim and every pod that used it are gone. Capacity is not enforced.
-Mirrors `pkg/controller/volume/persistentvolume` and the events of its `pv_controller.go`.
+A provisioned volume is deleted, with its directory, once its claim and all pods that used it are deleted. Capacity is
+not enforced. Mirrors `pkg/controller/volume/persistentvolume` and the events of its `pv_controller.go`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -39,8 +39,8 @@ DEFAULT_CLASS: Final[JSONObject] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observed:
-    """A claim, all volumes by name, all storage classes by name, and where directories are made."""
+class ObservedClaim:
+    """A claim, all volumes by name, all storage classes by name, and the root of the directories."""
 
     claim: JSONObject
     volumes: Mapping[str, JSONObject]
@@ -48,7 +48,7 @@ class Observed:
     root: Path
 
 
-def plan(observed: Observed) -> Actions:
+def plan(observed: ObservedClaim) -> Actions:
     """Decide the next steps of a claim; each one is planned after the caches show the one before."""
     claim = observed.claim
     if meta.is_deleting(claim) or meta.status(claim).get("phase") == "Bound":
@@ -62,20 +62,20 @@ def plan(observed: Observed) -> Actions:
 
 
 def is_abandoned(volume: JSONObject, claim: JSONObject | None) -> bool:
-    """Return whether a made volume lost its claim."""
+    """Return whether a provisioned volume lost its claim."""
     reference = meta.spec(volume).get("claimRef") or {}
     made = meta.annotations(volume).get(PROVISIONED_BY) in wellknown.PROVISIONERS
     return made and bool(reference) and (claim is None or meta.uid(claim) != reference.get("uid"))
 
 
 def directory_of(volume: JSONObject, root: Path) -> Path | None:
-    """Return the directory of a made volume, None where the path is not the one that would have been made."""
+    """Return the directory of a provisioned volume, None if its path is not the one of its name."""
     expected = root / meta.name(volume)
     path = (meta.spec(volume).get("hostPath") or {}).get("path")
     return expected if path == str(expected) and meta.name(volume).startswith("pvc-") else None
 
 
-def _find(observed: Observed) -> JSONObject | None:
+def _find(observed: ObservedClaim) -> JSONObject | None:
     """Return the volume that is reserved for the claim, or the smallest free one that fits."""
     claim = observed.claim
     volumes = [volume for volume in observed.volumes.values() if not meta.is_deleting(volume)]
@@ -106,7 +106,7 @@ def _status(claim: JSONObject, volume: JSONObject) -> Patch:
     return guarded_patch(PERSISTENT_VOLUME_CLAIMS, claim, {"status": bound}, subresource="status")
 
 
-def _provision(observed: Observed) -> Actions:
+def _provision(observed: ObservedClaim) -> Actions:
     claim = observed.claim
     name = class_of(observed)
     if not name:
@@ -126,8 +126,8 @@ def _provision(observed: Observed) -> Actions:
     return (Create(resource=PERSISTENT_VOLUMES, object=_volume(observed, storage_class), if_absent=True),)
 
 
-def class_of(observed: Observed) -> str:
-    """Return the name of the claim's class, that of the default class where it names none, empty without a default."""
+def class_of(observed: ObservedClaim) -> str:
+    """Return the name of the claim's class, that of the default class if it names none, empty without a default."""
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)
@@ -138,7 +138,7 @@ def _default_classes(classes: Iterable[JSONObject]) -> Iterator[str]:
     return (meta.name(one) for one in classes if meta.annotations(one).get(IS_DEFAULT) == "true")
 
 
-def _volume(observed: Observed, storage_class: JSONObject) -> JSONObject:
+def _volume(observed: ObservedClaim, storage_class: JSONObject) -> JSONObject:
     claim, name = observed.claim, f"pvc-{meta.uid(observed.claim)}"
     return {
         "apiVersion": "v1",
@@ -175,7 +175,7 @@ def _is_reserved_for(volume: JSONObject, claim: JSONObject) -> bool:
     return named and reference.get("uid") in (None, "", meta.uid(claim))
 
 
-def _fits(volume: JSONObject, observed: Observed) -> bool:
+def _fits(volume: JSONObject, observed: ObservedClaim) -> bool:
     spec, wanted = meta.spec(volume), meta.spec(observed.claim)
     return (
         (spec.get("storageClassName") or "") == class_of(observed)

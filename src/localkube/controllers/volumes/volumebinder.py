@@ -1,4 +1,4 @@
-"""The driver of volume claims: binds them as `claims.py` decides, and removes the volumes whose claims are gone."""
+"""The driver of volume claims: binds them as `claims.py` decides, and removes volumes whose claims were deleted."""
 
 import asyncio
 import shutil
@@ -26,7 +26,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def pod_claim_index(pod: JSONObject) -> Iterable[str]:
-    """File a pod that has not ended under the claims it mounts."""
+    """Index a pod that has not ended by the claims it mounts."""
     if meta.status(pod).get("phase") in ("Succeeded", "Failed"):
         return
     for volume in meta.spec(pod).get("volumes") or []:
@@ -46,7 +46,7 @@ class VolumeBinder:
     root: Path
 
     def watches(self) -> tuple[Watch, ...]:
-        """Return which claims a change concerns."""
+        """Return the watches, with the claims that a change affects."""
         return (
             Watch(self.claims, lambda change: [meta.key(change.object)]),
             Watch(self.volumes, self._claims_of_volume),
@@ -63,8 +63,8 @@ class VolumeBinder:
                 actions += await self._reclaim(volume, key)
         return Plan(actions if claim is None else actions + rules.plan(self._observe(claim)))
 
-    def _observe(self, claim: JSONObject) -> rules.Observed:
-        return rules.Observed(
+    def _observe(self, claim: JSONObject) -> rules.ObservedClaim:
+        return rules.ObservedClaim(
             claim=claim,
             volumes={meta.name(volume): volume for volume in self.volumes.store.list()},
             classes={meta.name(one): one for one in self.classes.store.list()},
@@ -72,7 +72,7 @@ class VolumeBinder:
         )
 
     async def _reclaim(self, volume: JSONObject, key: ObjectKey) -> Actions:
-        """Release or delete a volume whose claim is certain to be gone; its directory goes before its object."""
+        """Release or delete a volume whose claim no longer exists; its directory is deleted before its object."""
         wanted = (meta.spec(volume).get("claimRef") or {}).get("uid")
         with suppress(NotFoundError):
             if meta.uid(await self.client.get(PERSISTENT_VOLUME_CLAIMS, key)) == wanted:
@@ -92,7 +92,7 @@ class VolumeBinder:
         return bool(self.pods.store.by_index(BY_CLAIM, str(key)))
 
     def _claims_of_volume(self, change: Change) -> Iterator[ObjectKey]:
-        """Name the claim of a volume; a volume without one may be what any pending claim waits for."""
+        """Yield the claim of a volume; for a volume without one, all pending claims."""
         key = _claim_key(change.object)
         if key is not None:
             yield key
@@ -105,7 +105,7 @@ class VolumeBinder:
                 yield meta.key(claim)
 
     def _claims_of_lost_pod(self, change: Change) -> Iterator[ObjectKey]:
-        """Name the claims a pod mounted until now; only a made volume that waits for that is concerned."""
+        """Yield the claims that a pod no longer mounts; their provisioned volumes may wait for that."""
         left = set(pod_claim_index(change.old or {})) - set(pod_claim_index(change.new or {}))
         for key in left:
             yield ObjectKey(*key.split("/"))

@@ -1,1 +1,1 @@
-"""One container: what it runs, how it is started, probed and stopped, and how commands run in it."""
+"""Containers: their programs, start, probes and stop, and commands in them."""

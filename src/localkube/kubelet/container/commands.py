@@ -8,7 +8,7 @@ from typing import Final
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
 LONGEST_OUTPUT: Final = 10 * 1024
-"""Bytes of output that are kept; what comes after is read and dropped."""
+"""Bytes of output that are kept; further output is read and dropped."""
 
 
 async def run(runner: ProcessRunner, container_id: str, argv: tuple[str, ...]) -> tuple[int, bytes]:
@@ -52,7 +52,7 @@ class _Output:
         asyncio.get_running_loop().add_reader(descriptor, self._take)
 
     def close(self) -> None:
-        """Read what is left and close the pipe."""
+        """Read the remaining output and close the pipe."""
         while self._take():
             pass
         asyncio.get_running_loop().remove_reader(self._descriptor)

@@ -14,11 +14,11 @@ LONGEST_MESSAGE: Final = 4096
 
 FALLBACK_LINES: Final = 80
 FALLBACK_BYTES: Final = 2048
-"""What `FallbackToLogsOnError` takes of the log, as in Kubernetes."""
+"""Bytes of the log that `FallbackToLogsOnError` uses, as in Kubernetes."""
 
 QUOTED_LINES: Final = 10
 QUOTED_BYTES: Final = 1024
-"""What a cluster that quotes failures takes of the log of any other container."""
+"""Bytes of the log that `quote_failures` uses for other containers."""
 
 
 class ContainerRun:
@@ -57,7 +57,7 @@ class ContainerRun:
         )
 
     def close(self) -> None:
-        """End the log and all tasks. The process is gone, or never was."""
+        """Close the log and cancel all tasks. The process has ended or never started."""
         for task in self.tasks:
             task.cancel()
         self.log.close()
@@ -65,7 +65,7 @@ class ContainerRun:
     def message(self, ending: Exit, log_directory: Path, *, quote: bool = False) -> str:
         """Return the container's termination message: its message file, or the end of its log.
 
-        The log speaks for a container that failed without a message, where its policy says so or with `quote`.
+        The log is used if the container failed without a message, and its policy says so or `quote` is set.
         """
         content = _tail_of(self._termination_file)
         if not content and ending.code != 0:
@@ -77,7 +77,7 @@ class ContainerRun:
 
 
 def fresh_termination_file(path: Path) -> None:
-    """Make an empty file that any user in the container can write."""
+    """Create an empty file that any user in the container can write."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(b"")
     path.chmod(0o666)

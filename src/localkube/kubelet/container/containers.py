@@ -1,6 +1,6 @@
 """The containers of one pod: starts them, stops them, and records their exits.
 
-Everything here is called by the pod's worker, which decides (`lifecycle.py`) what is done when.
+The pod's worker calls everything here, in the order that `lifecycle.py` decides.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Phase, Waiting
 from localkube.kubelet.processes.runner import ExhaustedError, Exit, StartError
 from localkube.kubelet.sandbox.launcher.kernel.descriptors import require_spare
-from localkube.kubelet.sandbox.launcher.kernel.refusal import RefusedError, explain
+from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import RefusedError, explain
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.spec.probes import Kind
@@ -37,11 +37,11 @@ CONFIG_ERROR: Final = "CreateContainerConfigError"
 CREATE_ERROR: Final = "CreateContainerError"
 
 SPARE: Final = 64
-"""Descriptors that stay free for the API server's clients when containers take many for their logs."""
+"""Descriptors that are kept free for clients of the API server when the logs of containers need many."""
 
 
 class Containers:
-    """The runs of a pod's containers. `volumes` is where its volumes are, once they were made."""
+    """The runs of a pod's containers. `volumes` has the directories of its volumes once they are prepared."""
 
     def __init__(self, cell: PodCell, tasks: asyncio.TaskGroup) -> None:
         self.volumes: Mapping[str, Path] = {}
@@ -52,17 +52,17 @@ class Containers:
         self._starts: set[asyncio.Task[None]] = set()
 
     def run_of(self, name: str) -> ContainerRun | None:
-        """Return the run of a container that has a process now."""
+        """Return the run of a container that currently has a process."""
         run = self._runs.get(name)
         return run if run is not None and run.is_launched and run.exit is None else None
 
     def log_of(self, name: str) -> LogWriter | None:
-        """Return the log that is being written for a container."""
+        """Return the open log of a container."""
         run = self._runs.get(name)
         return run.log if run is not None else None
 
     def close(self) -> None:
-        """End all tasks and logs. The sandbox is gone by now, or the kubelet ends."""
+        """Cancel all tasks and close all logs. The sandbox has been removed, or the kubelet is stopping."""
         for task in self._starts:
             task.cancel()
         for run in self._runs.values():
@@ -72,7 +72,7 @@ class Containers:
     async def terminate_all(self, patience: timedelta) -> None:
         """Terminate all processes because the cluster stops, and wait for them for at most this time.
 
-        Nothing is noted of it: the pod is not stopped, it goes on when the cluster starts again.
+        This is not recorded: the pod is not stopped, but continues when the cluster starts again.
         """
         if not patience:
             return

@@ -1,4 +1,4 @@
-"""Commands that users run in containers: `/exec` with pipes, or with a terminal of its own."""
+"""Commands that users run in containers: `/exec` with pipes, or with a terminal."""
 
 import asyncio
 import fcntl
@@ -12,12 +12,12 @@ from typing import Final
 from localkube.kubelet.processes.runner import Exit, ProcessRunner
 
 END_OF_INPUT: Final = b"\x04"
-"""What a terminal takes as the end of input."""
+"""The character that ends the input of a terminal."""
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a command writes, and the pipe or terminal that it comes by."""
+    """One output stream of a command, with its pipe or terminal."""
 
     reader: asyncio.StreamReader
     transport: asyncio.ReadTransport
@@ -41,12 +41,12 @@ class ContainerExec:
         self._pid = await self._runner.exec(container_id, argv, descriptors, self._end)
 
     def attach(self, writer: asyncio.StreamWriter | None, terminal: int | None) -> None:
-        """Take over what leads to the command's input, and the terminal, which is closed at the end."""
+        """Take ownership of the writer to the command's input and of the terminal, which is closed at the end."""
         self._input = writer
         self._terminal = terminal
 
     async def write(self, data: bytes) -> None:
-        """Write to the command's standard input; what it no longer reads is dropped."""
+        """Write to the command's standard input; data that it no longer reads is dropped."""
         if self._input is None or self._input.is_closing():
             return
         self._input.write(data)
@@ -92,7 +92,7 @@ class ContainerExec:
 
 
 class _Reading(asyncio.StreamReaderProtocol):
-    """Takes a terminal's error at its end (its other side is closed) as the end of what there is to read."""
+    """Treats the error of a terminal whose other side is closed as the end of its output."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(None if isinstance(exc, OSError) else exc)
@@ -101,7 +101,7 @@ class _Reading(asyncio.StreamReaderProtocol):
 async def start(
     runner: ProcessRunner, container_id: str, argv: tuple[str, ...], *, stdin: bool, tty: bool
 ) -> ContainerExec:
-    """Start a command in a running container; `StartError` says why it cannot be."""
+    """Start a command in a running container; raise `StartError` if it cannot be started."""
     return await (_start_terminal if tty else _start_pipes)(runner, container_id, argv, stdin)
 
 
@@ -131,7 +131,7 @@ async def _start_terminal(
 async def _begin(session: ContainerExec, container_id: str, argv: tuple[str, ...], given: tuple[int, int, int]) -> None:
     try:
         await session.begin(container_id, argv, given)
-    except BaseException:  # nothing was started: nobody else releases what was opened for it
+    except BaseException:  # nothing was started: close the descriptors that were opened for it
         await session.kill()
         raise
     finally:

@@ -1,6 +1,6 @@
 """Probes a running container: startup first, then liveness and readiness, each with its own period.
 
-Out: calls of `report` with the probes' verdicts, and of `report_problem` with what a failed probe found.
+Out: calls of `report` with the probes' verdicts, and of `report_problem` with the error of a failed probe.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from typing import TypeVar
 from kuberuntime import timeouts
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import commands
-from localkube.kubelet.processes import network
+from localkube.kubelet.processes import podconnections
 from localkube.kubelet.processes.runner import ProcessRunner, StartError
 from localkube.kubelet.spec import podspec, probes
 from localkube.kubelet.spec.podspec import SpecError
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTarget:
-    """The run of a container that is probed, and the callbacks for results."""
+    """The probed run of a container, and the callbacks for results."""
 
     runner: ProcessRunner
     container: JSONObject
@@ -33,7 +33,7 @@ class ProbeTarget:
 
 
 async def watch(target: ProbeTarget) -> None:
-    """Probe until cancelled, or until there is nothing left to probe."""
+    """Probe until cancelled, or until no probe is left."""
     if target.container.get("startupProbe") and not await _repeat(target, "startup"):
         return
     async with asyncio.TaskGroup() as tasks:
@@ -63,7 +63,7 @@ async def _repeat(target: ProbeTarget, kind: Kind) -> bool:
 
 
 async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: float) -> str:
-    """Probe once; return what is wrong, empty where nothing is."""
+    """Probe once; return the problem, empty on success."""
     try:
         async with timeouts.within(timeout):
             problem = await attempt(target, probe)
@@ -75,25 +75,25 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
 
 
 async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
-    """Make the probe's one request; return the problem with the answer. Connection errors raise OSError."""
+    """Perform the probe's action once; return the problem with its result. Connection errors raise OSError."""
     if probe.get("exec"):
         code, output = await commands.run(target.runner, target.container_id, tuple(probe["exec"]["command"]))
         return "" if code == 0 else output.decode(errors="replace").strip() or f"exit code {code}"
     if probe.get("httpGet"):
         request = http_get(target.container, probe["httpGet"], target.ip)
-        code, _ = await _named(request.url, network.get(target.runner, request))
+        code, _ = await _named(request.url, podconnections.get(target.runner, request))
         return "" if 200 <= code < 400 else f"HTTP probe failed with statuscode: {code}"
     action = probe["tcpSocket"]
     address = (str(action.get("host") or target.ip), podspec.resolve_port(target.container, action["port"]))
-    _, writer = await _named(f"{address[0]}:{address[1]}", network.connect(target.runner, None, address))
+    _, writer = await _named(f"{address[0]}:{address[1]}", podconnections.connect(target.runner, None, address))
     writer.close()
     return ""
 
 
-def http_get(container: JSONObject, action: JSONObject, ip: str) -> network.Get:
+def http_get(container: JSONObject, action: JSONObject, ip: str) -> podconnections.Get:
     """Return the request of an `httpGet` action of a probe or hook."""
     path = str(action.get("path") or "/")
-    return network.Get(
+    return podconnections.Get(
         host=str(action.get("host") or ip),
         port=podspec.resolve_port(container, action["port"]),
         path=path if path.startswith("/") else f"/{path}",

@@ -1,16 +1,16 @@
-"""Lifecycle hooks: what a container wants done right after its start, and before it is asked to end."""
+"""Lifecycle hooks: actions after the start of a container (postStart), and before its stop signal (preStop)."""
 
 import asyncio
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import commands, health
-from localkube.kubelet.processes import network
+from localkube.kubelet.processes import podconnections
 from localkube.kubelet.processes.runner import ProcessRunner, StartError
 from localkube.kubelet.spec.podspec import SpecError
 
 
 class HookError(Exception):
-    """The hook failed; the text says how."""
+    """The hook failed; the text gives the reason."""
 
 
 async def run(runner: ProcessRunner, hook: JSONObject, container: JSONObject, container_id: str, ip: str) -> None:
@@ -34,7 +34,7 @@ async def _run_command(runner: ProcessRunner, container_id: str, argv: tuple[str
         raise HookError(f"{' '.join(argv)}: exit code {code}: {output.decode(errors='replace').strip()}")
 
 
-async def _request(runner: ProcessRunner, request: network.Get) -> None:
-    code, _ = await network.get(runner, request)
+async def _request(runner: ProcessRunner, request: podconnections.Get) -> None:
+    code, _ = await podconnections.get(runner, request)
     if not 200 <= code < 400:
         raise HookError(f"{request.url}: status {code}")

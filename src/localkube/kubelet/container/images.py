@@ -1,4 +1,4 @@
-"""What a container runs here, where no image is ever pulled.
+"""Finds the program of a container; images are never pulled here.
 
 | image | command | runs |
 |---|---|---|
@@ -6,9 +6,10 @@
 | mapped to a virtual environment (or any directory with `bin/`) | given | the command, with its `bin` first on PATH |
 | mapped to any other directory | given | the command, in that directory; the `bin` of a `.venv` in it first on PATH |
 | not mapped | given, and its program is installed | the command, with the programs of this machine |
-| anything else | | nothing: the container waits, and says what to do; with `stub` the stub server stands in |
+| anything else | | nothing: the container waits, and its status says what to do; with `stub` the stub server replaces it |
 
-With `stub` a script (`sh -c SCRIPT`) is read too: where a program that it starts is missing, the stub server stands in.
+With `stub`, scripts (`sh -c SCRIPT`) are read, too: if a program that one starts is missing, the stub server replaces
+it.
 
 A mapping names an image with or without tag: `--image vllm/vllm-openai=/opt/vllm`.
 """
@@ -24,11 +25,11 @@ from pathlib import Path
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.pod.status import STUB_IMAGE
+from localkube.kubelet.pod.podstatus import STUB_IMAGE
 from localkube.kubelet.spec import podspec, scripts
 
 PATIENCE: Final = 5.0
-"""Seconds for Python to say whether it has a package; it takes a twentieth of one."""
+"""Seconds for Python to report whether it has a package; usually it takes a twentieth of one."""
 
 NO_PACKAGE: Final = 7
 
@@ -36,7 +37,7 @@ TAG: Final = re.compile(r"(@[^/]*|:[^/:]*)$")
 
 
 class UnrunnableError(Exception):
-    """The container cannot run here; `reason` is one word for the status, the text says what to do."""
+    """The container cannot run here; `reason` is for the status, the text says what to do."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -54,13 +55,13 @@ class ProgramSource:
 
     @property
     def directory(self) -> Path | None:
-        """Return the directory that stands for the image, None where none does."""
+        """Return the directory that replaces the image, None if there is none."""
         return self.folder or self.environment or self.root
 
 
 @dataclass(frozen=True, slots=True)
 class Stub:
-    """What stands in for a container that cannot run here: a server on these ports, or for init containers nothing."""
+    """The replacement of a container that cannot run here: a server on these ports; for init containers, none."""
 
     image_id: str
     argv: tuple[str, ...]
@@ -68,7 +69,7 @@ class Stub:
 
 
 def find_place(image: str, images: Mapping[str, Path]) -> ProgramSource:
-    """Return where the programs of an image are."""
+    """Return the source of an image's programs."""
     directory = images.get(image) or images.get(untagged(image))
     if directory is None:
         return ProgramSource("host://")
@@ -103,7 +104,7 @@ def _is_root(directory: Path) -> bool:
 
 
 def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: ProgramSource) -> None:
-    """Refuse a container that leaves it to its image what to run."""
+    """Refuse a container without a command, which would run that of its image."""
     if has_command and argv:
         return
     if place.directory:
@@ -120,7 +121,7 @@ def check_command(image: str, argv: Sequence[str], *, has_command: bool, place: 
 
 
 def check_program(image: str, program: str, path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
-    """Refuse a container whose program is not there; what is under a mount path (`mounted`) is taken on trust."""
+    """Refuse a container whose program does not exist; programs under a mount path (`mounted`) are not checked."""
     if _exists(program, path, place.root or Path("/"), mounted):
         return
     where = f"in {place.root}" if place.root else "on this machine"
@@ -132,7 +133,7 @@ def check_program(image: str, program: str, path: str, place: ProgramSource, mou
 
 
 def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSource, mounted: Sequence[str]) -> None:
-    """Refuse a container whose shell is there, but not what its script starts."""
+    """Refuse a container whose shell exists, but not the programs that its script starts."""
     for started in scripts.starts(argv):
         if not started.is_file:
             check_program(image, started.name, path, place, mounted)
@@ -141,7 +142,7 @@ def check_script(image: str, argv: Sequence[str], path: str, place: ProgramSourc
 
 
 def check_module(image: str, argv: Sequence[str], path: str) -> None:
-    """Refuse `python3 -m MODULE` where the Python of this machine does not have the package."""
+    """Refuse `python3 -m MODULE` if the Python of this machine does not have the package."""
     package = scripts.python_module(argv)
     if package and not _has_package(path, package):
         raise UnrunnableError(
@@ -151,7 +152,7 @@ def check_module(image: str, argv: Sequence[str], path: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _has_package(path: str, package: str) -> bool:
-    """Ask Python, once for each package; where it gives no answer, the package is taken on trust."""
+    """Return whether Python finds the package, checked once per package; without a result, assume that it does."""
     program = shutil.which("python3", path=path)
     if program is None:
         return True
@@ -173,7 +174,7 @@ def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool
     if program.startswith("/"):
         return _is_under(program, mounted) or _is_executable(root, program)
     if "/" in program:
-        return True  # relative to the working directory, which only the process sees
+        return True  # relative to the working directory, which is known only in the container
     directories = [directory for directory in path.split(":") if directory]
     return any(_is_executable(root, f"{directory}/{program}") for directory in directories)
 
@@ -183,13 +184,13 @@ def _is_under(program: str, mounted: Sequence[str]) -> bool:
 
 
 def _is_executable(root: Path, path: str) -> bool:
-    """Return whether the file is there; under another root a link is enough, since links lead on from that root."""
+    """Return whether the file exists; under another root a link is enough, as its target is relative to it."""
     file = _in(root, path)
     return os.access(file, os.X_OK) and file.is_file() if root == Path("/") else os.path.lexists(file)
 
 
 def stub(pod: JSONObject, container: JSONObject, why: str) -> Stub:
-    """Return the stand-in of a container: it answers on the ports the container declares or is probed on."""
+    """Return the stub of a container: it answers on the ports that the container declares or is probed on."""
     image = container.get("image") or ""
     image_id = f"{STUB_IMAGE}{image}"
     is_init = any(other["name"] == container["name"] for other in podspec.init_containers(pod))

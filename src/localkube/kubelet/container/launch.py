@@ -1,11 +1,12 @@
-"""From a container as the pod specifies it to a process as the runner starts it.
+"""Converts a container of a pod's specification to the process that the runner starts.
 
-In: the container, the values it refers to, where its volumes are. Out: a `Launch`, or `SpecError` (the container asks
-for what cannot be) or `Unrunnable` (this machine does not have what it needs; with `stub` a stand-in is launched).
+In: the container, the values it refers to, the directories of its volumes. Out: a `Launch`, or `SpecError` (the
+container is invalid) or `UnrunnableError` (this machine does not have what it needs; with `stub` the stub server is
+launched).
 
-Limits of CPU and memory are the scheduler's business: no process is held to them. Of the security context `runAsUser`,
-`runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` are honored or refused; nothing gets more rights than the user
-who runs the cluster, whatever else it says.
+Limits of CPU and memory are for the scheduler only: they are not enforced on processes. Of the security context
+`runAsUser`, `runAsGroup`, `runAsNonRoot` and `readOnlyRootFilesystem` are followed or refused; no process gets more
+rights than the user who runs the cluster, whatever else the security context says.
 """
 
 from collections.abc import Mapping
@@ -17,19 +18,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import images
 from localkube.kubelet.container.images import ProgramSource, UnrunnableError
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
-from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import environment, podspec, probes
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import directories, mounts
+from localkube.kubelet.volumes import directories, volumemounts
 
 TERMINATION_PATH: Final = "/dev/termination-log"
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What does not come from the pod: settings, and where the pod's volumes are."""
+    """The inputs that are not from the specification: settings, and the directories of the pod's volumes."""
 
     settings: KubeletSettings
     volumes: Mapping[str, Path]
@@ -38,7 +39,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launch:
-    """What to start. `container` is the specification to go by from here: that of a stub has no exec probes."""
+    """The process to start. `container` is the specification to use from here on: that of a stub has no exec probes."""
 
     container: JSONObject
     image_id: str
@@ -61,7 +62,7 @@ class _Command:
 
 
 def plan(container: JSONObject, context: Context, around: Surroundings) -> Launch:
-    """Return what to start for a container."""
+    """Return the process to start for a container."""
     podspec.require_no_nul(container, f"containers[{container['name']}]")
     why = stubbed(container, context, around.settings)
     if why:
@@ -87,7 +88,7 @@ def plan(container: JSONObject, context: Context, around: Surroundings) -> Launc
 
 
 def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) -> str:
-    """Return why the stub server stands in for the container; empty where it does not."""
+    """Return why the stub server replaces the container; empty if it does not."""
     if not settings.stub:
         return ""
     try:
@@ -161,7 +162,7 @@ def _read_only(container: JSONObject, wanted: bool, capabilities: Capabilities) 
 
 
 def _mounts(container: JSONObject, pod: JSONObject, around: Surroundings, env: Mapping[str, str]) -> tuple[Mount, ...]:
-    wanted = mounts.build(container, directories.by_name(pod), around.volumes, env)
+    wanted = volumemounts.build(container, directories.by_name(pod), around.volumes, env)
     if not around.settings.capabilities.namespaces:
         return wanted
     message = Mount(around.termination_file, container.get("terminationMessagePath") or TERMINATION_PATH)

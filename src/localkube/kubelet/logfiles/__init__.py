@@ -1,1 +1,1 @@
-"""The logs of containers: how they are written, kept and read."""
+"""The log files of containers: format, writing, rotation, reading."""

@@ -26,18 +26,18 @@ class LogEntry:
     is_partial: bool
 
     def shown(self, *, timestamps: bool) -> bytes:
-        """Return what a reader of the log sees of it."""
+        """Return the entry as a reader of the log gets it."""
         prefix = self.timestamp + b" " if timestamps else b""
         return prefix + self.content + (b"" if self.is_partial else b"\n")
 
 
 def timestamp(moment: datetime) -> str:
-    """Return the moment with nanoseconds, always of the same length, so that texts compare as times."""
+    """Return the time with nanoseconds, in a fixed length, so that the texts compare like times."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond:06d}000Z"
 
 
 class Framer:
-    """Turns the output of one stream into log entries; keeps at most one piece of an unfinished line."""
+    """Converts the output of one stream to log entries; buffers at most one piece of an incomplete line."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -54,7 +54,7 @@ class Framer:
         return b"".join(entries)
 
     def flush(self, now: datetime) -> bytes:
-        """Return the unfinished line, at the end of the stream."""
+        """Return the incomplete line at the end of the stream."""
         rest, self._rest = self._rest, b""
         return self._entry(rest, now, "P") if rest else b""
 
@@ -68,7 +68,7 @@ class Framer:
 
 
 def parse(line: bytes) -> LogEntry | None:
-    """Read one line of a log file; None for one that a crash cut short."""
+    """Read one line of a log file; None for one that a crash truncated."""
     parts = line.rstrip(b"\n").split(b" ", 3)
     if len(parts) < 4 or len(parts[0]) != TIMESTAMP_LENGTH or parts[2] not in (b"F", b"P"):
         return None

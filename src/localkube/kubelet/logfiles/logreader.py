@@ -1,4 +1,4 @@
-"""Reading the logs of containers, as `/log` and `/attach` ask: from the end, since a time, so much, and onwards."""
+"""Reads the logs of containers for `/log` and `/attach`: the last lines, since a time, up to a size, and following."""
 
 import os
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +17,7 @@ BLOCK: Final = 64 * 1024
 async def read(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None, now: datetime
 ) -> AsyncIterator[bytes]:
-    """Yield pieces of one run's log; while `writer` is given and open, go on with what it writes."""
+    """Yield parts of one run's log; while `writer` is given and open, continue with what it writes."""
     limit = options.limit_bytes
     since = _since(options, now)
     async for lines in _blocks(directory, run, options, writer):
@@ -32,7 +32,7 @@ async def read(
 
 
 async def onwards(directory: Path, writer: LogWriter) -> AsyncIterator[tuple[Stream, bytes]]:
-    """Yield what is written from now on, to the end of the run."""
+    """Yield the output from now on, to the end of the run."""
     from_here = LogOptions(container="", tail_lines=0)
     async for lines in _blocks(directory, writer.run, from_here, writer):
         for line in lines:
@@ -54,7 +54,7 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
 
 
 def _since(options: LogOptions, now: datetime) -> bytes:
-    """Return the time stamp before which entries are left out; they compare as text."""
+    """Return the timestamp before which entries are skipped; timestamps compare as text."""
     if options.since_seconds is not None:
         return logformat.timestamp(now - duration.of_seconds(options.since_seconds)).encode()
     if options.since_time:
@@ -72,7 +72,7 @@ def _shown(lines: list[bytes], options: LogOptions, since: bytes) -> Iterator[by
 async def _blocks(
     directory: Path, run: int, options: LogOptions, writer: LogWriter | None
 ) -> AsyncIterator[list[bytes]]:
-    """Yield whole lines of the log files of a run, from where the reader wants to begin."""
+    """Yield whole lines of the log files of a run, starting at the requested position."""
     found = [segment for segment in segments(directory) if segment.run == run]
     index, offset = _tail(found, options.tail_lines) if options.tail_lines is not None else (0, 0)
     segment = found[index] if found else None
@@ -100,7 +100,7 @@ def _size(path: Path) -> int:
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:
-    """Yield blocks of complete lines, and leave the position behind the last of them."""
+    """Yield blocks of complete lines, and leave the position after the last of them."""
     while lines := file.readlines(BLOCK):
         if not lines[-1].endswith(b"\n"):
             file.seek(-len(lines.pop()), os.SEEK_CUR)

@@ -1,4 +1,4 @@
-"""Writing the logs of containers: from the pipes of a process into files of bounded size.
+"""Writes the logs of containers: from the pipes of a process to files of bounded size.
 
 Every run of a container has a number, and its log is cut into segments: `logs/<container>/<run>-<segment>.log`.
 A segment ends at 10 MiB; the newest five of a run, and the newest two runs, are kept. The numbers of runs continue
@@ -44,13 +44,13 @@ def segments(directory: Path) -> list[Segment]:
 
 
 class Changes:
-    """Lets any number of tasks wait for the next change; costs nothing while nobody waits."""
+    """Lets any number of tasks wait for the next change; costs nothing while there are none."""
 
     def __init__(self) -> None:
         self._waiters: set[asyncio.Future[None]] = set()
 
     def notify(self) -> None:
-        """Wake all who wait."""
+        """Wake all waiting tasks."""
         for waiter in self._waiters:
             if not waiter.done():
                 waiter.set_result(None)
@@ -73,7 +73,7 @@ class _Input:
 
 
 class LogWriter:
-    """The log of one run of a container. `stdout` and `stderr` are for the process; close them once it has them."""
+    """The log of one run of a container. `stdout` and `stderr` are passed to the process; close them afterwards."""
 
     def __init__(self, directory: Path, clock: Clock, *, segment_size: int = SEGMENT_SIZE) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -105,11 +105,11 @@ class LogWriter:
         self.stdout = self.stderr = -1
 
     def note(self, text: str) -> None:
-        """Write a line from the kubelet itself."""
+        """Write a line of the kubelet itself."""
         self._append(Framer("stderr").feed(f"{text}\n".encode(), self._clock.now()))
 
     def close(self) -> None:
-        """Read what is left in the pipes, and close the log. The process is gone by now."""
+        """Read the rest of the pipes, and close the log. The process has ended."""
         self.close_process_ends()
         for stream in list(self._inputs):
             while stream in self._inputs and self._read(stream):
@@ -130,7 +130,7 @@ class LogWriter:
         return writer
 
     def _read(self, source: _Input) -> bool:
-        """Read one piece of output; return whether there was any."""
+        """Read a part of the output; return whether there was any."""
         try:
             data = os.read(source.descriptor, READ_SIZE)
         except BlockingIOError:
@@ -185,7 +185,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _next_run(directory: Path) -> int:
-    """Return the number of a new run; of the runs before it only the last one's log stays."""
+    """Return the number of a new run; of earlier runs only the last one's log is kept."""
     found = segments(directory)
     run = found[-1].run + 1 if found else 0
     _remove([segment for segment in found if segment.run <= run - RUNS_KEPT])

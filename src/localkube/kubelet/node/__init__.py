@@ -1,1 +1,1 @@
-"""What all pods of a node share: files, hosts, objects, events."""
+"""The parts that all pods of a node share: hosts files, objects, events, the removal of directories."""

@@ -1,16 +1,16 @@
-"""The hosts files of the cluster: what stands in for its DNS.
+"""The hosts files of the cluster, which replace DNS.
 
-Every namespace has one file, which all its pods share; a pod with `hostAliases` has one of its own. A file holds
+Every namespace has one file, which all its pods share; a pod with `hostAliases` has its own. A file contains
 
 - each pod of the namespace under its host name,
 - each pod with hostname and subdomain that a Service backs, as `<hostname>.<subdomain>.<namespace>`, with
   `.svc` and `.svc.<cluster domain>`, and within its namespace also as `<hostname>.<subdomain>`,
 - each Service's name, in the same forms, with the addresses of all its pods: no Service has an address of its own.
 
-Pods count for a Service when they are ready, or at once where it publishes addresses that are not ready. Lines are
-made anew only for what changed; a file is replaced by rename. Pods that start together share one writing of the files,
-which rests between two writings, the longer the files are: a thousand pods must not write a thousand files of a
-thousand lines.
+A Service has the addresses of ready pods, or of all if it publishes addresses that are not ready. Only lines that
+changed are built again; a file is replaced by rename. Pods that start together share one write of the files. The pause
+between two writes grows with the size of the files: a thousand pods must not write a thousand files of a thousand
+lines.
 """
 
 import asyncio
@@ -27,10 +27,10 @@ from kuberuntime.objects.meta import UID, JSONObject
 from localkube.kubelet.spec import podspec
 
 RETRY: Final = 10.0
-"""Seconds until files are written again that a full disk did not take."""
+"""Seconds until files are written again after an error (a full disk)."""
 
 REST: Final = 4
-"""How many times as long as it took to write the files they are left alone afterwards."""
+"""The pause after a write of the files, as a multiple of its duration."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -43,7 +43,7 @@ HEADER: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The lines of one pod: those its own namespace sees, and those the others see."""
+    """The lines of one pod: those for its own namespace, and those for the others."""
 
     near: str
     far: str
@@ -53,14 +53,14 @@ NOTHING: Final = Lines("", "")
 
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the Service's selector names the pod; one without a selector names none."""
+    """Return whether the Service's selector matches the pod; one without a selector matches none."""
     selector: Mapping[str, str] = meta.spec(service).get("selector") or {}
     labels = meta.labels(pod)
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
 def is_published(service: JSONObject, pod: JSONObject) -> bool:
-    """Return whether the Service's name leads to the pod."""
+    """Return whether the Service's name has the address of the pod."""
     if meta.spec(service).get("type") == "ExternalName" or not selects(service, pod):
         return False
     ready = meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
@@ -85,7 +85,7 @@ def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: 
 
 
 def _names(name: str, pod: JSONObject, domain: str) -> list[str]:
-    """Return the forms of a name, the full one first, the one that only its namespace knows last."""
+    """Return the forms of a name, the full one first, the one for its own namespace last."""
     namespace = meta.namespace(pod)
     return [f"{name}.{namespace}.svc.{domain}", f"{name}.{namespace}.svc", f"{name}.{namespace}", name]
 
@@ -96,7 +96,7 @@ def _text(ip: str, lines: Iterable[list[str]]) -> str:
 
 @dataclass(slots=True)
 class _Namespace:
-    """The pods and Services of one namespace, and the pods with a file of their own."""
+    """The pods and Services of one namespace, and the pods with their own files."""
 
     pods: dict[UID, tuple[JSONObject, str]] = field(default_factory=dict)
     services: dict[str, JSONObject] = field(default_factory=dict)
@@ -105,7 +105,7 @@ class _Namespace:
     by_label: dict[tuple[str, str], dict[str, JSONObject]] = field(default_factory=dict)
 
     def put_service(self, service: JSONObject) -> None:
-        """Take note of a Service, under one of the labels that it selects by."""
+        """Add a Service, indexed by one of the labels in its selector."""
         self.drop_service(meta.name(service))
         self.services[meta.name(service)] = service
         for label in _first_label(service):
@@ -120,7 +120,7 @@ class _Namespace:
                 del self.by_label[label]
 
     def services_of(self, pod: JSONObject) -> list[JSONObject]:
-        """Return the Services that may select the pod, without asking each of hundreds."""
+        """Return the Services that may select the pod, by the index, without checking all of them."""
         return [one for label in meta.labels(pod).items() for one in self.by_label.get(label, {}).values()]
 
 
@@ -141,7 +141,7 @@ class Hosts:
         self._waiting: list[asyncio.Future[None]] = []
 
     def directory(self, pod: JSONObject) -> Path:
-        """Return the directory with the pod's hosts file, which exists from now on."""
+        """Return the directory with the pod's hosts file; create the file if needed."""
         namespace = meta.namespace(pod)
         aliases = _alias_lines(pod)
         if not aliases:
@@ -179,7 +179,7 @@ class Hosts:
         self._forget_empty(meta.namespace(service))
 
     def flush(self) -> None:
-        """Write the files whose content changed; after an `OSError` the rest is written the next time."""
+        """Write the files whose content changed; after an `OSError` the others are written the next time."""
         self._changed.clear()
         while self._stale:
             name = next(iter(self._stale))
@@ -191,7 +191,7 @@ class Hosts:
             self._stale.discard(name)
 
     async def written(self) -> None:
-        """Wait until the files hold all that is known now; raise the `OSError` that keeps them from being written."""
+        """Wait until the files have the current state; raise the `OSError` if they cannot be written."""
         if self._stale:
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
@@ -217,7 +217,7 @@ class Hosts:
     def _release(self, error: OSError | None) -> None:
         waiting, self._waiting = self._waiting, []
         for one in waiting:
-            if one.done():  # whoever waited was canceled
+            if one.done():  # the waiting task was cancelled
                 continue
             if error is None:
                 one.set_result(None)
@@ -231,7 +231,7 @@ class Hosts:
         return self._namespaces[name]
 
     def _forget_empty(self, name: str) -> None:
-        """Forget a namespace that has neither pods nor Services, with its file: nobody reads that any more."""
+        """Remove a namespace without pods and Services, with its file, which has no more readers."""
         namespace = self._namespaces[name]
         if namespace.pods or namespace.services:
             return
@@ -240,7 +240,7 @@ class Hosts:
         shutil.rmtree(self._shared(name), ignore_errors=True)
 
     def _renew(self, name: str, *services: JSONObject) -> None:
-        """Make the lines anew of the pods that a Service selects, or selected before."""
+        """Rebuild the lines of the pods that a Service selects, or selected before."""
         for pod, ip in self._namespaces[name].pods.values():
             if any(selects(service, pod) for service in services):
                 self._set_lines(name, pod, ip)

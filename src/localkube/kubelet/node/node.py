@@ -1,4 +1,4 @@
-"""What all pods of a node share: the client, the runner, the clock, and the files and objects that pods refer to."""
+"""The context that all pods of a node share: client, runner, clock, hosts files, and the objects that pods refer to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from kuberuntime.objects import quantity
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.objects import Objects
 from localkube.kubelet.node.podevents import Recorder
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
-from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec.fieldref import NodeFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeContext:
-    """The kubelet's collaborators. `holder_of(port, uid)` names another pod that serves a port on the shared network.
+    """The kubelet's collaborators. `holder_of(port, uid)` names another pod that uses a port on the shared network.
 
-    `discard(uid)` removes what a pod left on disk.
+    `discard(uid)` removes the directory of a pod.
     """
 
     client: Client

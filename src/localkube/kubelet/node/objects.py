@@ -1,4 +1,4 @@
-"""The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims when asked for."""
+"""The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
 
 from collections.abc import Callable
 
@@ -15,7 +15,7 @@ from localkube.kubelet.volumes.directories import Claims
 
 
 class Objects:
-    """Reads ConfigMaps, Secrets, claims and volumes. What the cache does not have yet is read from the API server."""
+    """Reads ConfigMaps, Secrets, claims and volumes; from the API server if they are not in the cache yet."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -25,7 +25,7 @@ class Objects:
 
     @property
     def informers(self) -> tuple[Informer, ...]:
-        """Return what has to run."""
+        """Return the informers that have to run."""
         return (self.config_maps, self.secrets, self.claims)
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:

@@ -1,4 +1,4 @@
-"""The kubelet's events about pods and their containers. Pure but for handing them to the recorder."""
+"""The kubelet's events about pods and their containers. Pure, apart from the recorder."""
 
 from typing import Final, Protocol
 
@@ -26,16 +26,16 @@ ACTIONS: Final = {
     "NodeRestarted": "Restarting",
     "FailedSync": "Syncing",
 }
-"""The reasons of the kubelet's events, and the action that each is about."""
+"""The reasons of the kubelet's events, and the action of each."""
 
 WARNINGS: Final = frozenset(ACTIONS) - {"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted"}
 
 
 class Recorder(Protocol):
-    """Takes events without waiting; `kuberuntime.controller.eventrecorder.EventRecorder` is one."""
+    """Records events without waiting; `kuberuntime.controller.eventrecorder.EventRecorder` is one."""
 
     def record(self, event: Event) -> None:
-        """Take one event."""
+        """Record one event."""
         ...
 
 

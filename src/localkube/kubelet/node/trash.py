@@ -1,4 +1,4 @@
-"""Removing directories without holding up the event loop: moved aside at once, deleted by a thread."""
+"""Removes directories without blocking the event loop: renames them at once, deletes them in a thread."""
 
 import asyncio
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Trash:
-    """Deletes what is added; what a crash left is deleted at the next start."""
+    """Deletes the directories that are added; after a crash, the rest is deleted at the next start."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -15,7 +15,7 @@ class Trash:
         self._queue: asyncio.Queue[Path] = asyncio.Queue()
 
     def add(self, path: Path) -> None:
-        """Move a directory out of the way, to be deleted; one that does not exist is ignored."""
+        """Rename a directory, to be deleted; one that does not exist is ignored."""
         if not path.exists():
             return
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -34,10 +34,10 @@ class Trash:
 
 
 def _remove(path: Path) -> None:
-    """Delete a tree, also where a container left directories that nobody may enter, or thousands inside each other.
+    """Delete a tree, also if a container left directories without permissions, or thousands of nested ones.
 
     Each directory is moved up beside the tree before it is emptied, so that neither the stack nor a path grows with the
-    depth. What cannot be removed is left, for the next start.
+    depth. Entries that cannot be removed are left for the next start.
     """
     pending, count = [path], 0
     while pending:
@@ -53,13 +53,13 @@ def _remove(path: Path) -> None:
 
 
 def _empty(directory: Path, beside: Path) -> list[Path]:
-    """Delete the files of a directory; return where its directories are now."""
+    """Delete the files of a directory; return the new paths of its subdirectories."""
     moved = []
     for number, entry in enumerate(list(directory.iterdir())):
         with suppress(OSError):
             if entry.is_symlink() or not entry.is_dir():
                 entry.unlink()
                 continue
-            entry.chmod(0o700)  # a directory that is moved has to be writable
+            entry.chmod(0o700)  # a directory must be writable to be renamed
             moved.append(entry.rename(f"{beside}.{number}"))
     return moved

@@ -1,1 +1,1 @@
-"""One pod: what is known of it, what to do next, what is reported to the API."""
+"""One pod: its state, its next steps, its status in the API."""

@@ -1,14 +1,14 @@
-"""What to do next for a pod: a function from its specification, the states of its containers and the time to steps.
+"""Decides the next steps of a pod, from its specification, the states of its containers and the time.
 
-The driver (`podworker.py`) performs the steps, which changes the state, and calls it again until nothing is left to do;
-then it sleeps until something happens or `wake_at` comes. Pure; mirrors Kubernetes' pod worker:
+The driver (`podworker.py`) performs the steps, which changes the state, and calls it again until no steps are left;
+then it waits for a change or for `wake_at`. Pure; mirrors Kubernetes' pod worker:
 
 1. volumes, then the sandbox (the pod's network and names);
 2. init containers one after the other; sidecars among them stay and must have started before the next begins;
 3. regular containers, one start at a time (a start lasts until the postStart hook has ended);
-4. containers that ended start again as the policy says, after their back-off;
+4. containers that ended are restarted according to the policy, after their back-off;
 5. a pod that is deleted, failed or completed is terminated: regular containers first, then sidecars in reverse order,
-   each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox goes, then the API object.
+   each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox is removed, then the API object.
 """
 
 from collections.abc import Iterable
@@ -22,17 +22,17 @@ from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termina
 from localkube.kubelet.spec import backoff, podspec, restarts
 
 SHORTEST_GRACE: Final = timedelta(seconds=2)
-"""What a container gets between SIGTERM and SIGKILL even where a hook or other containers used up the grace period."""
+"""The shortest time between SIGTERM and SIGKILL, even if hooks or other containers used up the grace period."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrepareVolumes:
-    """Make the pod's volumes."""
+    """Prepare the pod's volumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreateSandbox:
-    """Make the pod's namespaces and network."""
+    """Create the pod's namespaces and network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Let a container that ended wait until then."""
+    """Delay the restart of a container that ended."""
 
     name: str
     until: datetime
@@ -70,7 +70,7 @@ class Terminate:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """Send SIGKILL to all that is left of a container."""
+    """Send SIGKILL to all remaining processes of a container."""
 
     name: str
 
@@ -92,12 +92,12 @@ class WindDown:
 
 @dataclass(frozen=True, slots=True)
 class RemoveSandbox:
-    """Release the pod's namespaces and network, ending what still runs there."""
+    """Remove the pod's namespaces and network, with all remaining processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Nothing is left of the pod: delete its API object, where it still exists."""
+    """Complete the termination: delete the API object, if it still exists."""
 
 
 Step: TypeAlias = (
@@ -107,14 +107,14 @@ Step: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Steps in order, and when to ask again if nothing happens before."""
+    """Steps in order, and the time of the next decision if nothing changes before."""
 
     steps: tuple[Step, ...] = ()
     wake_at: datetime | None = None
 
 
 def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
-    """Decide what to do now, and when to reconcile next."""
+    """Decide the current steps, and when to reconcile next."""
     if state.gone:
         return Decision((RemoveSandbox(),)) if state.has_sandbox else Decision((Finish(),))
     if meta.is_deleting(pod) or state.failure or is_settled(pod, state):
@@ -159,7 +159,7 @@ def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerSt
 
 
 def _combine(decisions: Iterable[Decision]) -> Decision:
-    """Join decisions; of several starts only the first is kept, because containers start one at a time."""
+    """Combine decisions; of several starts only the first is kept, because containers start one at a time."""
     steps: list[Step] = []
     wake_ats: list[datetime] = []
     for decision in decisions:
@@ -190,7 +190,7 @@ def _without_starts(decision: Decision) -> Decision:
 
 
 def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
-    """Yield the containers whose turn it is: sidecars that were started, the init container at hand, or all."""
+    """Yield the containers that may run now: started sidecars and the current init container, or all."""
     for container in podspec.init_containers(pod):
         current = state.containers[container["name"]]
         if podspec.is_sidecar(container, pod) or not current.passed:
@@ -201,7 +201,7 @@ def _startable(pod: JSONObject, state: PodState) -> Iterable[JSONObject]:
 
 
 def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Start one container, and start it again after it ended, as its policy says."""
+    """Decide the start or restart of one container, according to its policy."""
     match current.phase:
         case Phase.WAITING if current.not_before is not None and backoff.is_early(current.not_before, now):
             return Decision(wake_at=current.not_before)
@@ -212,7 +212,7 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
             message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
             return Decision((Stop(current.name, now + grace, message),))
         case Phase.STOPPING:
-            return _hurry(pod, current, now)
+            return _continue_stopping(pod, current, now)
         case Phase.TERMINATED if current.termination is not None:
             return _again(pod, container, current.termination, now, current)
         case _:
@@ -248,7 +248,7 @@ def _wind_down(pod: JSONObject, state: PodState, now: datetime) -> Decision:
 
 
 def _stop_next(pod: JSONObject, state: PodState) -> list[ContainerState]:
-    """Return the live containers whose turn it is to end: all but sidecars, then the last sidecar that lives."""
+    """Return the live containers to stop next: all but sidecars, then the last live sidecar."""
     sidecars = {container["name"] for container in podspec.init_containers(pod) if podspec.is_sidecar(container, pod)}
     live = [container for container in state.containers.values() if container.is_live]
     return [container for container in live if container.name not in sidecars] or live[-1:]
@@ -259,15 +259,15 @@ def _stop(pod: JSONObject, current: ContainerState, kill_at: datetime, now: date
         case Phase.STARTING if not current.container_id:
             return Decision()  # the start ends within moments, and then the container is stopped
         case Phase.STOPPING:
-            return _hurry(pod, current, now)
+            return _continue_stopping(pod, current, now)
         case _:
             return Decision(
                 (Stop(current.name, max(kill_at, now + _floor(pod)), f"Stopping container {current.name}"),)
             )
 
 
-def _hurry(pod: JSONObject, current: ContainerState, now: datetime) -> Decision:
-    """Go on with a container that is stopping: hook, then signal, then, when its time is over, SIGKILL."""
+def _continue_stopping(pod: JSONObject, current: ContainerState, now: datetime) -> Decision:
+    """Continue stopping a container: hook, then signal, then SIGKILL when its time is over."""
     if current.killed or current.kill_at is None:
         return Decision()
     floor = _floor(pod)

@@ -1,4 +1,4 @@
-"""Where the newest object and the state of one pod are kept: written by its worker, on one event loop."""
+"""The cell of one pod: its newest object and its state, written by its worker on one event loop."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from localkube.kubelet.spec import restarts
 from localkube.kubelet.spec.environment import Context
 
 RETRY: Final = timedelta(seconds=10)
-"""When what was refused is tried again, if nothing it depends on changes before."""
+"""When a refused step is retried, if nothing it depends on changes before."""
 
 
 class PodCell:
@@ -43,11 +43,11 @@ class PodCell:
 
     @property
     def directory(self) -> Path:
-        """Return where everything of the pod is on disk."""
+        """Return the directory of the pod."""
         return self.node.settings.pod_directory(self.uid)
 
     def log_directory(self, container: str) -> Path:
-        """Return where the logs of one of its containers are."""
+        """Return the directory of the logs of one of its containers."""
         return self.directory / "logs" / container
 
     def now(self) -> datetime:
@@ -61,7 +61,7 @@ class PodCell:
 
     @property
     def address(self) -> str:
-        """Return the pod's address while it has a sandbox, else nothing."""
+        """Return the pod's address while it has a sandbox, else an empty text."""
         return self.state.ip if self.state.has_sandbox else ""
 
     def take(self, pod: JSONObject) -> bool:
@@ -80,7 +80,7 @@ class PodCell:
             self.refresh()
 
     def refresh(self) -> None:
-        """Let the worker read again what the pod refers to: something of it may have changed."""
+        """Make the worker read again the objects that the pod refers to, which may have changed."""
         self.are_sources_stale = True
         self.set(self.state.retrying())
 
@@ -94,7 +94,7 @@ class PodCell:
         self.changed.set()
 
     def recover(self, interruption: Interruption) -> None:
-        """Go on from what the API remembers, and report what was interrupted."""
+        """Restore the state from the API object, and report the interruption."""
         self.is_sandbox_lost = False
         self._jumps.take()
         self.state = recovery.recover(self.pod, self.now(), interruption)
@@ -116,6 +116,6 @@ class PodCell:
         self.node.events.record(podevents.build(self.pod, reason, note, container))
 
     async def context(self, *, lenient: bool = False) -> Context:
-        """Return what variables and files are made from; `SpecError` where a source cannot be read."""
+        """Return the inputs of variables and files; raise `SpecError` if a source cannot be read."""
         sources = await self.node.objects.sources(self.pod)
         return Context(pod=self.pod, ip=self.state.ip, node=self.node.facts(), sources=sources, lenient=lenient)

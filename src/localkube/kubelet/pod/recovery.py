@@ -1,8 +1,8 @@
-"""What a pod's state is after the cluster or its node was restarted: from what the API remembers of it. Pure.
+"""Restores a pod's state after a restart of the cluster or its node, from the API object. Pure.
 
-A pod that was running has no processes any more. Its containers start afresh, with the pod's identity and its
-restart counts unchanged, because a restart of the machine is not a failure of a container; `lastState` reports it.
-What had ended for good stays ended; a container that must never run twice (`restartPolicy: Never`) has failed.
+A pod that was running has no processes any more. Its containers are started again, with the pod's identity and restart
+counts unchanged, because a restart of the machine is not a failure of a container; `lastState` reports it. Containers
+that had ended for good stay ended; a container that must never run twice (`restartPolicy: Never`) has failed.
 """
 
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ SCHEME: Final = "process://"
 
 @dataclass(frozen=True, slots=True)
 class Interruption:
-    """What ended all processes: a reason in the API's manner, and a sentence."""
+    """An event that ended all processes: its reason for the API, and a sentence."""
 
     reason: str
     sentence: str
@@ -31,7 +31,7 @@ NODE_RESTARTED: Final = Interruption("NodeRestarted", "All processes of the node
 
 
 def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER_RESTARTED) -> PodState:
-    """Return the state to go on from; of a pod never seen before, the initial one."""
+    """Return the state from which to continue; for a new pod, the initial state."""
     status = meta.status(pod)
     started = _moment(status.get("startTime")) or now
     ahead = max(started - now, timedelta())  # the clock was ahead then: the pod counts as started now
@@ -62,7 +62,7 @@ def _status_of(status: JSONObject, name: str) -> JSONObject | None:
 
 
 def _ending(found: JSONObject, now: datetime, interruption: Interruption) -> Termination | None:
-    """Return how the container ended, by itself or by the interruption; nothing, if it did not run."""
+    """Return how the container ended, by itself or by the interruption; None if it did not run."""
     state: JSONObject = found.get("state") or {}
     if state.get("running") is not None:
         return _cut_off(found, state["running"], now, interruption)

@@ -1,8 +1,8 @@
-"""What the kubelet knows of a pod's life: values, and the transitions between them. Pure.
+"""The state of a pod in the kubelet: values, and the transitions between them. Pure.
 
 The states of a container: waiting → starting → running → stopping → terminated → (waiting) → starting …
-`attempts` counts the starts since the sandbox was made, `restarts` is what the API shows: it survives a restart of
-the whole cluster and is not raised by it.
+`attempts` counts the starts since the sandbox was created; `restarts` is the count in the API, which is kept over a
+restart of the whole cluster and not increased by it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,9 +61,9 @@ class Termination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerState:
-    """One container. `passed` tells that the init containers after it may start: it ended well, or once was started.
+    """The state of one container. With `passed`, the next init container may start: it succeeded, or is a started sidecar.
 
-    `hook` says how far the preStop hook of a stopping container is; `""` means that the stop signal was sent.
+    `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
     `killed` means that SIGKILL was sent.
     """
 
@@ -100,10 +100,10 @@ class ContainerState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodState:
-    """One pod on this node. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
+    """The state of one pod. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
-    `problem` is why volumes or sandbox cannot be made yet. `gone` means that its API object was deleted. `moved` is by
-    how much the wall clock was set since `start_time`.
+    `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is the
+    time by which the wall clock was set since `start_time`.
     """
 
     containers: Mapping[str, ContainerState]
@@ -123,11 +123,11 @@ class PodState:
         return (self.containers[container["name"]] for container in containers)
 
     def with_container(self, container: ContainerState) -> "PodState":
-        """Return the state with this container's state in it."""
+        """Return the state with the new state of this container."""
         return replace(self, containers={**self.containers, container.name: container})
 
     def stopping_by(self, kill_at: datetime) -> "PodState":
-        """Return the state of a pod that has until `kill_at` to end; containers already stopping get no longer."""
+        """Return the state of a pod that must end by `kill_at`; containers already stopping get no extension."""
         containers = {
             name: replace(container, kill_at=min(container.kill_at, kill_at)) if container.kill_at else container
             for name, container in self.containers.items()
@@ -135,13 +135,13 @@ class PodState:
         return replace(self, kill_at=kill_at, containers=containers)
 
     def after_jump(self, jump: timedelta) -> "PodState":
-        """Return the state after the wall clock was set by `jump`: what is waited for comes no sooner and no later."""
+        """Return the state after the wall clock was set by `jump`: deadlines are shifted by it."""
         containers = {name: _moved(container, jump) for name, container in self.containers.items()}
         not_before, kill_at = _shifted(self.not_before, jump), _shifted(self.kill_at, jump)
         return replace(self, containers=containers, not_before=not_before, kill_at=kill_at, moved=self.moved + jump)
 
     def retrying(self) -> "PodState":
-        """Return the state of a pod whose refused starts are tried again at once; crash back-off goes on."""
+        """Return the state of a pod whose refused starts are tried again at once; crash back-off continues."""
         containers = {
             name: replace(container, not_before=None) if container.is_refused else container
             for name, container in self.containers.items()
@@ -150,7 +150,7 @@ class PodState:
 
 
 def initial(pod: JSONObject, now: datetime) -> PodState:
-    """Return the state of a pod of which nothing has been done."""
+    """Return the initial state of a pod."""
     names = [container["name"] for container in podspec.all_containers(pod)]
     return PodState(containers={name: ContainerState(name=name) for name in names}, start_time=now)
 

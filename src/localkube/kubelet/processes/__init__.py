@@ -1,1 +1,1 @@
-"""The seam between the kubelet and processes: what runs a pod, and connections into it."""
+"""The seam between the kubelet and processes: the runner of pods, and connections into them."""

@@ -1,8 +1,8 @@
 """A process runner without processes: programs are scripts that run in the event loop's time.
 
-It stands in for the sandbox in simulations and fast tests, where thousands of pods run for simulated hours in one thread.
-A `Program` says how a process behaves: when it listens on which ports, when it ends by itself, how it takes SIGTERM,
-what it prints. Connections are real streams (socket pairs) that end at a responder, so that probes, hooks and
+It replaces the sandbox in simulations and fast tests, where thousands of pods run for simulated hours in one thread.
+A `Program` describes a process: when it listens on which ports, when it ends by itself, how it reacts to SIGTERM, what
+it prints. Connections are real streams (socket pairs) that end at a responder, so that probes, hooks and
 port-forwarding run their production code.
 """
 
@@ -22,16 +22,16 @@ from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 
 SIGNALS: Final = 1000
-"""Signals that are remembered, the newest."""
+"""Newest signals that are recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
-    """How a modelled process behaves; all times are seconds after its start.
+    """The behavior of a modelled process; all times are seconds after its start.
 
     `listens` is when each port opens, `answers` the HTTP status there. `exits` is when it ends by itself, and how; it
-    may be None. `term` is how long it takes to end after SIGTERM; None ignores the signal. `commands` are exit codes
-    of what is executed in its container: (seconds, code) by argument vector; others end at once, well. `refused` is
+    may be None. `term` is how long it takes to end after SIGTERM; None ignores the signal. `commands` has the results
+    of commands in its container: (seconds, code) by argument vector; others succeed at once. `refused` is the reason
     why it cannot be started.
     """
 
@@ -56,7 +56,7 @@ def run_forever(spec: ContainerSpec) -> Program:
 
 @dataclass(slots=True)
 class Process:
-    """A modelled process that runs."""
+    """A running modelled process."""
 
     spec: ContainerSpec
     program: Program
@@ -67,7 +67,7 @@ class Process:
 
 
 class ModelRunner:
-    """Implements `ProcessRunner` under the running loop's time. `processes` shows what runs, by container id.
+    """Implements `ProcessRunner` under the running loop's time. `processes` has the running ones, by container id.
 
     The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox.
     """
@@ -138,7 +138,7 @@ class ModelRunner:
         self._end_command(pid, _killed(signals.SIGKILL))
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:  # noqa: ARG002 - one process each
-        """Let a process end at once, or when its program says so."""
+        """End a process at once, or after the time that its program specifies."""
         process = self.processes.get(container_id)
         if process is None or process.spec.sandbox_id in self.hung:
             return
@@ -156,7 +156,7 @@ class ModelRunner:
         return _ModelSocket(self, sandbox_id)
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
-        """End what still runs in a pod."""
+        """End all remaining processes of a pod."""
         self.sandboxes.pop(sandbox_id, None)
         self._on_lost.pop(sandbox_id, None)
         self.addresses.pop(sandbox_id, None)
@@ -169,7 +169,7 @@ class ModelRunner:
             await self.remove_sandbox(sandbox_id)
 
     async def lose_everything(self) -> None:
-        """End all pods and processes, as when the machine fails under them."""
+        """End all pods and processes, as when the machine fails."""
         for on_lost in self._on_lost.values():
             asyncio.get_running_loop().call_soon(on_lost)
         await self.stop()
@@ -184,7 +184,7 @@ class ModelRunner:
         asyncio.get_running_loop().call_soon(process.on_exit, ending)
 
     def listener(self, sandbox_id: str | None, host: str, port: int) -> Process | None:
-        """Return the process that listens at an address now."""
+        """Return the process that listens at an address."""
         now = asyncio.get_running_loop().time()
         for process in self.processes.values():
             owner = process.spec.sandbox_id
@@ -195,7 +195,7 @@ class ModelRunner:
         return None
 
     def is_taken(self, port: int) -> bool:
-        """Return whether any process listens on the port, as on a network that all share."""
+        """Return whether any process listens on the port, as on a shared network."""
         now = asyncio.get_running_loop().time()
         opens = [(process.started, process.program.listens.get(port)) for process in self.processes.values()]
         return any(delay is not None and now >= started + delay for started, delay in opens)
@@ -222,7 +222,7 @@ class _ModelSocket(socket.socket):
         self._sandbox_id = sandbox_id
 
     def connect(self, address: Any) -> None:
-        """Reach the process that listens at the address."""
+        """Connect to the process that listens at the address."""
         process = self._runner.listener(self._sandbox_id, address[0], address[1])
         if process is None:
             raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
@@ -237,13 +237,13 @@ class _ModelSocket(socket.socket):
         """Nothing to set."""
 
     def close(self) -> None:
-        """Close both ends that are still here."""
+        """Close both ends that are still open."""
         self._far.close()
         super().close()
 
 
 def _respond(descriptor: int, status: int) -> None:
-    """Answer the first request on a connection, and close it."""
+    """Respond to the first request on a connection, and close it."""
     far = socket.socket(fileno=descriptor)
     far.setblocking(False)
     loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""The seam between the kubelet and the processes: what a pod needs of the machine it runs on.
+"""The seam between the kubelet and processes: the functions of the machine that pods need.
 
-Implementations: `sandbox/` (Linux namespaces, or plain processes where those are refused) and, for simulation, a model
+Implementations: `sandbox/` (Linux namespaces, or plain processes if those are refused) and, for simulation, a model
 of processes that start, become ready and fail.
 """
 
@@ -16,7 +16,7 @@ Network: TypeAlias = Literal["isolated", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What this machine granted. Each entry of `lost` is one line for the user: what is missing and what follows."""
+    """The granted capabilities. Each of `lost` is a line for the user: what is missing, and the effect."""
 
     namespaces: bool
     network: Network
@@ -26,9 +26,9 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """One pod: what its containers share. `id` is the pod's UID; `directory` is its scratch space on the host.
+    """The sandbox of one pod, which its containers share. `id` is the pod's UID; `directory` is its scratch space on the host.
 
-    `hosts_directory` holds a file `hosts` that the kubelet replaces by rename whenever pods come and go; containers
+    `hosts_directory` holds a file `hosts` that the kubelet replaces by rename whenever pods change; containers
     must see the newest one as /etc/hosts.
     """
 
@@ -42,9 +42,10 @@ class SandboxSpec:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A host file or directory seen at `target` in the container; mount points that do not exist are made up.
+    """A host file or directory that is mounted at `target` in the container; missing mount points are created.
 
-    With `sub_path` it is what that path inside `source` is when the container starts; it must not lead out of it.
+    With `sub_path`, that path inside `source` is mounted, resolved when the container starts; it must not lead out of
+    it.
     """
 
     source: Path
@@ -55,7 +56,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContainerSpec:
-    """One process tree. `argv` empty means: the built-in stub server, which answers 200 on `stub_ports`.
+    """The process of one container. An empty `argv` means the built-in stub server, which answers 200 on `stub_ports`.
 
     `root` replaces the host's file system as / (an image given by the user). `stdout` and `stderr` are file
     descriptors of the kubelet that the process inherits; the runner does not close them.
@@ -79,32 +80,32 @@ class ContainerSpec:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a process ended: its exit code, or 128 + signal with `signal` set."""
+    """The end of a process: its exit code, or 128 + signal with `signal` set."""
 
     code: int
     signal: int = 0
 
 
 class StartError(Exception):
-    """The process could not be started: program not found, not executable, mount refused. The text says which."""
+    """The process could not be started: program not found, not executable, mount refused. The text gives the reason."""
 
 
 class ExhaustedError(StartError):
-    """The machine has none left of something now (descriptors, processes, memory, addresses): to be tried again."""
+    """A resource of the machine is exhausted (descriptors, processes, memory, addresses); it may be retried later."""
 
 
 class ProcessRunner(Protocol):
     """Starts and ends the processes of pods. When the runner's process dies, all of them die with it."""
 
     async def start(self) -> Capabilities:
-        """Prepare the machine (namespaces, bridge); say what was granted."""
+        """Prepare the machine (namespaces, bridge); return the granted capabilities."""
         ...
 
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
-        """Make the pod's namespaces and network; return its IP address.
+        """Create the pod's namespaces and network; return its IP address.
 
-        `on_lost` is called once, on the event loop, if the sandbox is lost with all that runs in it before it is
-        removed; the ends of its containers are reported after that. Whoever still needs the pod makes a new sandbox.
+        `on_lost` is called once, on the event loop, if the sandbox is lost with all its processes before it is removed;
+        the ends of its containers are reported afterwards. If the pod is still needed, a new sandbox has to be created.
         """
         ...
 
@@ -119,11 +120,11 @@ class ProcessRunner(Protocol):
         ...
 
     async def kill_exec(self, pid: int) -> None:
-        """End a process that `exec` started, and whatever it started. Gone is not an error."""
+        """Kill a process that `exec` started, and its descendants. A process that has ended is not an error."""
         ...
 
     async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
-        """Signal the container's first process, or with `everything` all processes it left. Gone is not an error."""
+        """Signal the container's first process, or with `everything` all its processes. A container that has ended is not an error."""
         ...
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
@@ -131,7 +132,7 @@ class ProcessRunner(Protocol):
         ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
-        """End what still runs in it, and release its network and mounts. Gone is not an error."""
+        """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
         ...
 
     async def stop(self) -> None:

@@ -1,5 +1,5 @@
-"""Pods on one machine: Linux namespaces, or plain processes where those are refused."""
+"""Pods on one machine: Linux namespaces, or plain processes if those are refused."""
 
-from localkube.kubelet.sandbox.create import create_runner
+from localkube.kubelet.sandbox.sandboxrunner import create_runner
 
 __all__ = ["create_runner"]

@@ -1,6 +1,6 @@
-"""Addresses of pods: which are free, and which block of 127.0.0.0/8 is this cluster's.
+"""Addresses of pods: the free ones, and the block of 127.0.0.0/8 that this cluster uses.
 
-An address is handed out again as late as possible, because a connection or a name lookup may outlive its pod.
+An address is reused as late as possible, because a connection or a name lookup may outlive its pod.
 """
 
 import errno
@@ -24,7 +24,7 @@ class AddressesExhaustedError(Exception):
 
 
 class AddressPool:
-    """Hands out the addresses of a block in turn."""
+    """Assigns the addresses of a block in turn."""
 
     def __init__(self, block: ipaddress.IPv4Network) -> None:
         self._block = block
@@ -47,12 +47,12 @@ class AddressPool:
         raise AddressesExhaustedError(f"all {last - _RESERVED} addresses of {self._block} are in use; delete some pods")
 
     def release(self, address: str) -> None:
-        """Take an address back."""
+        """Release an address, which may be assigned again."""
         self._used.discard(address)
 
 
 class LoopbackBlock:
-    """A 127.N.0.0/16 that no other cluster on this machine uses, claimed by a bound socket: a crash gives it back."""
+    """A 127.N.0.0/16 that no other cluster on this machine uses, reserved by a bound socket, which a crash releases."""
 
     def __init__(self) -> None:
         for number in _BLOCKS:
@@ -69,5 +69,5 @@ class LoopbackBlock:
         raise AddressesExhaustedError(f"{len(_BLOCKS)} clusters run on this machine's network already; stop one")
 
     def release(self) -> None:
-        """Let another cluster have the block."""
+        """Release the block for other clusters."""
         self._claim.close()

@@ -1,7 +1,7 @@
-"""The cluster process's end of the connection to the launcher: requests and their answers, on the event loop.
+"""The cluster process's end of the connection to the launcher: requests and their responses, on the event loop.
 
-In: requests with descriptors. Out: the answer to each, and events (ends of processes) to a callback, both in the order
-in which the launcher sent them: the callback for an end runs after whoever awaited the start has gone on.
+In: requests with descriptors. Out: the response to each, and events (ends of processes) to a callback, both in the
+order in which the launcher sent them: the callback for an end runs after the task that awaited the start has continued.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Messa
 
 
 class LauncherEndedError(StartError):
-    """The launcher is gone, and with it every process of every pod."""
+    """The launcher has ended, and with it all processes of all pods."""
 
 
 class Channel:
@@ -35,7 +35,7 @@ class Channel:
         self._loop.add_reader(link.fileno(), self._read)
 
     async def request(self, op: str, fields: Message, fds: tuple[int, ...] = ()) -> Received:
-        """Send a request; return its answer, whose descriptors the caller owns; raise `StartError` when refused."""
+        """Send a request; return its response, whose descriptors the caller owns; raise `StartError` if it is refused."""
         if self.closed:
             raise LauncherEndedError("the launcher of the pods has ended")
         number = next(self._numbers)
@@ -119,7 +119,7 @@ class Channel:
 
 
 def _duplicate(fds: tuple[int, ...]) -> list[int]:
-    """Copy descriptors, for their owner may close them before they are sent; all or none."""
+    """Duplicate descriptors, as their owner may close them before they are sent; all or none."""
     copies: list[int] = []
     try:
         for fd in fds:

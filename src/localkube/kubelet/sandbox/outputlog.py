@@ -1,7 +1,8 @@
-"""What a program of the cluster prints, kept in a file that never grows beyond a bound.
+"""The output of a program of the cluster, in a file of bounded size.
 
-The program writes to a pipe; this process moves what comes into the file. A full file becomes `FILE.1`, in place of the
-one before, so that both together stay below twice `LIMIT`. What cannot be written (a full disk) is dropped.
+The program writes to a pipe; this process copies the data to the file. A full file is renamed to `FILE.1` and replaces
+the previous one, so that both together stay below twice `LIMIT`. Output that cannot be written (a full disk) is
+dropped.
 """
 
 import asyncio
@@ -34,13 +35,13 @@ class OutputLog:
         return theirs
 
     def close(self) -> None:
-        """Move what is left, and close the pipe."""
+        """Copy the remaining output, and close the pipe."""
         while self._pipe is not None and self._move():
             pass
         self._forget()
 
     def _move(self) -> bool:
-        """Move a piece; return whether there was one."""
+        """Copy a part of the output; return whether there was any."""
         if self._pipe is None:
             return False
         try:
@@ -50,7 +51,7 @@ class OutputLog:
         if piece:
             self._append(piece)
         else:
-            self._forget()  # every writer is gone
+            self._forget()  # all writers have closed the pipe
         return bool(piece)
 
     def _append(self, piece: bytes) -> None:

@@ -1,8 +1,8 @@
-"""The way from the pods' network to the world outside, by a program that is installed: pasta or slirp4netns.
+"""Connects the pods' network to the outside, by an installed program: pasta or slirp4netns.
 
-Either puts a tap interface into the pods' network and speaks for it with the user's own sockets, so that nothing is
-changed on the host (no forwarding, no firewall rule, no root), and no other machine can reach a pod. The host's own
-loopback, where the API server listens, stays out of the pods' reach. The program dies with the cluster process.
+Either creates a tap interface in the pods' network and forwards its traffic through sockets of the user. Nothing is
+changed on the host (no forwarding, no firewall rule, no root), and other machines cannot reach pods. Pods cannot reach
+the host's loopback, where the API server listens. The program ends with the cluster process.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Literal
 
 from localkube.kubelet.processes.runner import StartError
 from localkube.kubelet.sandbox.addresses import POD_NETWORK, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER
-from localkube.kubelet.sandbox.launch import DIRECTORY, Launcher
+from localkube.kubelet.sandbox.launcherprocess import DIRECTORY, Launcher
 from localkube.kubelet.sandbox.outputlog import OutputLog
 
 _LOADER = "import sys; sys.path.append(sys.argv[1]); from launcher.leash import main; main()"
@@ -29,7 +29,7 @@ NO_WAY_OUT = "a way out of the pods' network: pods reach each other and nothing 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """A program that carries the pods' traffic: its options, and by which addresses pods use it."""
+    """A program that forwards the pods' traffic: its options, and the addresses by which pods use it."""
 
     kind: Literal["pasta", "slirp4netns"]
     options: tuple[str, ...]
@@ -59,21 +59,21 @@ CARRIERS = (
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """Which way out there is, and what is lost."""
+    """The kind of connection to the outside, and what is lost without one."""
 
     kind: Literal["pasta", "slirp4netns", "none"]
     lost: tuple[str, ...] = ()
 
 
 class WayOut:
-    """The program that carries the pods' traffic, if there is one."""
+    """The program that forwards the pods' traffic, if there is one."""
 
     def __init__(self, state_directory: Path) -> None:
         self._log = OutputLog(state_directory / "way-out.log")
         self._process: subprocess.Popen[bytes] | None = None
 
     async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> Granted:
-        """Start the first that works; go without where none does, saying so."""
+        """Start the first program that works; if none does, report this in the result."""
         failures = []
         for carrier in carriers:
             program = shutil.which(carrier.kind)
@@ -114,7 +114,7 @@ class WayOut:
             os.close(log)
 
     async def _attach(self, launcher: Launcher, carrier: Carrier, process: subprocess.Popen[bytes]) -> str | None:
-        """Connect the pods to the program's interface as soon as it is there; return why that failed."""
+        """Connect the pods to the program's interface as soon as it exists; return the error, None on success."""
         route = {"interface": _INTERFACE, "gateway": carrier.gateway, "nameserver": carrier.nameserver}
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _SECONDS_TO_START

@@ -1,1 +1,1 @@
-"""What the kubelet reads of a pod specification. Pure."""
+"""The parts of a pod's specification that the kubelet uses. Pure."""

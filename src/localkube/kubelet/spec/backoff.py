@@ -1,6 +1,6 @@
-"""How long a container that ended waits before it starts again: 10 s, doubled each time, at most 300 s.
+"""The back-off of restarts of a container: 10 s, doubled each time, at most 300 s.
 
-The first restart is immediate. A container that ran for 10 minutes after its last start begins anew.
+The first restart is immediate. After a run of 10 minutes the back-off is reset.
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ FORGIVEN: Final = 2 * LONGEST
 
 
 def is_early(moment: datetime, now: datetime) -> bool:
-    """Return whether it is to be waited for; what is further away than any back-off is not: the clock was set back."""
+    """Return whether to wait for a moment; not if it is later than any back-off, as the clock was set back then."""
     return now < moment <= now + LONGEST
 
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """The wait after the next end, and when it was last lengthened."""
+    """The wait after the next end, and when it was last increased."""
 
     delay: timedelta = timedelta()
     lengthened: datetime | None = None

@@ -1,10 +1,10 @@
-"""The environment, command and arguments of a container. Pure: what ConfigMaps and Secrets hold comes in as values.
+"""The environment, command and arguments of a container. Pure: the data of ConfigMaps and Secrets is passed in.
 
-Order of an environment, later entries winning: what passes from the host, `envFrom`, `env`. `$(NAME)` refers to
-entries before it, `$$` is a dollar sign, an unknown name stays as it is written.
+Order of an environment, later entries override earlier ones: variables of the host, `envFrom`, `env`. `$(NAME)` refers
+to earlier entries, `$$` is a dollar sign, an unknown name is not replaced.
 
-From the host pass the variables by which programs find one another, the language and the time zone (`PASSED`); nothing
-passes into a container that has a root file system of its own.
+The host's search paths, language and time zone are inherited (`PASSED`); a container with its own root file system
+inherits nothing.
 """
 
 import re
@@ -37,7 +37,7 @@ class ReferencedObjects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What the variables of a container are made from. With `lenient`, what is missing is left out."""
+    """The inputs for the variables of a container. With `lenient`, missing sources are skipped."""
 
     pod: JSONObject
     ip: str
@@ -47,7 +47,7 @@ class Context:
 
 
 def host_variables(host: Mapping[str, str], *, own_root: bool) -> dict[str, str]:
-    """Return what passes from the host: nothing but a search path where the container has its own root."""
+    """Return the variables of the host; only a default search path if the container has its own root."""
     if own_root:
         return {"PATH": CONTAINER_PATH, "HOME": "/root"}
     return {"PATH": CONTAINER_PATH} | {name: host[name] for name in PASSED if name in host}
@@ -60,7 +60,7 @@ def use_environment(variables: Mapping[str, str], directory: Path) -> dict[str, 
 
 
 def build(container: JSONObject, context: Context, base: Mapping[str, str]) -> dict[str, str]:
-    """Return the container's variables; `SpecError` names what cannot be had."""
+    """Return the container's variables; raise `SpecError` for missing sources."""
     variables = {**base, "HOSTNAME": podspec.hostname(context.pod)}
     for source in container.get("envFrom") or []:
         variables |= _from_source(source, context)
@@ -83,7 +83,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
         name = match["name"]
         return "$" if name is None else variables.get(name, match[0])
 
-    closed = text.rfind(")") + 1  # beyond it nothing can refer: looked for from every `$(`, that would be the square
+    closed = text.rfind(")") + 1  # no reference ends after it; searching from every `$(` would take quadratic time
     return REFERENCE.sub(replace, text[:closed]) + text[closed:].replace("$$", "$")
 
 
@@ -131,7 +131,7 @@ def _referable(
 
 
 def _value(entry: JSONObject, container: JSONObject, context: Context, variables: Mapping[str, str]) -> str | None:
-    """Return the value of one entry; None leaves it out (an optional reference to nothing)."""
+    """Return the value of one entry; None to skip it (an optional reference without target)."""
     origin = entry.get("valueFrom")
     if not origin:
         return expand(entry.get("value") or "", variables)

@@ -1,7 +1,8 @@
 """Values of a pod's own fields and resources, for environment variables and downwardAPI files. Pure.
 
 Fields as Kubernetes offers them: name, namespace, uid, one label or annotation, node name, service account, addresses
-of host and pod; files also get all labels or annotations. A limit that is not set counts as what the node has.
+of host and pod; files can also have all labels or annotations. A limit that is not set counts as the node's allocatable
+amount.
 """
 
 import re
@@ -21,7 +22,7 @@ RESOURCE: Final = re.compile(r"(?P<kind>limits|requests)\.(?P<resource>.+)")
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """What a pod may ask about its node."""
+    """The fields of the node that a pod may refer to."""
 
     host_ip: str
     allocatable: Mapping[str, quantity.Quantity]

@@ -1,4 +1,4 @@
-"""What the kubelet reads of a pod's specification: accessors of plain dictionaries, with Kubernetes' defaults."""
+"""Accessors for a pod's specification (a plain dictionary), with Kubernetes' defaults."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ HOSTNAME_LENGTH: Final = 63
 
 
 class SpecError(Exception):
-    """The pod asks for something that cannot be; the text names the field, the value and what to do."""
+    """The pod's specification is invalid or not supported; the text names the field, the value and what to do."""
 
 
 def init_containers(pod: JSONObject) -> list[JSONObject]:
@@ -22,7 +22,7 @@ def init_containers(pod: JSONObject) -> list[JSONObject]:
 
 
 def regular_containers(pod: JSONObject) -> list[JSONObject]:
-    """Return the containers that make up the pod's work."""
+    """Return the regular containers, without init containers."""
     return meta.spec(pod).get("containers") or []
 
 
@@ -49,7 +49,7 @@ def restart_policy(pod: JSONObject) -> str:
 
 
 def grace_period(pod: JSONObject) -> float:
-    """Return the seconds between asking a container to end and killing it; a deletion may have shortened them."""
+    """Return the seconds between the stop signal and SIGKILL; a deletion may have shortened them."""
     for value in (meta.metadata(pod).get("deletionGracePeriodSeconds"), meta.spec(pod).get(GRACE_FIELD)):
         if value is not None:
             return float(value)
@@ -57,13 +57,13 @@ def grace_period(pod: JSONObject) -> float:
 
 
 SHOWN: Final = 200
-"""Characters of a text that an error repeats."""
+"""Characters of a text that are quoted in an error."""
 
 GRACE_FIELD: Final = "terminationGracePeriodSeconds"
 
 
 def hostname(pod: JSONObject) -> str:
-    """Return the pod's host name: `spec.hostname`, or the pod's name cut to what a host name may be.
+    """Return the pod's host name: `spec.hostname`, or the pod's name, truncated to a valid host name.
 
     >>> hostname({"metadata": {"name": "web-0"}, "spec": {}})
     'web-0'
@@ -73,7 +73,7 @@ def hostname(pod: JSONObject) -> str:
 
 
 def uses_host_network(pod: JSONObject) -> bool:
-    """Return whether the pod shares the host's network by its own wish."""
+    """Return whether the pod requests the host's network."""
     return bool(meta.spec(pod).get("hostNetwork"))
 
 
@@ -83,7 +83,7 @@ def is_terminal(pod: JSONObject) -> bool:
 
 
 def declared_ports(container: JSONObject) -> tuple[int, ...]:
-    """Return the TCP ports the container says it serves."""
+    """Return the TCP ports that the container declares."""
     ports = container.get("ports") or []
     return tuple(port["containerPort"] for port in ports if (port.get("protocol") or "TCP") == "TCP")
 
@@ -115,7 +115,7 @@ def hook(container: JSONObject, moment: str) -> JSONObject | None:
 
 
 def require_no_nul(value: JSON, place: str) -> None:
-    """Refuse texts that no program, path or variable of a process can have: the API stores them, Linux ends them there.
+    """Refuse texts with a NUL character: the API stores them, but no argument, path or variable can have one.
 
     >>> require_no_nul({"command": ["sh", "-c"]}, "containers[main]")
     """

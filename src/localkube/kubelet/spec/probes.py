@@ -1,4 +1,4 @@
-"""What a row of probe results means: settings with Kubernetes' defaults, and a tally that turns results into a verdict.
+"""The evaluation of probes: settings with Kubernetes' defaults, and a tally of results that gives a verdict.
 
 Pure. The verdict of a probe changes after `successThreshold` good or `failureThreshold` bad results in a row. Before
 the first verdict a container counts as alive, not ready, and not started.
@@ -18,7 +18,7 @@ ACTIONS: Final = ("exec", "httpGet", "tcpSocket")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeSettings:
-    """When to probe, in seconds, and how many results in a row count."""
+    """The timing of a probe in seconds, and its thresholds."""
 
     initial_delay: float
     period: float
@@ -29,7 +29,7 @@ class ProbeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The last results in a row that were alike, and the verdict so far."""
+    """The number of equal last results, and the current verdict."""
 
     last: bool | None = None
     streak: int = 0
@@ -56,7 +56,7 @@ def observe(tally: Tally, rules: ProbeSettings, *, good: bool) -> Tally:
 
 
 def check(container: JSONObject) -> None:
-    """Refuse probes that cannot be made here, before the container starts."""
+    """Refuse probes that are not supported here, before the container starts."""
     for kind, probe in podspec.probes(container):
         where = f'container "{container["name"]}", {kind}Probe'
         if probe.get("grpc"):

@@ -1,4 +1,4 @@
-"""Whether a container that ended starts again: the pod's policy, the container's own, and rules on exit codes. Pure."""
+"""Decides whether a container is restarted: by the pod's policy, its own policy, and rules on exit codes. Pure."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -7,7 +7,7 @@ from localkube.kubelet.spec import podspec
 
 
 def policy(pod: JSONObject, container: JSONObject) -> str:
-    """Return what holds for this container: its own policy before the pod's; init containers end when they succeed."""
+    """Return the policy of this container: its own, else the pod's; init containers are not restarted on success."""
     own = container.get("restartPolicy")
     if own:
         return str(own)
@@ -30,13 +30,13 @@ def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool
 
 
 def holds_completed(pod: JSONObject) -> bool:
-    """Return whether containers of the pod that completed are left as they are."""
+    """Return whether completed containers of the pod are not restarted."""
     names = (wellknown.HOLD_COMPLETED, wellknown.FORMER_HOLD_COMPLETED)
     return any(meta.annotations(pod).get(name) == "true" for name in names)
 
 
 def hold_completed(pod: JSONObject) -> JSONObject:
-    """Return the pod with the annotation that lets completed containers be."""
+    """Return the pod with the annotation by which completed containers are not restarted."""
     metadata = meta.metadata(pod)
     return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), wellknown.HOLD_COMPLETED: "true"}}}
 

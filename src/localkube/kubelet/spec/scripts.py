@@ -1,7 +1,7 @@
-"""What a command starts, as far as its words say: the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
+"""Finds the programs that a command starts: in the script of `sh -c SCRIPT`, the file of `python3 FILE`. Pure.
 
-Used to see that a container cannot run here although its shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. What is
-built at run time (variables, `eval`) is not seen; a script that cannot be read names nothing.
+Used to detect containers that cannot run here although their shell can: `sh -c "bash /opt/serve.sh; vllm serve"`. Programs
+that are determined at run time (variables, `eval`) are not found; an unreadable script has none.
 """
 
 import posixpath
@@ -54,7 +54,7 @@ def python_module(argv: Sequence[str]) -> str:
 
 
 def starts(argv: Sequence[str]) -> Iterator[Started]:
-    """Yield what a shell with a script starts, in the order of the script, and the file that an interpreter reads.
+    """Yield the programs that a shell script starts, in order, and the file that an interpreter reads.
 
     >>> list(starts(["sh", "-c", "cd /x && A=1 bash /opt/serve.sh --x; exec vllm serve > log"]))
     [Started(name='bash', is_file=False), Started(name='/opt/serve.sh', is_file=True), Started(name='vllm', is_file=False)]
@@ -77,7 +77,7 @@ def _is_script(argv: Sequence[str]) -> bool:
 
 
 def _read_file(words: Sequence[str]) -> Iterator[Started]:
-    """Yield the file that an interpreter reads, where its absolute path comes first."""
+    """Yield the file that an interpreter reads, if its first argument is an absolute path."""
     if len(words) > 1 and re.fullmatch(r"/[\w./+-]+", words[1]):
         yield Started(words[1], is_file=True)
 
@@ -86,7 +86,7 @@ def _started(argv: Sequence[str]) -> list[list[str]]:
     """Return the commands of a shell's script, without the words before the program."""
     try:
         commands = list(_commands(argv[2]))
-    except ValueError:  # an open quote
+    except ValueError:  # an unclosed quote
         return []
     return [
         list(dropwhile(lambda word: word in BEFORE_A_COMMAND or ASSIGNMENT.match(word), words)) for words in commands
@@ -94,7 +94,7 @@ def _started(argv: Sequence[str]) -> list[list[str]]:
 
 
 def _commands(script: str) -> Iterator[list[str]]:
-    """Cut a script into commands, without what they are redirected to."""
+    """Split a script into commands, without their redirections."""
     lines = script.replace("\\\n", " ").splitlines()
     text = " ; ".join(line for line in lines if not line.lstrip().startswith("#"))
     words = shlex.shlex(text, posix=True, punctuation_chars=True)

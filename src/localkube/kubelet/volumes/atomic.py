@@ -1,4 +1,4 @@
-"""Writing the files of a volume so that readers see either all of the old ones or all of the new ones.
+"""Writes the files of a volume atomically: readers see either all old ones or all new ones.
 
 ```
 volume/..2026_11_20_10_15_02.123456/key     the files
@@ -17,7 +17,7 @@ DATA: Final = "..data"
 
 
 def write(volume: Path, payload: Payload, stamp: str) -> bool:
-    """Make the volume show exactly these files; return whether anything had to change. `stamp` names the version."""
+    """Write exactly these files to the volume; return whether anything changed. `stamp` names the version."""
     volume.mkdir(parents=True, exist_ok=True)
     current = volume / DATA
     if current.is_symlink() and _read(current) == payload:
@@ -35,7 +35,7 @@ def write(volume: Path, payload: Payload, stamp: str) -> bool:
 
 
 def _read(directory: Path) -> Payload:
-    """Return the files there are, so that an unchanged volume is left alone."""
+    """Return the existing files, so that an unchanged volume is not written."""
     root = directory.resolve()
     return {
         str(path.relative_to(root)): File(path.read_bytes(), path.stat().st_mode & 0o7777)
@@ -58,7 +58,7 @@ def _swap(link: Path, target: str) -> None:
 
 
 def _link(volume: Path, payload: Payload) -> None:
-    """Show the first part of every path as a link into the current version, and drop links to what is gone."""
+    """Link the first part of every path to the current version, and remove links to files that no longer exist."""
     wanted = {path.split("/", 1)[0] for path in payload}
     for entry in volume.iterdir():
         if entry.is_symlink() and not entry.name.startswith("..") and entry.name not in wanted:

@@ -1,4 +1,4 @@
-"""Persistent volume claims: the path on this machine that the claim's persistent volume names."""
+"""Volumes of claims: the path on this machine in the claim's persistent volume."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from localkube.kubelet.spec.podspec import SpecError
 
 
 def prepare(name: str, claim: JSONObject | None, volume: JSONObject | None) -> Path:
-    """Return where a claim's data is; `volume` is the PersistentVolume it is bound to, where there is one."""
+    """Return the path of a claim's data; `volume` is the PersistentVolume it is bound to, if there is one."""
     if claim is None:
         raise SpecError(f'persistentvolumeclaim "{name}" not found')
     if meta.is_deleting(claim):

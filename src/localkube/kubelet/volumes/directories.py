@@ -1,8 +1,8 @@
-"""The volumes of one pod on disk: made before its first container, kept up to date, gone with the pod.
+"""The directories of a pod's volumes: created before its first container, updated, and deleted with the pod.
 
 | volume | is |
 |---|---|
-| emptyDir, ephemeral | a directory of the pod, open to all users; `medium: Memory` and size limits make no difference |
+| emptyDir, ephemeral | a directory of the pod, open to all users; `medium: Memory` and size limits are ignored |
 | configMap, secret, downwardAPI, projected | files of the pod, replaced all at once when their source changes |
 | hostPath | the path itself |
 | persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
@@ -40,19 +40,19 @@ def by_name(pod: JSONObject) -> dict[str, JSONObject]:
 
 
 def prepare(context: Context, bound: Claims, directory: Path, stamp: str) -> dict[str, Path]:
-    """Make all volumes of the pod under `directory`; return where each is. `SpecError` names what cannot be had."""
+    """Prepare all volumes of the pod under `directory`; return their paths. Raise `SpecError` for missing sources."""
     return {
         name: _prepare(volume, context, bound, directory / name, stamp) for name, volume in by_name(context.pod).items()
     }
 
 
 def has_written(pod: JSONObject) -> bool:
-    """Return whether any volume of the pod consists of files made here."""
+    """Return whether any volume of the pod has files that the kubelet writes."""
     return any(_is_written(volume) for volume in by_name(pod).values())
 
 
 def refresh(context: Context, directory: Path, stamp: str) -> None:
-    """Bring files up to date whose sources changed; where a source is gone the files stay as they are."""
+    """Update files whose sources changed; if a source no longer exists, its files are kept."""
     for name, volume in by_name(context.pod).items():
         if _is_written(volume):
             with suppress(SpecError):

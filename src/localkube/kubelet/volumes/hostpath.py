@@ -1,4 +1,4 @@
-"""hostPath volumes: files and directories of this machine, checked for what the pod expects them to be."""
+"""hostPath volumes: files and directories of this machine, checked against the type of the volume."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ CHECKS: Final[dict[str, tuple[str, Callable[[Path], bool]]]] = {
 
 
 def prepare(path: Path, kind: str) -> Path:
-    """Return the path, made where the type says so; `SpecError` where it is not what the type says."""
+    """Return the path, created if its type allows; raise `SpecError` if it does not have the type."""
     if kind == "DirectoryOrCreate" and not path.exists():
         path.mkdir(parents=True, mode=0o755)
     if kind == "FileOrCreate" and not path.exists():

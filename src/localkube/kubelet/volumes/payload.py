@@ -1,4 +1,4 @@
-"""What the files of configMap, secret, downwardAPI and projected volumes are. Pure.
+"""The files of configMap, secret, downwardAPI and projected volumes. Pure.
 
 In: the volume as the pod specifies it and the values it refers to. Out: bytes and mode by relative path.
 """
@@ -31,7 +31,7 @@ FAMILIES: Final = ("configMap", "secret", "downwardAPI", "projected")
 
 
 def build(volume: JSONObject, context: Context) -> Payload:
-    """Return the files of a volume; `SpecError` names what cannot be had."""
+    """Return the files of a volume; raise `SpecError` for missing sources."""
     for family in FAMILIES:
         if volume.get(family) is not None:
             return _family(family, volume[family], context)
@@ -39,7 +39,7 @@ def build(volume: JSONObject, context: Context) -> Payload:
 
 
 def references(volume: JSONObject) -> tuple[set[str], set[str]]:
-    """Return the names of the ConfigMaps and of the Secrets that the volume shows."""
+    """Return the names of the ConfigMaps and of the Secrets in the volume."""
     sources = [volume, *((volume.get("projected") or {}).get("sources") or [])]
     config_maps = {source["configMap"].get("name") or "" for source in sources if source.get("configMap")}
     return config_maps, {_secret_name(source["secret"]) for source in sources if source.get("secret")}
@@ -69,7 +69,7 @@ def _source(kind: str, source: JSONObject, context: Context, mode: int) -> Paylo
 
 
 def _secret_name(source: JSONObject) -> str:
-    """Return the secret's name: a volume says `secretName`, a projection `name`."""
+    """Return the secret's name: a volume has `secretName`, a projection `name`."""
     return str(source.get("secretName") or source.get("name") or "")
 
 

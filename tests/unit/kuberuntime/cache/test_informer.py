@@ -421,3 +421,26 @@ def test_a_kind_that_has_to_be_there_is_waited_for() -> None:
             task.cancel()
 
     run(scenario())
+
+
+def test_equal_texts_of_two_caches_are_one() -> None:
+    """What many caches hold of one object, such as labels of its kind, and what is remembered of texts that went, is there once."""
+
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("a")
+        projection = Projection("metadata.labels")
+        async with asyncio.TaskGroup() as group:
+            caches = [
+                Informer(Client(server), Selection(PODS, label_selector="app=x"), keep=lambda _: projection)
+                for _ in range(2)
+            ]
+            tasks = [group.create_task(one.run()) for one in caches]
+            for one in caches:
+                await one.wait_synced()
+            first, second = (meta.name(one.store.list()[0]) for one in caches)
+            assert first is second
+            for task in tasks:
+                task.cancel()
+
+    run(scenario())

@@ -4,11 +4,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from kuberuntime.objects import quantity
-from kuberuntime.objects.quantity import QuantityError, canonical, parse
+from kuberuntime.objects.quantity import MANY, QuantityError, canonical, canonical_list, parse
 
 
 @pytest.mark.parametrize(
@@ -97,3 +98,37 @@ def test_arithmetic() -> None:
     assert parse("1") != 1
     assert quantity.parse_list({"cpu": "1", "memory": 1024}) == {"cpu": parse("1"), "memory": parse("1Ki")}
     assert quantity.parse_list(None) == {}
+
+
+WHOLE_AMOUNTS = st.builds(
+    "{}{}".format,
+    st.integers(0, 10**7)
+    | st.integers(0, 10**4).map(lambda number: number * 1024)
+    | st.integers(0, 99).map("00{}".format),
+    st.sampled_from(["", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "ni", "\n"]),
+)
+
+
+@given(st.lists(WHOLE_AMOUNTS, min_size=MANY, max_size=2 * MANY))
+@settings(max_examples=examples(200))
+def test_a_list_of_amounts_is_read_as_each_of_them(amounts: list[str]) -> None:
+    resources = {str(index): amount for index, amount in enumerate(amounts)}
+    try:
+        expected = {name: str(parse(amount)) for name, amount in resources.items()}
+    except QuantityError:
+        with pytest.raises(QuantityError):
+            canonical_list(resources)
+    else:
+        assert canonical_list(resources) == expected
+
+
+@pytest.mark.parametrize("odd", ["1\n2", "", "1,5", " 1", 7, 0.5])
+def test_one_odd_amount_among_many_is_read_alone(odd: str | float) -> None:
+    resources = {str(index): "1Gi" for index in range(MANY)} | {"odd": odd}
+    try:
+        expected = resources | {"odd": canonical(odd)}
+    except QuantityError:
+        with pytest.raises(QuantityError):
+            canonical_list(resources)
+    else:
+        assert canonical_list(resources) == expected

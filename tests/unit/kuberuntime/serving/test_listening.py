@@ -1,6 +1,7 @@
 """Whoever connects and says nothing, or too much, keeps nobody else out."""
 
 import asyncio
+import logging
 import os
 import resource
 import socket
@@ -8,12 +9,15 @@ import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
+from logging.handlers import QueueHandler
 from pathlib import Path
+from queue import SimpleQueue
 
 import aiohttp
 import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
+from tests.unit.standingtime import HalfSent, StandingTime, tasks_end
 
 from kuberuntime.serving import listening, serving
 from kuberuntime.serving.listening import Bounds
@@ -117,6 +121,24 @@ def test_a_connection_at_rest_is_closed_in_time() -> None:
     asyncio.run(scenario())
 
 
+def test_probes_and_metrics_wait_for_no_rest_of_a_body() -> None:
+    """Their connections end with the answer, though no time passes."""
+
+    async def scenario() -> None:
+        async with listener(Bounds(FEW), tls=False) as (_, _, port):
+            loop = asyncio.get_running_loop()
+            at_rest = len(asyncio.all_tasks())
+            with StandingTime(loop):
+                staying, leaving = [await asyncio.to_thread(HalfSent, port, "POST /hello HTTP/1.1") for _ in range(2)]
+                leaving.leave()
+                assert (staying.status, leaving.status) == (405, 405)
+                assert await asyncio.to_thread(staying.read_to_end)
+                assert await tasks_end(loop, at_rest)
+                staying.leave()
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.slow
 def test_a_request_that_is_served_has_no_bound_of_these() -> None:
     """Others come and go meanwhile, more than there may be."""
@@ -150,15 +172,22 @@ def test_connections_beyond_the_limit_are_served_when_others_have_been() -> None
     asyncio.run(scenario())
 
 
-def test_whoever_does_not_speak_http_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_whoever_does_not_speak_http_fills_no_log() -> None:
+    records: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    handler = QueueHandler(records)
+
     async def scenario() -> None:
         async with listener(Bounds(FEW), tls=False) as (_, _, port):
             for _ in range(10):
                 with connected(port, 1, b"GET / HTTP/1.1\r\n\x00: x\r\n\r\n") as made:
                     await end_of(made[0])
 
-    asyncio.run(scenario())
-    assert len(caplog.records) <= 1
+    logging.getLogger().addHandler(handler)
+    try:
+        asyncio.run(scenario())
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert records.qsize() <= 1
 
 
 @pytest.mark.slow

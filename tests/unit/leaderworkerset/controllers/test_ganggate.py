@@ -86,7 +86,7 @@ def test_the_caches_keep_what_is_read_and_nothing_else() -> None:
 
     pods = [tracked(pod(index), kept.PLACED_POD) for index in range(2)]
     states = [list(ganggate.states(one)) for one in pods]
-    gate.reconcile(gate.Observed(nodes=[tracked(NODE, kept.NODE)], used={}, unbound=pods, members=pods))
+    gate.reconcile(gate.ObservedCluster(nodes=[tracked(NODE, kept.NODE)], used={}, unbound=pods, members=pods))
 
     assert states == [["unbound", "gated"]] * 2
     assert_declared(reads)
@@ -103,10 +103,10 @@ def test_the_decision_is_the_same_with_what_the_caches_keep() -> None:
     pods = [pod(index) for index in range(2)]
     lean = [kept.PLACED_POD(one) for one in pods]
 
-    whole = gate.reconcile(gate.Observed(nodes=[NODE], used={}, unbound=pods, members=pods))
+    whole = gate.reconcile(gate.ObservedCluster(nodes=[NODE], used={}, unbound=pods, members=pods))
 
     assert whole.actions
-    assert gate.reconcile(gate.Observed(nodes=[kept.NODE(NODE)], used={}, unbound=lean, members=lean)) == whole
+    assert gate.reconcile(gate.ObservedCluster(nodes=[kept.NODE(NODE)], used={}, unbound=lean, members=lean)) == whole
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,12 @@ def decide_the_rest() -> None:
     """Make the decisions that need what the cluster of these tests does not do."""
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
-    checked(of_pod.reconcile)(of_pod.Observed(leader=confused, leaderworkerset=lws), builders.NOW)
+    checked(of_pod.reconcile)(of_pod.ObservedGroup(leader=confused, leaderworkerset=lws), builders.NOW)
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(of_pod.reconcile)(
-        of_pod.Observed(leader=linked, leaderworkerset=lws), builders.NOW, Gangs(default="volcano")
+        of_pod.ObservedGroup(leader=linked, leaderworkerset=lws), builders.NOW, Gangs(default="volcano")
     )
 
 
@@ -101,7 +101,7 @@ def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> N
     """Decide about a group one of whose workers failed, and hangs on a node that is gone."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
-    observed = of_pod.Observed(
+    observed = of_pod.ObservedGroup(
         leader=leader,
         leaderworkerset=lws | {"metadata": lws["metadata"] | release},
         pods=(leader, worker | {"status": worker["status"] | {"containerStatuses": []} | status}),
@@ -176,7 +176,7 @@ def test_a_worker_statefulset_with_the_name_of_another_leaderworkerset_decides_t
     """Names may collide: what is kept of workers' sets holds what is read of leaders' sets beside their templates."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
-    observed = of_lws.Observed(leaderworkerset=other, leader_statefulset=workers)
+    observed = of_lws.ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
     assert checked(of_lws.reconcile)(observed, builders.NOW).error is None
 

@@ -9,7 +9,7 @@ from kuberuntime.cache.informer import Change
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import leaderworkerset, pod, selection
+from leaderworkerset.controllers import indexes, leaderworkerset, pod
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)
@@ -118,11 +118,11 @@ def test_objects_are_filed_under_leaderworkerset_and_group() -> None:
     revision = builders.revision(LWS)
     bare = {name: value for name, value in revision["metadata"].items() if name != "ownerReferences"}
 
-    assert list(selection.group_values(WORKER)) == ["default/web/0"]
-    assert list(selection.group_values(UNLABELED)) == []
-    assert list(selection.leader_values(LEADER)) == ["default/web"]
-    assert list(selection.leader_values(WORKER)) == []
-    assert list(selection.revision_values(revision)) == ["default/web"]
-    assert list(selection.revision_values(revision | {"metadata": bare})) == ["default/web"]
-    assert list(selection.revision_values(owned_by(WORKERS, revision))) == []
-    assert list(selection.revision_values(UNLABELED)) == []
+    assert list(indexes.group_values(WORKER)) == ["default/web/0"]
+    assert list(indexes.group_values(UNLABELED)) == []
+    assert list(indexes.leader_values(LEADER)) == ["default/web"]
+    assert list(indexes.leader_values(WORKER)) == []
+    assert list(indexes.revision_values(revision)) == ["default/web"]
+    assert list(indexes.revision_values(revision | {"metadata": bare})) == ["default/web"]
+    assert list(indexes.revision_values(owned_by(WORKERS, revision))) == []
+    assert list(indexes.revision_values(UNLABELED)) == []

@@ -10,28 +10,40 @@ from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, StreamResponse
+from kuberuntime.client.transport import Request, Response, StreamResponse
+from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS, Resource
+from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaders
-from leaderworkerset.core.leaderworkerset import statefulsets
-from leaderworkerset.core.leaderworkerset.groups import Group
+from leaderworkerset.core.leaderworkerset import revisions, statefulsets
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 
-class LatePods(CountingTransport):
-    """Brings no change of pods until `on_time` is set."""
+class LateWatch(CountingTransport):
+    """Brings no change of one kind until `on_time` is set, and loses the answer of the next patch after `lost` was cleared."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, late: Resource) -> None:
         super().__init__(cluster.server, "manager")
+        self.late = late
+        self.lost = asyncio.Event()
+        self.lost.set()
         self.on_time = asyncio.Event()
         self.on_time.set()
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         async with super().stream(request) as response:
-            is_of_pods = request.path.endswith("/pods")
-            yield replace(response, chunks=self._held(response.chunks)) if is_of_pods else response
+            is_late = request.path.endswith(f"/{self.late.plural}")
+            yield replace(response, chunks=self._held(response.chunks)) if is_late else response
+
+    async def request(self, request: Request) -> Response:
+        response = await super().request(request)
+        if not self.lost.is_set() and request.method == "PATCH" and f"/{self.late.plural}/" in request.path:
+            self.lost.set()
+            raise ConnectionFailedError("the answer was lost")
+        return response
 
     async def _held(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         async for chunk in chunks:
@@ -51,7 +63,7 @@ async def image(cluster: Cluster) -> str:
 def test_no_group_goes_while_the_end_of_another_is_not_seen_yet() -> None:
     async def scenario() -> None:
         async with Cluster().running() as cluster:
-            cluster.transport = transport = LatePods(cluster)
+            cluster.transport = transport = LateWatch(cluster, PODS)
             async with cluster.managed():
                 await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=3, size=1))
                 await cluster.settle()
@@ -71,8 +83,46 @@ def test_no_group_goes_while_the_end_of_another_is_not_seen_yet() -> None:
     virtualtime.run(scenario())
 
 
-def group(uid: str, *, is_deleting: bool = False) -> Group:
-    return Group("web-0", "0", 0, True, "key", None, meta.UID(uid), is_deleting)
+def test_a_revision_stays_while_an_update_to_it_may_have_begun() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            cluster.transport = transport = LateWatch(cluster, STATEFULSETS)
+            async with cluster.managed():
+                await cluster.create(builders.leaderworkerset_object(image="app:1", replicas=1, size=1))
+                await cluster.settle()
+                first = await keys(cluster)
+                assert len(first) == 1
+
+                transport.on_time.clear()
+                transport.lost.clear()
+                await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:2")})
+                await transport.lost.wait()
+                await cluster.edit(leaderWorkerTemplate={"workerTemplate": builders.pod_template("app:1")})
+                await cluster.settle(10)
+                assert await key_of_leaders(cluster) in await keys(cluster)
+
+                transport.on_time.set()
+                await cluster.settle(120)
+                assert await keys(cluster) == first == {await key_of_leaders(cluster)}
+                assert await image(cluster) == "app:1"
+
+    virtualtime.run(scenario())
+
+
+async def keys(cluster: Cluster) -> set[str]:
+    """Return the keys of the revisions of the LeaderWorkerSet."""
+    found = await cluster.client.list(CONTROLLER_REVISIONS, namespace=NAMESPACE, label_selector=f"{labels.NAME}=web")
+    return {
+        revisions.key_of(one) for one in found.items if (meta.controller_of(one) or {})["kind"] == "LeaderWorkerSet"
+    }
+
+
+async def key_of_leaders(cluster: Cluster) -> str:
+    return revisions.key_of(await cluster.get(STATEFULSETS, "web"))
+
+
+def group(uid: str, *, is_deleting: bool = False) -> GroupFacts:
+    return GroupFacts("web-0", "0", 0, True, "key", None, meta.UID(uid), is_deleting)
 
 
 def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not() -> None:

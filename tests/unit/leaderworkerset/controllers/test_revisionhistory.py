@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.core.leaderworkerset import revisionhistory
 
 LIMIT = 3
 
@@ -30,7 +30,7 @@ async def numbers(cluster: Cluster, selector: str) -> list[int]:
 
 async def seen(cluster: Cluster) -> tuple[list[int], list[int]]:
     """Return the numbers of the revisions that clients count, and of those in the history."""
-    return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, history.selector("web"))
+    return await numbers(cluster, f"{labels.NAME}=web"), await numbers(cluster, revisionhistory.selector("web"))
 
 
 def limited(**fields: Any) -> JSONObject:

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
-from leaderworkerset.controllers import leaderworkerset, pod, selection
+from leaderworkerset.controllers import indexes, leaderworkerset, pod
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.weight import FACT, LIMIT, is_large
 from leaderworkerset.core.policies.gang import NO_GANG
@@ -93,17 +93,17 @@ async def drivers_of(variables: int) -> tuple[int, int]:
     container = {"name": "main", "image": "app:1"}
     pod_object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"namespace": NAMESPACE}}
     await cluster.client.create(PODS, pod_object | {"spec": {"containers": [container]}})
-    caches = Caches(cluster.client, selection.CACHES)
+    caches = Caches(cluster.client, indexes.CACHES)
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(informer.run()) for informer in caches.all()]
         for informer in caches.all():
             await informer.wait_synced()
         whole, plan = await turns_during(
-            leaderworkerset.Driver(caches, cluster.client, SystemClock(), NO_GANG).plan, KEY
+            leaderworkerset.LeaderWorkerSetDriver(caches, cluster.client, SystemClock(), NO_GANG).plan, KEY
         )
         assert plan.actions
         one, plan = await turns_during(
-            pod.Driver(caches, cluster.client, SystemClock(), pod.Options()).plan, ObjectKey(NAMESPACE, "web-0")
+            pod.PodDriver(caches, cluster.client, SystemClock(), pod.GroupOptions()).plan, ObjectKey(NAMESPACE, "web-0")
         )
         assert plan.requeue_after == 1.0
         for task in running:

@@ -1,12 +1,12 @@
 """Every decision that these tests make is made again with what the caches keep, and must be the same."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import pytest
 from tests.kept import checked
 
-from leaderworkerset.core.leaderworkerset import groups, replacement, revisions
+from leaderworkerset.core.leaderworkerset import groupfacts, replacement, revisions
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.pod import statefulset
@@ -16,9 +16,9 @@ ENTRIES: Final[tuple[Callable[..., Any], ...]] = (of_lws.reconcile, of_pod.recon
 """The decisions that tests import by name."""
 
 PARTS: Final = (
-    (groups, "describe"),
-    (groups, "describe_workers"),
-    (groups, "is_statefulset_ready"),
+    (groupfacts, "describe"),
+    (groupfacts, "describe_workers"),
+    (groupfacts, "is_statefulset_ready"),
     (exclusive, "node_selector"),
     (failures, "failed_pod"),
     (failures, "has_failed"),
@@ -29,10 +29,12 @@ PARTS: Final = (
 """Parts of decisions, which tests reach through their modules."""
 
 
-@pytest.fixture(autouse=True)
-def _decide_again(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in vars(request.module).items():
-        if any(value is entry for entry in ENTRIES):
-            monkeypatch.setattr(request.module, name, checked(value))
-    for module, name in PARTS:
-        monkeypatch.setattr(module, name, checked(getattr(module, name)))
+@pytest.fixture(autouse=True, scope="module")
+def _decide_again(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in list(vars(request.module).items()):
+            if any(value is entry for entry in ENTRIES):
+                patch.setattr(request.module, name, checked(value))
+        for module, name in PARTS:
+            patch.setattr(module, name, checked(getattr(module, name)))
+        yield

@@ -107,7 +107,7 @@ def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, k
     dead = SCENARIOS[code].objects[kind]
     found = told(observed([placed(made=120)], {kind: dead, STATEFULSETS: [{"metadata": {"name": "web"}}]}))
     assert found.code == code
-    assert found.sentence.endswith("the workers of group 0 are not made for 2m")
+    assert found.sentence.endswith("the workers of group 0 have not been created for 2m")
     young = observed([placed(made=20)], {kind: dead, STATEFULSETS: []})
     assert told(young).code != code
 
@@ -194,7 +194,7 @@ def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again()
     found = told(situation)
     assert found.code == "LWS-E043"
     assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more nodes"
-    assert found.steps == ("if they are fit for use again: kubectl uncordon node-1 node-2 node-3 node-4 node-5",)
+    assert found.steps == ("if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5",)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,10 @@ def test_parts_of_older_revisions_are_a_rollout_whatever_the_condition_says() ->
 def test_a_rollout_of_which_old_groups_are_left_ends() -> None:
     counts = {"roleStatuses": [{"name": "prefill", "updatedReplicas": 2}, {"name": "decode", "updatedReplicas": 2}]}
     found = told(of_set(parts=[*PARTS, part("prefill", "old")], status=counts))
-    assert found.sentence == "a rollout of web ends: all groups are updated, and those of older revisions go"
+    assert (
+        found.sentence
+        == "a rollout of web ends: all groups are updated, and those of older revisions are being deleted"
+    )
 
 
 def test_a_set_that_is_being_deleted_says_what_is_left() -> None:

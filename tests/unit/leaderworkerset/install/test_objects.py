@@ -24,13 +24,13 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.install import metadata, rendering
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "install"
-DEFAULT = Settings(image="leaderworkerset:test")
-CHOSEN = Settings(
+DEFAULT = InstallSettings(image="leaderworkerset:test")
+CHOSEN = InstallSettings(
     namespace="serving",
     image="registry.example/lws@sha256:0123",
     replicas=3,
@@ -39,13 +39,13 @@ CHOSEN = Settings(
 )
 
 
-def texts(settings: Settings) -> str:
+def texts(settings: InstallSettings) -> str:
     """Return all objects but the definition, which tests of its own look at."""
     return rendering.documents(obj for kind, obj in build_all(MANAGED, settings) if kind != CUSTOM_RESOURCE_DEFINITIONS)
 
 
 @pytest.mark.parametrize(("name", "settings"), [("default", DEFAULT), ("chosen", CHOSEN)])
-def test_objects_are_as_agreed(name: str, settings: Settings) -> None:
+def test_objects_are_as_agreed(name: str, settings: InstallSettings) -> None:
     """Contract 12.3 to 12.6. After a change on purpose: write `texts(settings)` to the golden file."""
     assert texts(settings) == (GOLDEN / f"{name}.yaml").read_text()
 
@@ -110,10 +110,10 @@ def test_reinstalling_keeps_certificates() -> None:
 def test_another_configuration_is_another_pod_template() -> None:
     """A file mounted by subPath does not change under a running pod."""
     assert annotations(DEFAULT) != annotations(CHOSEN)
-    assert annotations(DEFAULT) == annotations(Settings(namespace="elsewhere"))
+    assert annotations(DEFAULT) == annotations(InstallSettings(namespace="elsewhere"))
 
 
-def annotations(settings: Settings) -> Any:
+def annotations(settings: InstallSettings) -> Any:
     deployment = next(obj for kind, obj in build_all(MANAGED, settings) if kind == DEPLOYMENTS)
     return deployment["spec"]["template"]["metadata"]["annotations"]
 
@@ -133,7 +133,7 @@ def test_the_memory_of_the_manager_is_limited() -> None:
 
 def test_the_image_that_is_installed_by_default_names_its_host() -> None:
     """What runs with the rights of the manager is never looked up at a public registry."""
-    assert Settings().image.startswith("localhost/")
+    assert InstallSettings().image.startswith("localhost/")
 
 
 def test_texts_need_no_anchors() -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.resources import ROLE_BINDINGS, ROLES
-from kuberuntime.permissions import policy_rules
+from kuberuntime.policyrules import policy_rules
 from leaderworkerset.install import rbac
 from leaderworkerset.kinds.managed import MANAGED
 

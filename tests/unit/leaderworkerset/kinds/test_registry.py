@@ -13,7 +13,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.controllers.selection import CACHES, POD_CACHE
+from leaderworkerset.controllers.indexes import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.kinds.managed import MANAGED

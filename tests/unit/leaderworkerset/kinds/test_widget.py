@@ -25,14 +25,14 @@ from kuberuntime.objects.resources import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from kuberuntime.permissions import Permission, policy_rules
 from kuberuntime.plan import Apply, Event, Plan
+from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.instruments import Meter
 from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
@@ -231,7 +231,7 @@ def test_its_controller_uses_the_declared_permissions_and_nothing_else(monkeypat
 
 
 def test_it_is_installed_with_a_role_beside_the_other_kinds() -> None:
-    objects = {(resource, meta.name(obj)): obj for resource, obj in build_all(KINDS, Settings())}
+    objects = {(resource, meta.name(obj)): obj for resource, obj in build_all(KINDS, InstallSettings())}
     assert (CUSTOM_RESOURCE_DEFINITIONS, WIDGETS.group_resource) in objects
     rules = objects[CLUSTER_ROLES, "lws-manager-role"]["rules"]
     (own,) = policy_rules([Permission(WIDGETS, ("list", "watch"))])

@@ -15,8 +15,8 @@ from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
-from leaderworkerset.observation.logfollowing import Follower, Streams
-from leaderworkerset.observation.logs import Options
+from leaderworkerset.observation.logfollowing import LogFollower, Streams
+from leaderworkerset.observation.podlogs import PodLogOptions
 
 
 @dataclass
@@ -115,11 +115,11 @@ class Lines:
 
 
 async def followed(
-    kubelet: Kubelet, informers: Informers, *, options: Options | None = None, streams: Streams | None = None
+    kubelet: Kubelet, informers: Informers, *, options: PodLogOptions | None = None, streams: Streams | None = None
 ) -> list[str]:
     """Follow until the set is gone; return the lines."""
     lines = Lines()
-    follower = Follower(Client(kubelet), lambda _: True, options or Options(), lines, streams)
+    follower = LogFollower(Client(kubelet), lambda _: True, options or PodLogOptions(), lines, streams)
     await follower.run(informers, informers)  # type: ignore[arg-type]  # what a follower needs of both
     return lines.seen
 
@@ -134,7 +134,12 @@ def test_a_broken_stream_is_opened_again_and_no_line_is_printed_twice() -> None:
                 informers.end()
 
         kubelet.before_end = end
-        assert await followed(kubelet, informers, options=Options(tail=5)) == ["line 1", "line 2", "line 3", "line 4"]
+        assert await followed(kubelet, informers, options=PodLogOptions(tail=5)) == [
+            "line 1",
+            "line 2",
+            "line 3",
+            "line 4",
+        ]
         queries = [dict(request.query) for request in kubelet.requests]
         assert [query.get("sinceTime") for query in queries] == [
             None,
@@ -208,7 +213,7 @@ def test_a_log_that_has_ended_is_done_with_once_its_run_is_seen_to_have_ended(la
         loop = asyncio.get_running_loop()
         informers = Informers(Store(pod()))
         kubelet = Kubelet([([1], "ends")] * 9)
-        follower = Follower(Client(kubelet), lambda _: True, Options(), Lines())
+        follower = LogFollower(Client(kubelet), lambda _: True, PodLogOptions(), Lines())
         following = asyncio.create_task(follower.run(informers, informers))  # type: ignore[arg-type]  # as above
         await asyncio.sleep(later)
         informers.put(pod(running=False))

@@ -12,13 +12,13 @@ from leaderworkerset.install import certmanager
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand, sync
-from leaderworkerset.operator.operand import Place, Surroundings
+from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatornames import OPERATORS
-from leaderworkerset.operator.sync import Live, Observed
+from leaderworkerset.operator.sync import Live, ObservedOperand
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, 4, 0, 0, tzinfo=UTC)
-PLACE = Place(namespace="operators", image="registry.example/lws@sha256:0123", version="1.2.3")
+PLACE = OperatorPlace(namespace="operators", image="registry.example/lws@sha256:0123", version="1.2.3")
 ALL = frozenset(kind.group_resource for kind in (ISSUERS, CERTIFICATES, SERVICE_MONITORS))
 ISSUED: Mapping[str, JSONObject] = {
     name: {"data": {"tls.crt": f"{name} certificate", "tls.key": "key"}}
@@ -48,11 +48,11 @@ def observed(
     live: Live | None = None,
     secrets: Mapping[str, JSONObject] = ISSUED,
     served: Iterable[str] = ALL,
-) -> Observed:
-    return Observed(cluster=found, live=live or {}, secrets=secrets, served=frozenset(served))
+) -> ObservedOperand:
+    return ObservedOperand(cluster=found, live=live or {}, secrets=secrets, served=frozenset(served))
 
 
-def plan(state: Observed) -> Plan:
+def plan(state: ObservedOperand) -> Plan:
     return sync.reconcile(state, MANAGED, PLACE, NOW)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from leaderworkerset.install.settings import CONFIGURATION, MOUNTED_CERTIFICATES
+from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
 from leaderworkerset.operator import operandconfig
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operandconfig import OverrideError

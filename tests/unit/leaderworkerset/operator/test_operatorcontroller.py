@@ -17,13 +17,13 @@ from leaderworkerset.install.foreign import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.parts import background
 from leaderworkerset.operator import operatorcontroller
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, keys_of_definition, owned
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import SINGLETON
 from leaderworkerset.operator.verbosity import Verbosity
 
-PLACE = Place(namespace="operators", image="lws:1", version="1.2.3")
+PLACE = OperatorPlace(namespace="operators", image="lws:1", version="1.2.3")
 
 
 def definition(*, established: bool = True, served: bool = True) -> JSONObject:

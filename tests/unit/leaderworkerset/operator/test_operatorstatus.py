@@ -6,9 +6,9 @@ from tests.unit.leaderworkerset.operator.clusters import LATER, NOW, PLACE, clus
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.operator import operatorstatus
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.operatorstatus import Outcome
+from leaderworkerset.operator.operatorstatus import SyncOutcome
 
-COMPLETE = Outcome()
+COMPLETE = SyncOutcome()
 DEFAULT = Desired()
 DEPLOYMENT: JSONObject = {
     "apiVersion": "apps/v1",
@@ -19,7 +19,7 @@ DEPLOYMENT: JSONObject = {
 
 
 def refresh(
-    found: JSONObject, deployment: JSONObject | None, outcome: Outcome = COMPLETE, wanted: Desired = DEFAULT
+    found: JSONObject, deployment: JSONObject | None, outcome: SyncOutcome = COMPLETE, wanted: Desired = DEFAULT
 ) -> JSONObject:
     return operatorstatus.refresh(found, deployment, wanted, outcome, place=PLACE, now=NOW)
 
@@ -70,11 +70,11 @@ def test_unsupported_overrides_block_upgrades() -> None:
 
 def test_times_move_only_with_the_status_of_a_condition() -> None:
     """R-OP-7: another message moves nothing."""
-    first = refresh(cluster(), None, Outcome(error="one", complete=False))
+    first = refresh(cluster(), None, SyncOutcome(error="one", complete=False))
     second = operatorstatus.refresh(
-        cluster(status=first), None, Desired(), Outcome(error="two", complete=False), place=PLACE, now=LATER
+        cluster(status=first), None, Desired(), SyncOutcome(error="two", complete=False), place=PLACE, now=LATER
     )
-    third = operatorstatus.refresh(cluster(status=second), None, Desired(), Outcome(), place=PLACE, now=LATER)
+    third = operatorstatus.refresh(cluster(status=second), None, Desired(), SyncOutcome(), place=PLACE, now=LATER)
     found = [
         next(one for one in status["conditions"] if one["type"] == "TargetConfigControllerDegraded")
         for status in (first, second, third)
@@ -95,7 +95,7 @@ def test_conditions_of_others_stay() -> None:
 
 def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
     """R-OP-6."""
-    missing = refresh(cluster(), None, Outcome(missing="cert-manager is missing", complete=False))
-    waiting = refresh(cluster(status=missing), None, Outcome(error="not issued", complete=False))
+    missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
+    waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
     assert conditions(waiting)["Degraded"] == ("True", "MissingDependency")
     assert conditions(refresh(cluster(status=waiting), None))["Degraded"] == ("False", "AsExpected")

@@ -33,8 +33,8 @@ from kuberuntime.objects.resources import (
 from kuberuntime.plan import Apply, Patch, Plan
 from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import operand
 from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
@@ -247,7 +247,7 @@ def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
 
 def left_by_an_installer() -> dict[tuple[Resource, ObjectKey], dict[str, Any]]:
     """Return what `lws install` has put into the operator's namespace, as an API server would have it."""
-    objects = build_all(MANAGED, Settings(namespace=PLACE.namespace))
+    objects = build_all(MANAGED, InstallSettings(namespace=PLACE.namespace))
     return {
         (kind, meta.key(obj)): obj | {"metadata": obj["metadata"] | {"uid": f"u-{meta.name(obj)}"}}
         for kind, obj in objects

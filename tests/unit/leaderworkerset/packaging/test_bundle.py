@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
@@ -20,7 +20,7 @@ from leaderworkerset.packaging import bundle, catalog
 from leaderworkerset.packaging.bundle import ALIAS, LEADER_WORKER_SET, PACKAGES, Package
 
 CHOSEN = OperatorSettings(image="example.com/operator@sha256:01", operand_image="example.com/lws@sha256:02")
-KINDS = registry(MANAGED, Place(namespace="x", image="", version=""), Verbosity())
+KINDS = registry(MANAGED, OperatorPlace(namespace="x", image="", version=""), Verbosity())
 each = pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.name)
 
 
@@ -115,7 +115,7 @@ def test_the_operator_holds_every_right_that_it_hands_on(package: Package) -> No
     held = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     handed = granted(
         rule
-        for chosen in (Settings(), Settings(certificates="cert-manager", prometheus="monitoring"))
+        for chosen in (InstallSettings(), InstallSettings(certificates="cert-manager", prometheus="monitoring"))
         for kind, obj in build_all(MANAGED, chosen)
         if kind.kind in {"Role", "ClusterRole"}
         for rule in obj["rules"]

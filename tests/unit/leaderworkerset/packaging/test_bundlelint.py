@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator.operand import Place
+from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatordeployment import OperatorSettings
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
@@ -15,7 +15,7 @@ from leaderworkerset.packaging import bundle, bundlelint
 from leaderworkerset.packaging.bundle import Package
 from leaderworkerset.packaging.bundlelint import Bundle, errors
 
-KINDS = registry(MANAGED, Place(namespace="n", image="", version=""), Verbosity())
+KINDS = registry(MANAGED, OperatorPlace(namespace="n", image="", version=""), Verbosity())
 DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")
 
 

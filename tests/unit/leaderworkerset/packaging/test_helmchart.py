@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import msgspec
 
@@ -10,20 +11,23 @@ from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config.configuration import GroupRestarts
 from leaderworkerset.packaging import chartvalues, helmchart
 
-FILES = helmchart.files(
-    helmchart.Served(MANAGED, managed("auto"), managed("built-in")), {"leaderworkersets.yaml": "definition"}
-)
+
+@cache
+def files() -> dict[str, str]:
+    """Return the files of the chart, made when a test asks."""
+    served = helmchart.Served(MANAGED, managed("auto"), managed("built-in"))
+    return helmchart.files(served, {"leaderworkersets.yaml": "definition"})
 
 
 def test_no_mark_is_left() -> None:
     """R-OP-47: a render that leaves a token behind must fail."""
-    assert {name for name, text in FILES.items() if re.search(r"__[A-Z]+__", text)} == set()
+    assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
 
 
 def test_every_value_has_schema_and_default_and_is_used() -> None:
     """R-OP-53: no value without effect but those that are accepted for other charts' sake."""
-    schema = json.loads(FILES["values.schema.json"])
-    templates = "".join(text for name, text in FILES.items() if name.startswith("templates/"))
+    schema = json.loads(files()["values.schema.json"])
+    templates = "".join(text for name, text in files().items() if name.startswith("templates/"))
     for one in chartvalues.values():
         node = schema
         for level in one.name.split("."):
@@ -35,14 +39,14 @@ def test_every_value_has_schema_and_default_and_is_used() -> None:
 
 
 def test_unknown_values_are_refused() -> None:
-    schema = json.loads(FILES["values.schema.json"])
+    schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
 
 
 def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
     """A field that is added to the manager's file is a value of the chart at once, and one that it lacks is refused."""
-    section = json.loads(FILES["values.schema.json"])["properties"]["groupRestarts"]
+    section = json.loads(files()["values.schema.json"])["properties"]["groupRestarts"]
     assert section["additionalProperties"] is False
     assert section["properties"].keys() == {field.encode_name for field in msgspec.structs.fields(GroupRestarts)}
     pattern = section["properties"]["firstDelay"]["pattern"]
@@ -54,7 +58,7 @@ def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
 
 
 def test_conditions_are_closed() -> None:
-    for name, text in FILES.items():
+    for name, text in files().items():
         if name.endswith((".yaml", ".tpl")):
             opened = len(re.findall(r"{{-? (?:if|with|define) ", text))
             assert len(re.findall(r"{{-? end ", text)) == opened, name
@@ -62,4 +66,4 @@ def test_conditions_are_closed() -> None:
 
 def test_definitions_are_installed_by_helm() -> None:
     """R-OP-54."""
-    assert FILES["crds/leaderworkersets.yaml"] == "definition"
+    assert files()["crds/leaderworkersets.yaml"] == "definition"

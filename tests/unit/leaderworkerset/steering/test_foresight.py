@@ -47,7 +47,7 @@ def test_a_new_template_rolls_all_groups() -> None:
     assert foresight.lines(foresight.foresee(at_rest(), NEW)) == [
         "web: 1 field would change",
         "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2",
-        "a new revision: 3 groups of 1 pod would be made",
+        "a new revision: 3 groups of 1 pod would be created",
         "  step 1: group 2; 2 available",
         "  step 2: group 1; 2 available",
         "  step 3: group 0; 2 available",
@@ -66,7 +66,7 @@ def test_taking_an_update_back_rolls_only_the_groups_that_it_reached() -> None:
     updating["metadata"]["labels"][labels.TEMPLATE_REVISION_HASH] = "of-the-update"
     told = foresight.lines(foresight.foresee(foresight.situation(NEW, leaders, updating), OLD))
     assert told[2:5] == [
-        "the revision that 2 groups have already: 1 group of 1 pod would be made",
+        "the revision that 2 groups have already: 1 group of 1 pod would be created",
         "  step 1: group 2; 2 available",
         "at most 0 extra pods; at least 2 of 3 groups available",
     ]
@@ -85,13 +85,13 @@ def test_what_is_empty_is_no_change_and_values_are_shown_as_json() -> None:
 
 
 def test_what_changes_nothing_rolls_nothing() -> None:
-    assert foresight.lines(foresight.foresee(at_rest(), OLD)) == ["web: unchanged", "no group is made or removed"]
+    assert foresight.lines(foresight.foresee(at_rest(), OLD)) == ["web: unchanged", "no group is created or removed"]
 
 
 def test_a_set_that_is_not_there_yet_is_made() -> None:
     assert foresight.lines(foresight.foresee(None, OLD)) == [
         "web: created",
-        "3 groups of 1 pod would be made",
+        "3 groups of 1 pod would be created",
         "  step 1: groups 0-2; 0 available",
     ]
 
@@ -114,7 +114,7 @@ def test_a_paused_rollout_holds_all_groups() -> None:
     )
     told = foresight.lines(foresight.foresee(at_rest(), paused))
     assert told[-1].startswith(
-        "no group is made or removed; 3 groups would keep the old revision (the rollout is paused)"
+        "no group is created or removed; 3 groups would keep the old revision (the rollout is paused)"
     )
 
 

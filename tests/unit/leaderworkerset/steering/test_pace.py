@@ -19,7 +19,7 @@ def conditions(*, updating: bool) -> list[dict[str, Any]]:
 
 def measured(
     *groups: str, partition: int = 0, updating: bool = True, observed: int = 1, **metadata: Any
-) -> pace.Progress:
+) -> pace.RolloutProgress:
     """Measure groups that are `old`, `new` and ready, or `starting`."""
     lws = builders.leaderworkerset_object(
         image="app:2",

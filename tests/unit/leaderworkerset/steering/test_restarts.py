@@ -25,7 +25,7 @@ def pods(turn: restarts.Turn) -> list[str]:
 
 def test_as_many_as_the_budget_go_at_once_the_highest_first() -> None:
     shown = groups(uids="abcd")
-    old = restarts.doomed(shown, range(4))
+    old = restarts.pods_to_delete(shown, range(4))
     assert old == {0: "a", 1: "b", 2: "c", 3: "d"}
     turn = restarts.turn(shown, old, 2)
     assert (pods(turn), turn.left) == (["web-3", "web-2"], (0, 1, 2, 3))
@@ -59,6 +59,6 @@ def test_all_are_back() -> None:
 def test_a_group_without_a_pod_has_nothing_to_restart() -> None:
     lws = builders.leaderworkerset_object(size=1, replicas=2)
     shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
-    assert restarts.doomed(shown, [0, 1]) == {0: "a"}
-    assert restarts.doomed(shown, [0], rank=3) == {}
+    assert restarts.pods_to_delete(shown, [0, 1]) == {0: "a"}
+    assert restarts.pods_to_delete(shown, [0], rank=3) == {}
     assert restarts.turn(shown, {1: "b"}, 1).left == (1,)

@@ -4,6 +4,7 @@ import ipaddress
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import pytest
 from cryptography import x509
@@ -101,11 +102,22 @@ def test_a_bundle_is_split_into_its_certificates() -> None:
     assert certificates.split(b"junk") == ()
 
 
-def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
-    """Return an RSA key with other numbers in it."""
+@cache
+def rsa_authority() -> certificates.Certificate:
+    """Return one with RSA keys, which take long to find and to check."""
+    return certificates.create_authority(NOW, algorithm="rsa")
+
+
+@cache
+def numbers_of(pem: bytes) -> rsa.RSAPrivateNumbers:
     key = serialization.load_pem_private_key(pem, password=None)
     assert isinstance(key, rsa.RSAPrivateKey)
-    numbers = key.private_numbers()
+    return key.private_numbers()
+
+
+def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
+    """Return an RSA key with other numbers in it."""
+    numbers = numbers_of(pem)
     fields = {name: getattr(numbers, name) for name in ("p", "q", "d", "dmp1", "dmq1", "iqmp")}
     fields |= {name: change(fields[name]) for name, change in changed.items()}
     broken = rsa.RSAPrivateNumbers(**fields, public_numbers=numbers.public_numbers)
@@ -115,7 +127,7 @@ def damaged(pem: bytes, **changed: Callable[[int], int]) -> bytes:
 
 
 def test_a_key_whose_numbers_were_changed_does_not_fit() -> None:
-    good = certificates.create_authority(NOW, algorithm="rsa")
+    good = rsa_authority()
     other = certificates.create_authority(NOW, algorithm="rsa")
     assert certificates.fits_together(good)
     assert not certificates.fits_together(certificates.Certificate(good.certificate, other.key))
@@ -126,7 +138,7 @@ def test_a_key_whose_numbers_were_changed_does_not_fit() -> None:
 
 @pytest.mark.parametrize("field", ["p", "q", "d", "dmp1", "dmq1", "iqmp"])
 def test_a_damaged_key_never_ends_the_program(field: str) -> None:
-    good = certificates.create_authority(NOW, algorithm="rsa")
+    good = rsa_authority()
     changes: list[Callable[[int], int]] = [lambda n: n - 1, lambda n: n + 2, lambda _: 0, lambda _: 1]
     for change in changes:
         try:
@@ -140,7 +152,7 @@ def test_a_damaged_key_never_ends_the_program(field: str) -> None:
 
 
 def test_a_look_at_a_certificate_takes_less_than_a_check_of_its_primes() -> None:
-    pair = certificates.create_authority(NOW, algorithm="rsa")
+    pair = rsa_authority()
 
     def seconds(call: Callable[[], object]) -> float:
         def once() -> float:

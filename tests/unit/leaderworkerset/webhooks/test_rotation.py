@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import certificates, configurations, rotation
 from leaderworkerset.webhooks.certificates import Certificate
-from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, Step
+from leaderworkerset.webhooks.rotation import LOOKAHEAD, Material, RotationStep
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 HOSTS = ("lws-webhook-service.lws-system.svc",)
@@ -29,17 +29,20 @@ SHORT = LOOKAHEAD - timedelta(days=1)
 @pytest.mark.parametrize(
     ("material", "step"),
     [
-        (GOOD, Step.KEEP),
-        (EMPTY, Step.RENEW_AUTHORITY),
-        (Material(AUTHORITY, EMPTY.serving), Step.RENEW_CERTIFICATE),
-        (Material(AUTHORITY, certificates.issue(AUTHORITY, HOSTS, NOW, validity=SHORT)), Step.RENEW_CERTIFICATE),
-        (Material(certificates.create_authority(NOW, validity=SHORT), SERVING), Step.RENEW_AUTHORITY),
-        (Material(Certificate(AUTHORITY.certificate, STRANGER.key), SERVING), Step.RENEW_AUTHORITY),
-        (Material(Certificate(AUTHORITY.certificate, b"junk"), SERVING), Step.RENEW_AUTHORITY),
-        (Material(SERVING, SERVING), Step.RENEW_AUTHORITY),
-        (Material(STRANGER, SERVING), Step.RENEW_CERTIFICATE),
-        (Material(AUTHORITY, Certificate(SERVING.certificate, STRANGER.key)), Step.RENEW_CERTIFICATE),
-        (Material(AUTHORITY, certificates.issue(AUTHORITY, ["elsewhere"], NOW)), Step.RENEW_CERTIFICATE),
+        (GOOD, RotationStep.KEEP),
+        (EMPTY, RotationStep.RENEW_AUTHORITY),
+        (Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE),
+        (
+            Material(AUTHORITY, certificates.issue(AUTHORITY, HOSTS, NOW, validity=SHORT)),
+            RotationStep.RENEW_CERTIFICATE,
+        ),
+        (Material(certificates.create_authority(NOW, validity=SHORT), SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(Certificate(AUTHORITY.certificate, STRANGER.key), SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(Certificate(AUTHORITY.certificate, b"junk"), SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(SERVING, SERVING), RotationStep.RENEW_AUTHORITY),
+        (Material(STRANGER, SERVING), RotationStep.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, Certificate(SERVING.certificate, STRANGER.key)), RotationStep.RENEW_CERTIFICATE),
+        (Material(AUTHORITY, certificates.issue(AUTHORITY, ["elsewhere"], NOW)), RotationStep.RENEW_CERTIFICATE),
     ],
     ids=[
         "good",
@@ -55,19 +58,19 @@ SHORT = LOOKAHEAD - timedelta(days=1)
         "for another host",
     ],
 )
-def test_what_is_due(material: Material, step: Step) -> None:
+def test_what_is_due(material: Material, step: RotationStep) -> None:
     assert rotation.decide(material, HOSTS, NOW) is step
 
 
 def test_a_certificate_of_the_future_is_no_good() -> None:
     """A clock that was wrong by decades when it was made; one that was a year ahead is forgiven."""
-    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is Step.KEEP
-    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is Step.RENEW_AUTHORITY
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=400)) is RotationStep.KEEP
+    assert rotation.decide(GOOD, HOSTS, NOW - timedelta(days=3651)) is RotationStep.RENEW_AUTHORITY
 
 
 def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:
-    renewed = rotation.renew(EMPTY, Step.RENEW_AUTHORITY, HOSTS, NOW)
-    assert rotation.decide(renewed, HOSTS, NOW) is Step.KEEP
+    renewed = rotation.renew(EMPTY, RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
+    assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
     for pair in (renewed.authority, renewed.serving):
         assert pair.key.startswith(b"-----BEGIN RSA PRIVATE KEY-----")
         key = serialization.load_pem_private_key(pair.key, None)
@@ -82,24 +85,24 @@ def test_what_was_renewed_is_good_and_in_the_form_of_the_go_manager() -> None:
 
 
 def test_a_new_certificate_is_of_the_same_authority() -> None:
-    renewed = rotation.renew(Material(AUTHORITY, EMPTY.serving), Step.RENEW_CERTIFICATE, HOSTS, NOW)
+    renewed = rotation.renew(Material(AUTHORITY, EMPTY.serving), RotationStep.RENEW_CERTIFICATE, HOSTS, NOW)
     assert renewed.authority == AUTHORITY
-    assert rotation.decide(renewed, HOSTS, NOW) is Step.KEEP
+    assert rotation.decide(renewed, HOSTS, NOW) is RotationStep.KEEP
 
 
 def test_a_new_authority_stands_before_the_old_one_until_that_ends() -> None:
     old = certificates.create_authority(NOW, validity=SHORT)
-    renewed = rotation.renew(Material(old, SERVING), Step.RENEW_AUTHORITY, HOSTS, NOW)
+    renewed = rotation.renew(Material(old, SERVING), RotationStep.RENEW_AUTHORITY, HOSTS, NOW)
     first, second = certificates.split(renewed.bundle)
     assert certificates.is_issued_by(renewed.serving.certificate, first)
     assert second == old.certificate
     later = NOW + timedelta(days=3650)
-    again = rotation.renew(renewed, Step.RENEW_AUTHORITY, HOSTS, later - timedelta(days=1))
+    again = rotation.renew(renewed, RotationStep.RENEW_AUTHORITY, HOSTS, later - timedelta(days=1))
     assert certificates.split(again.bundle)[1:] == (first,)
 
 
 def test_keeping_changes_nothing() -> None:
-    assert rotation.renew(GOOD, Step.KEEP, HOSTS, NOW) is GOOD
+    assert rotation.renew(GOOD, RotationStep.KEEP, HOSTS, NOW) is GOOD
 
 
 def test_a_secret_is_read_as_it_was_written_and_junk_is_nothing() -> None:
@@ -120,13 +123,13 @@ def test_whenever_replicas_look_what_is_served_is_trusted(days: list[int]) -> No
         assert any(certificates.is_issued_by(renewed.serving.certificate, one) for one in trusted)
         if certificates.expires_at(material.authority.certificate) > now:
             assert certificates.split(material.bundle)[0] in trusted
-        assert rotation.decide(renewed, HOSTS, now) is Step.KEEP
+        assert rotation.decide(renewed, HOSTS, now) is RotationStep.KEEP
         material = renewed
 
 
-def _renew_fast(material: Material, step: Step, now: datetime) -> Material:
+def _renew_fast(material: Material, step: RotationStep, now: datetime) -> Material:
     """Renew, with keys that are made quickly where the authority stays."""
-    if step is Step.RENEW_CERTIFICATE:
+    if step is RotationStep.RENEW_CERTIFICATE:
         return Material(material.authority, certificates.issue(material.authority, HOSTS, now))
     return rotation.renew(material, step, HOSTS, now)
 

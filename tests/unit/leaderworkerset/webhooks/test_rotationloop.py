@@ -1,8 +1,10 @@
 """The loop that keeps certificates good, against an API server: several replicas, none of them elected."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from tests.simulation import virtualtime
@@ -24,6 +26,9 @@ from localkube.apiserver.storage.store import Store
 
 PLACE = rotationloop.place("default", "lws-webhook-service", "lws-webhook-server-cert")
 SERVICE = configurations.at_service("default", "lws-webhook-service")
+LIMIT = 10.0
+"""Seconds in which anything must come true."""
+
 CONFIGURATIONS = configurations.build_configurations(MANAGED.webhooks, SERVICE)
 
 
@@ -136,6 +141,29 @@ def test_a_certificate_that_was_taken_away_is_made_anew_under_the_same_authority
             assert shown == after.serving.chain != before.serving.chain
 
     asyncio.run(scenario())
+
+
+def test_the_loop_goes_on_while_keys_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The making of keys, which takes up to a second, ends here only after the loop has turned."""
+    renew, turned = rotation.renew, list[bool]()
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+
+        def renew_when_turned(*parts: Any) -> Material:
+            turn = threading.Event()
+            loop.call_soon_threadsafe(turn.set)
+            turned.append(turn.wait(LIMIT))
+            return renew(*parts)
+
+        monkeypatch.setattr(rotation, "renew", renew_when_turned)
+        async with api() as client:
+            await install(client)
+            async with running(replica := Replica(client)):
+                await replica.await_shown(1)
+
+    asyncio.run(scenario())
+    assert turned == [True]
 
 
 def test_configurations_that_come_later_are_waited_for() -> None:

@@ -2,19 +2,24 @@
 
 import asyncio
 import io
+import resource
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import aiohttp
 import pytest
+from tests.unit.standingtime import HalfSent, StandingTime, tasks_end
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.serving.listening import LINGER_SECONDS
 from kuberuntime.serving.serving import Address
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import bodies, certificates
@@ -23,6 +28,8 @@ from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
 from leaderworkerset.webhooks.review import Review
 from leaderworkerset.webhooks.server import LARGE, LARGEST_BODY, WebhookOptions, WebhookServer
 
+DESCRIPTORS = 200
+
 LIMIT = 20.0
 """Seconds in which anything must come true."""
 
@@ -30,6 +37,7 @@ AUTHORITY = certificates.create_authority(datetime.now(UTC))
 SERVING = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
 
 
+@cache  # a context is made once: hundreds of connections share it
 def trust(authority: Certificate = AUTHORITY) -> ssl.SSLContext:
     return ssl.create_default_context(cadata=authority.certificate.decode())
 
@@ -273,16 +281,30 @@ def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
     asyncio.run(scenario())
 
 
+@contextmanager
+def few_descriptors() -> Iterator[None]:
+    """Let a server start that takes half of so many connections: hundreds of TLS handshakes show nothing more."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (DESCRIPTORS, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
 @pytest.mark.slow
 def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
     """More than there may be connections, each with a request whose headers are read, and most of a minute left."""
     head = f"POST {MUTATE_POD} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{{".encode()
 
     async def scenario() -> None:
-        async with server(body_seconds=60) as running, aiohttp.ClientSession() as client:
+        async with AsyncExitStack() as stack:
+            with few_descriptors():
+                running = await stack.enter_async_context(server(body_seconds=60))
+            client = await stack.enter_async_context(aiohttp.ClientSession())
             port = int(running.url.rsplit(":", 1)[1])
             streams = []
-            for _ in range(300):
+            for _ in range(DESCRIPTORS // 2 + 20):
                 streams.append(await asyncio.open_connection("127.0.0.1", port, ssl=trust()))
                 streams[-1][1].write(head)
             async with (
@@ -294,5 +316,26 @@ def test_bodies_that_come_slowly_keep_no_api_server_out() -> None:
                 assert await streams[0][0].read() == b""
             for _, writer in streams:
                 writer.transport.abort()
+
+    asyncio.run(scenario())
+
+
+def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
+    """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
+
+    async def scenario() -> None:
+        async with server() as running:
+            loop, port = running._loop, int(running.url.rsplit(":", 1)[1])
+            at_rest = len(asyncio.all_tasks(loop))
+            with StandingTime(loop) as time:
+                staying, leaving = [
+                    await asyncio.to_thread(HalfSent, port, "POST /elsewhere HTTP/1.1", trust()) for _ in range(2)
+                ]
+                leaving.leave()
+                assert (staying.status, leaving.status) == (404, 404)
+                await time.move(LINGER_SECONDS)
+                assert await asyncio.to_thread(staying.read_to_end)
+                assert await tasks_end(loop, at_rest)
+                staying.leave()
 
     asyncio.run(scenario())

@@ -12,8 +12,8 @@ from tests.unit.localkube.apiserver.storage.test_store import file_size_limit
 from kuberuntime.client.transport import Response
 from localkube.apiserver.admission.webhook_transport import WebhookRequest
 from localkube.apiserver.server import ApiServer, ServerOptions
-from localkube.apiserver.storage.errors import StoreError
 from localkube.apiserver.storage.store import Store
+from localkube.apiserver.storage.storeerrors import StoreError
 
 
 class Unclosable:

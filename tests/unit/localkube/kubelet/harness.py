@@ -21,9 +21,9 @@ from kuberuntime.plan import Event
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.storage.store import Store
 from localkube.kubelet.kubelet import Kubelet
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.model import ModelRunner, Script, run_forever
 from localkube.kubelet.processes.runner import Network
-from localkube.kubelet.processes.settings import KubeletSettings
 
 NODE = "node-0"
 

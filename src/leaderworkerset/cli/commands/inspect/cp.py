@@ -14,13 +14,13 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.copying import archive, transfer
 from leaderworkerset.cli.copying.addresses import Download, Remote, Upload, direction
-from leaderworkerset.cli.copying.transfer import Rank
+from leaderworkerset.cli.copying.transfer import RankContainer
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.wording import counted
 
 AT_ONCE: Final = 8
-"""Ranks that are written to at once."""
+"""The number of ranks that are written concurrently."""
 
 
 @click.command("cp")
@@ -30,8 +30,8 @@ AT_ONCE: Final = 8
 def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
     """Copy files and directories to ranks (LWS[/GROUP[/RANK]]:PATH), or from ranks to this machine.
 
-    An address without a rank means all ranks of the group, one without a group all ranks: each gets the files. What is
-    copied from several ranks lands in a directory for each pod. The container needs the program tar.
+    An address without a rank means all ranks of the group, one without a group all ranks: each gets the files. Files
+    copied from several ranks are put into a directory for each pod. The container needs the program tar.
     """
     wanted = direction(words)
     for source in wanted.sources if isinstance(wanted, Upload) else ():
@@ -48,10 +48,10 @@ def command(target: Target, words: tuple[str, ...], container: str | None) -> No
     asyncio.run(act())
 
 
-async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[Rank]:
-    """Return the containers that an address means."""
+async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[RankContainer]:
+    """Return the containers of an address."""
     pods = await targets.pods_of(session, remote.chosen)
-    return [Rank(session, pod, container or first_container(pod)) for pod in pods]
+    return [RankContainer(session, pod, container or first_container(pod)) for pod in pods]
 
 
 def first_container(pod: JSONObject) -> str:
@@ -60,11 +60,11 @@ def first_container(pod: JSONObject) -> str:
 
 
 async def upload(session: Session, wanted: Upload, container: str | None) -> None:
-    """Copy every source to every rank, to so many at once; what fails is reported once all have been tried."""
+    """Copy every source to every rank, some concurrently; errors are reported after all attempts."""
     ranks = await ranks_of(session, wanted.to, container)
     gate = asyncio.Semaphore(AT_ONCE)
 
-    async def one(rank: Rank) -> None:
+    async def one(rank: RankContainer) -> None:
         async with gate:
             await upload_to(rank, wanted)
 
@@ -79,8 +79,8 @@ async def upload(session: Session, wanted: Upload, container: str | None) -> Non
     say(f"copied to {counted(len(ranks), 'rank')}")
 
 
-async def upload_to(rank: Rank, wanted: Upload) -> None:
-    """Copy the sources to one rank: into the path where that is a directory, else under the path's name."""
+async def upload_to(rank: RankContainer, wanted: Upload) -> None:
+    """Copy the sources to one rank: into the path if it is a directory, else under the path's name."""
     path = wanted.to.path
     is_directory = path.endswith("/") or len(wanted.sources) > 1 or await transfer.run(rank, ("test", "-d", path)) == 0
     for source in map(Path, wanted.sources):
@@ -95,7 +95,7 @@ def pack(source: Path, name: str, stream: archive.Stream) -> None:
 
 
 async def download(session: Session, wanted: Download, container: str | None) -> None:
-    """Copy every path from every rank that it is of."""
+    """Copy every path from every rank that has it."""
     found = [(remote, rank) for remote in wanted.sources for rank in await ranks_of(session, remote, container)]
     several = {remote: sum(one == remote for one, _ in found) > 1 for remote in wanted.sources}
     count = 0
@@ -108,12 +108,12 @@ async def download(session: Session, wanted: Download, container: str | None) ->
 
 
 def unpack(directory: Path, name: str, stream: archive.Stream) -> int:
-    """Unpack under a name."""
+    """Unpack the archive under a name."""
     return archive.unpack(stream, directory, name)
 
 
 def place(to: str, remote: Remote, pod: str, sources: Sequence[Remote]) -> tuple[Path, str]:
-    """Return the directory and the name of what is copied from a rank: as `cp` does it, below the pod's name if given."""
+    """Return the directory and the name of a copied path: like `cp`, and below the pod's name if given."""
     path = Path(to)
     if pod:
         return path / pod, remote.name

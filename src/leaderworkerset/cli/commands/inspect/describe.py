@@ -1,4 +1,4 @@
-"""`lws describe`: all that is known of a LeaderWorkerSet, a group or a rank, on one page."""
+"""`lws describe`: all facts about a LeaderWorkerSet, a group or a rank, on one page."""
 
 import asyncio
 from typing import Final
@@ -21,28 +21,28 @@ from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.setdescription import DescribedSet
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
-from leaderworkerset.observation.logs import last_lines
+from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
-from leaderworkerset.views.events import history
-from leaderworkerset.views.events.history import Happening
+from leaderworkerset.views.events import eventhistory
+from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 
 MOST_LOGS: Final = 3
-"""So many failed containers are quoted: hundreds would be hundreds of calls of kubelets."""
+"""The maximum number of failed containers that are quoted: hundreds would be hundreds of calls of kubelets."""
 
 TAIL: Final = 10
-"""So many lines of each."""
+"""The number of quoted lines of each."""
 
 
 @click.command("describe")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...]) -> None:
-    """Describe a LeaderWorkerSet, a group or a rank: spec, status, ranks, conditions, events, and logs of what failed.
+    """Describe a LeaderWorkerSet, a group or a rank: spec, status, ranks, conditions, events, logs of failed containers.
 
-    Of a DisaggregatedSet: its roles, its revisions and slices, and the LeaderWorkerSets beneath it.
+    For a DisaggregatedSet: its roles, its revisions and slices, and the LeaderWorkerSets beneath it.
     """
     chosen = [targets.parse(name) for name in names]
 
@@ -87,26 +87,26 @@ async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> 
 
 
 def addressed(session: Session) -> str:
-    """Return how a hint calls `lws` for the same cluster and namespace."""
+    """Return the words by which a hint calls `lws` for the same cluster and namespace."""
     return f"{session.lws} -n {session.namespace}"
 
 
 async def set_happenings(session: Session, view: SetView) -> list[Happening] | None:
-    """Read the events of a DisaggregatedSet and what it owns, None where the user may not."""
+    """Read the events of a DisaggregatedSet and its objects, None if the user may not."""
     try:
         listing = await session.client.list(CORE_EVENTS, namespace=session.namespace)
     except ForbiddenError:
         return None
     names = [part.view.name for part in view.parts]
     parts = [
-        history.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
+        eventhistory.History(part.view.object, part.view.pods, [name for name in names if name != part.view.name])
         for part in view.parts
     ]
-    return history.of_set(view.object, parts, listing.items)
+    return eventhistory.of_set(view.object, parts, listing.items)
 
 
 async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening] | None:
-    """Read the events, None where the user may not."""
+    """Read the events, None if the user may not."""
     try:
         return await events.read(session, view.object, view.pods, chosen)
     except ForbiddenError:

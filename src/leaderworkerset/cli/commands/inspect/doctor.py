@@ -7,8 +7,8 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.doctor import findings, installation, machine
-from leaderworkerset.cli.doctor.findings import Finding, Level
+from leaderworkerset.cli.doctor import findings, installationchecks, machine
+from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.errors import FAILED, CommandError
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
@@ -17,12 +17,12 @@ from leaderworkerset.cli.views.terminal import say
 @click.command("doctor")
 @click.option("--cluster/--no-cluster", "checks_cluster", default=True, help="Whether the cluster is checked.")
 @click.option("--machine/--no-machine", "checks_machine", default=True, help="Whether this machine is checked.")
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than the list.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of a list.")
 @click.pass_obj
 def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, form: str | None) -> int:
     """Check the installation of a cluster and this machine; problems first, each with its fix. Exit 1 if one is an error.
 
-    Nothing is written: webhooks are tried with a LeaderWorkerSet that the API server does not keep.
+    Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run.
     """
     from leaderworkerset.cli.doctor.observing import observe_machine
 
@@ -37,8 +37,8 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     return 0 if findings.is_healthy(found) else FAILED
 
 
-async def check_cluster(target: Target) -> list[Finding]:
-    """Return the findings about a cluster; that it cannot be reached is one."""
+async def check_cluster(target: Target) -> list[CheckResult]:
+    """Return the results for a cluster; an unreachable cluster is one of them."""
     from leaderworkerset.cli.doctor.observing import observe
 
     try:
@@ -46,5 +46,5 @@ async def check_cluster(target: Target) -> list[Finding]:
             facts = await observe(session)
     except (KubeError, CommandError) as error:
         fix = "choose a cluster with --context, --kubeconfig or --local; or start one on this machine: `lws up`"
-        return [Finding("LWS-D100", Level.ERROR, "server", str(error), fix)]
-    return [*installation.findings(facts, SystemClock().now())]
+        return [CheckResult("LWS-D100", Level.ERROR, "server", str(error), fix)]
+    return [*installationchecks.findings(facts, SystemClock().now())]

@@ -1,4 +1,4 @@
-"""`lws events`: what happened to a LeaderWorkerSet, a group or a rank, in order; also to pods that are gone."""
+"""`lws events`: the events of a LeaderWorkerSet, a group or a rank, in order, including those of deleted pods."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -19,14 +19,14 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import happenings, output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.events import history
-from leaderworkerset.views.events.history import Happening, History
+from leaderworkerset.views.events import eventhistory
+from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which events are shown, and in which form."""
+class EventsRequest:
+    """Which events are shown, and in which format."""
 
     chosen: Selection
     form: str | None
@@ -34,37 +34,41 @@ class Wanted:
     length: int | None
 
     def keep(self, happened: Iterable[Happening]) -> list[Happening]:
-        """Return the events that are wanted."""
+        """Return the selected events."""
         kept = [one for one in happened if one.is_warning or not self.warnings]
-        return kept if self.length is None else history.since(kept, timedelta(seconds=self.length), SystemClock().now())
+        return (
+            kept
+            if self.length is None
+            else eventhistory.since(kept, timedelta(seconds=self.length), SystemClock().now())
+        )
 
 
 @click.command("events")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
-@click.option("-w", "--watch", "watches", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("-w", "--watch", "watches", is_flag=True, help="Continue with new events, until Ctrl-C.")
 @click.option("--warnings", is_flag=True, help="Only warnings.")
 @click.option(
     "--since",
     "length",
     metavar="DURATION",
     type=durations.age,
-    help="Only what is newer: 30s, 5m, 2h.",
+    help="Only newer events: 30s, 5m, 2h.",
 )
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="A document for each event, one a line.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="A document for each event, one per line.")
 @click.pass_obj
 def command(
     target: Target, /, name: str, *, watches: bool, warnings: bool, length: int | None, form: str | None
 ) -> None:
     """Show what happened to a LeaderWorkerSet, a group or a rank, the newest last.
 
-    Events of pods that are gone are shown too, as long as the cluster keeps them (an hour, where nothing else is set).
+    Events of deleted pods are shown too, as long as the cluster keeps them (an hour by default).
     """
-    wanted = Wanted(targets.parse(name), form, warnings, length)
+    wanted = EventsRequest(targets.parse(name), form, warnings, length)
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
 
-async def show(target: Target, wanted: Wanted) -> None:
-    """Print what has happened by now."""
+async def show(target: Target, wanted: EventsRequest) -> None:
+    """Print the events so far."""
     async with target.session() as session:
         lws = await targets.find(session, wanted.chosen.name)
         selector = f"{labels.NAME}={meta.name(lws)}"
@@ -72,7 +76,7 @@ async def show(target: Target, wanted: Wanted) -> None:
         found = wanted.keep(await read(session, lws, pods.items, wanted.chosen))
     if wanted.form == "json":
         for one in found:
-            click.echo(output.as_json_line(history.document(one)))
+            click.echo(output.as_json_line(eventhistory.document(one)))
     elif found:
         for line in happenings.table(found, SystemClock().now()):
             say(line)
@@ -81,21 +85,21 @@ async def show(target: Target, wanted: Wanted) -> None:
 
 
 async def read(session: Session, lws: JSONObject, pods: Sequence[JSONObject], chosen: Selection) -> list[Happening]:
-    """Read the events of a namespace, and keep those that regard what is chosen."""
+    """Read the events of a namespace, and return those that regard the selection."""
     events = await session.client.list(CORE_EVENTS, namespace=session.namespace)
     return History(lws, pods, await other_names(session, lws)).read(events.items, chosen)
 
 
 async def other_names(session: Session, lws: JSONObject) -> list[str]:
-    """Return the names of the LeaderWorkerSets beside this one."""
+    """Return the names of the other LeaderWorkerSets."""
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     return [meta.name(one) for one in listing.items if meta.name(one) != meta.name(lws)]
 
 
-async def watch(target: Target, wanted: Wanted) -> None:
-    """Print what has happened, and then what happens; an event that is counted further is printed again."""
+async def watch(target: Target, wanted: EventsRequest) -> None:
+    """Print the events so far, then new ones; an event whose count grows is printed again."""
     from kuberuntime.cache.informer import Informer
-    from leaderworkerset.cli.following import following
+    from leaderworkerset.cli.watchwarnings import following
 
     async with target.session() as session:
         lws = await targets.find(session, wanted.chosen.name)
@@ -110,7 +114,7 @@ async def watch(target: Target, wanted: Wanted) -> None:
                 if shown.get(one.ident) != one.count:
                     shown[one.ident] = one.count
                     as_json = wanted.form == "json"
-                    say(output.as_json_line(history.document(one)) if as_json else happenings.line(one))
+                    say(output.as_json_line(eventhistory.document(one)) if as_json else happenings.line(one))
 
         async with following(pods, events, session.lifeline) as objects:
             await objects.until(print_new)

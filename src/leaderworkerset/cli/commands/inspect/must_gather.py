@@ -1,4 +1,4 @@
-"""`lws must-gather`: write what helps to find an error into a directory, to look into or to send along."""
+"""`lws must-gather`: write diagnostic data into a directory, to read or to send."""
 
 import asyncio
 from pathlib import Path
@@ -13,11 +13,11 @@ from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.gathering import layout
 from leaderworkerset.cli.gathering.gatherer import Gatherer
 from leaderworkerset.install import rendering
-from leaderworkerset.install.settings import NAMESPACE
+from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.operator.operatornames import OPERATOR
 
 PLACES: Final = (NAMESPACE, OPERATOR)
-"""Where manager and operator are, unless `-n` names another namespace."""
+"""The namespaces of manager and operator, unless `-n` names another one."""
 
 
 @click.command("must-gather")
@@ -27,14 +27,14 @@ PLACES: Final = (NAMESPACE, OPERATOR)
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("must-gather"),
     show_default=True,
-    help="Where to write; it must not exist, or be empty.",
+    help="The directory; it must not exist, or be empty.",
 )
 @click.pass_obj
 def command(target: Target, /, directory: Path) -> None:
     """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
 
-    Of secrets, only names and the ends of certificates are written. Templates are written as they are: what they hold
-    in plain text, the files do.
+    Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
+    contain in plain text are in the files, too.
     """
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty: name another directory with --dest-dir")

@@ -1,6 +1,6 @@
-"""What `lws run` assumes of the cluster that a manifest was written for: `--nodes auto --gpus auto`.
+"""The cluster that `lws run` assumes for a manifest: `--nodes auto --gpus auto`.
 
-Without them nothing is assumed; where the nodes lack what the manifest asks for, a note offers them.
+Without these options nothing is assumed; if the nodes lack what the manifest needs, a note suggests them.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ GPU: Final = "nvidia.com/gpu"
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What to apply, on which nodes, and what to say about it before."""
+    """The objects to apply, the nodes, and the notes to print before."""
 
     documents: Sequence[Document]
     nodes: Nodes
@@ -29,7 +29,7 @@ class Assumed:
 
 
 def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
-    """Return the nodes and objects that the documents count on, as far as they are to be found automatically."""
+    """Return the nodes and objects that the documents need, as far as they are to be derived."""
     demands = [demand for document in documents for demand in demands_of(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
         return Assumed(documents, nodes_of(options), _offer(demands, options))
@@ -48,7 +48,7 @@ def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
 
 
 def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
-    """Return the pools before what was typed is added to them."""
+    """Return the pools before the options of the command line are added."""
     if options.nodes == AUTO:
         found = nodepools.pools(demands) or [Pool(count=1)]
         return found if options.gpus_per_node == AUTO else list(map(nodepools.without_resources, found))
@@ -57,7 +57,7 @@ def _pools(demands: Sequence[Demand], options: ClusterOptions) -> list[Pool]:
 
 
 def _combined(pool: Pool, options: ClusterOptions) -> Pool:
-    """Add what was typed: it is said of every node, and stands instead of what is assumed."""
+    """Add the options of the command line: they apply to every node, and override what is assumed."""
     typed = _typed(options)
     labels, capacity = _names(typed.labels), _names(typed.capacity)
     return replace(
@@ -69,7 +69,7 @@ def _combined(pool: Pool, options: ClusterOptions) -> Pool:
 
 
 def _typed(options: ClusterOptions) -> Pool:
-    """Return what was typed about nodes."""
+    """Return the options about nodes from the command line."""
     gpus = (f"{GPU}={options.gpus_per_node}",) if options.gpus_per_node > 0 else ()
     return Pool(
         count=options.nodes,
@@ -80,12 +80,12 @@ def _typed(options: ClusterOptions) -> Pool:
 
 
 def _names(words: Sequence[str]) -> set[str]:
-    """Return the names in words like NAME=VALUE,NAME=VALUE."""
+    """Return the names in a text like NAME=VALUE,NAME=VALUE."""
     return {part.partition("=")[0] for word in words for part in word.split(",")}
 
 
 def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...]:
-    """Return the note about what the nodes lack; none where they have all."""
+    """Return the note about what the nodes lack; none if they lack nothing."""
     typed = _typed(options)
     capacity, labels = _names(typed.capacity), _names(typed.labels)
     own = {"kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch"}
@@ -95,5 +95,5 @@ def _offer(demands: Sequence[Demand], options: ClusterOptions) -> tuple[str, ...
     )
     if not lacking:
         return ()
-    what = f"note: no node here has what the manifest asks for ({', '.join(lacking)}), so pods will wait"
+    what = f"note: no node here has what the manifest requires ({', '.join(lacking)}), so pods will wait"
     return (f"{what}: --nodes auto --gpus auto simulates the nodes that it needs",)

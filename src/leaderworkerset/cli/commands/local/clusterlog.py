@@ -1,7 +1,7 @@
-"""The log of a detached cluster: standard error of its process, in a file that never grows beyond a bound.
+"""The log of a detached cluster: standard error of its process, in a file of limited size.
 
-When the file is full it becomes the older log, in place of the one before, and a new one is begun; so both together stay
-below twice `LIMIT`. Where no new one can be made (a full disk), what would be written is dropped.
+When the file is full it becomes the older log and replaces the previous one, and a new file is begun; so both together
+stay below twice `LIMIT`. If no new file can be created (a full disk), further output is dropped.
 """
 
 import os
@@ -10,24 +10,24 @@ from contextlib import suppress
 from io import TextIOWrapper
 from typing import Final
 
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 
 LIMIT: Final = 8 * 2**20
-"""Bytes of the current log, at which it becomes the older one."""
+"""The bytes of the current log at which it becomes the older one."""
 
 LONGEST: Final = 64 * 2**10
-"""Characters of one event; of a longer one the beginning is kept."""
+"""The maximum characters of one event; longer ones are truncated."""
 
 STANDARD_STREAMS: Final = (1, 2)
 
 
-def bound(place: Place) -> None:
-    """Bound the log of this process, if standard error is the log of the cluster."""
+def bound(place: ClusterDirectory) -> None:
+    """Limit the log of this process, if standard error is the log of the cluster."""
     if is_log(place, sys.stderr.fileno()):
         sys.stderr = BoundedLog(place)
 
 
-def is_log(place: Place, descriptor: int) -> bool:
+def is_log(place: ClusterDirectory, descriptor: int) -> bool:
     """Return whether a descriptor of this process writes to the log of the cluster."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), place.log.stat())
@@ -37,14 +37,14 @@ def is_log(place: Place, descriptor: int) -> bool:
 class BoundedLog(TextIOWrapper):
     """Standard error, written to the log of a cluster."""
 
-    def __init__(self, place: Place, limit: int = LIMIT) -> None:
+    def __init__(self, place: ClusterDirectory, limit: int = LIMIT) -> None:
         buffer = os.fdopen(2, "wb", closefd=False)
         super().__init__(buffer, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         self._place = place
         self._limit = limit
 
     def write(self, text: str, /) -> int:
-        """Write the text, or the beginning of a very long one; drop it where the log is full and cannot be changed."""
+        """Write the text, truncated if it is very long; drop it if the log is full and cannot be replaced."""
         if os.fstat(2).st_size < self._limit or self._rotate():
             super().write(text if len(text) <= LONGEST else f"{text[:LONGEST]}… ({len(text)} characters)\n")
         return len(text)

@@ -10,10 +10,10 @@ import click
 from leaderworkerset.cli.errors import UsageError
 
 MAX_PODS: Final = 5000
-"""Pods of a cluster unless --max-pods says otherwise: more than one machine runs well, fewer than fill its memory."""
+"""The default of --max-pods: more pods than one machine runs well, fewer than fill its memory."""
 
 AUTO: Final = -1
-"""As many nodes or GPUs as the manifest needs; `lws run` finds out."""
+"""As many nodes or GPUs as the manifest needs; `lws run` computes the number."""
 
 
 class CountOrAuto(click.IntRange):
@@ -31,7 +31,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOptions:
-    """What an embedded cluster is like."""
+    """The options of an embedded cluster."""
 
     nodes: int = 1
     node_labels: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class ClusterOptions:
     log_format: str = "text"
 
     def words(self) -> list[str]:
-        """Return the command line words that say the same, for a process of its own."""
+        """Return the command line words for the same options, for a detached process."""
         words = [f"--nodes={self.nodes}", f"--gpus-per-node={self.gpus_per_node}", f"--network={self.network}"]
         words += [f"--node-label={label}" for label in self.node_labels]
         words += [f"--node-taint={taint}" for taint in self.node_taints]
@@ -72,20 +72,20 @@ OPTIONS = (
         "node_labels",
         multiple=True,
         metavar="KEY=VALUE",
-        help="A label of every node; {i} is the node's number, sums of it work too: rack=r{i//2}.",
+        help="A label of every node; {i} is the node's number, also in arithmetic: rack=r{i//2}.",
     ),
     click.option(
         "--node-taint",
         "node_taints",
         multiple=True,
         metavar="KEY=VALUE:EFFECT",
-        help="A taint of every node; the value may contain {i} as that of a label does: pool=p{i//2}:NoSchedule.",
+        help="A taint of every node; the value may contain {i} like that of a label: pool=p{i//2}:NoSchedule.",
     ),
     click.option(
         "--node-capacity",
         multiple=True,
         metavar="RESOURCE=AMOUNT,…",
-        help="What every node has instead of practically unlimited CPU, memory and pods: cpu=8,memory=32Gi.",
+        help="The capacity of every node instead of practically unlimited CPU, memory and pods: cpu=8,memory=32Gi.",
     ),
     click.option(
         "--gpus-per-node",
@@ -109,7 +109,7 @@ OPTIONS = (
         "images",
         multiple=True,
         metavar="NAME=DIR",
-        help="What stands for an image: a root file system, a virtual environment, or a folder with programs.",
+        help="What replaces an image: a root file system, a virtual environment, or a folder with programs.",
     ),
     click.option("--stub", is_flag=True, help="Replace containers that cannot run here by a small server."),
     click.option(
@@ -118,21 +118,21 @@ OPTIONS = (
         default=MAX_PODS,
         show_default=True,
         metavar="N",
-        help="Pods of the whole cluster; creating more is refused as by a quota.",
+        help="The maximum of pods in the cluster; more are refused as by a quota.",
     ),
     click.option(
         "--port",
         type=click.IntRange(0, 65535),
         default=0,
         metavar="N",
-        help="Where the API server listens; 0: where it did last time, else any free port.",
+        help="The port of the API server; 0: the last one, else any free port.",
     ),
     click.option(
         "--log-level",
         type=click.Choice(["debug", "info", "warning", "error"]),
         default="warning",
         show_default=True,
-        help="What controllers and kubelet log on standard error.",
+        help="The lowest level that controllers and kubelet log on standard error.",
     ),
     click.option(
         "--log-format",

@@ -16,7 +16,7 @@ from kuberuntime.objects import timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.errors import CommandError
@@ -25,7 +25,7 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import wording
 
 ANSWER: Final = 5.0
-"""Seconds that a cluster may take to say how many nodes and pods it has."""
+"""Seconds that a cluster may take to report its nodes and pods."""
 
 HEADER: Final = ("NAME", "STATE", "SINCE", "NODES", "PODS", "DIRECTORY")
 
@@ -33,12 +33,12 @@ RUNNING: Final = "running"
 STOPPED: Final = "stopped"
 SILENT: Final = "not answering"
 LEFT: Final = "left over"
-"""Of a `lws run` that was killed: the next `lws run` removes it."""
+"""The state of a killed `lws run`, whose directory the next `lws run` removes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One cluster as it is listed; what is not known is None."""
+    """One cluster in the list; unknown values are None."""
 
     name: str
     state: str
@@ -55,7 +55,7 @@ class Cluster:
         return (self.name, self.state, since, *counts, str(self.directory))
 
     def document(self) -> JSONObject:
-        """Return what programs read."""
+        """Return the document for programs."""
         return {
             "name": self.name,
             "state": self.state,
@@ -68,7 +68,7 @@ class Cluster:
 
 
 @click.command("clusters")
-@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="Print them for programs.")
+@click.option("-o", "--output", "form", type=click.Choice(["json", "yaml"]), help="The output format for programs.")
 @click.pass_obj
 def command(target: Target, form: str | None) -> None:
     """List the embedded clusters of this machine: name, state, since when, nodes, pods, directory."""
@@ -84,17 +84,17 @@ def command(target: Target, form: str | None) -> None:
         click.echo("There is no cluster on this machine: `lws up` starts one.", err=True)
 
 
-async def read(found: Sequence[Place]) -> list[Cluster]:
-    """Ask all clusters at the same time."""
+async def read(found: Sequence[ClusterDirectory]) -> list[Cluster]:
+    """Read all clusters concurrently."""
     return list(await asyncio.gather(*map(_read, found)))
 
 
-async def _read(place: Place) -> Cluster:
+async def _read(place: ClusterDirectory) -> Cluster:
     pid = place.pid()
     if pid is None:
         try:
             kept = keptoptions.load(place)
-        except CommandError:  # to be listed a cluster need not be able to start; `lws up` says what is wrong
+        except CommandError:  # a cluster is listed even if it cannot start; `lws up` reports the error
             kept = None
         state = LEFT if place.mark.is_file() else STOPPED
         return Cluster(name=place.name, state=state, directory=place.directory, nodes=kept.nodes if kept else None)
@@ -111,11 +111,11 @@ async def _read(place: Place) -> Cluster:
     )
 
 
-async def _counts(place: Place) -> tuple[int, int] | None:
-    """Return how many nodes and pods a cluster has; None where it does not answer in time."""
+async def _counts(place: ClusterDirectory) -> tuple[int, int] | None:
+    """Return how many nodes and pods a cluster has; None if it does not answer in time."""
     try:
         async with timeouts.within(ANSWER), Target(local=place.name).session() as session:
             nodes, pods = await session.client.list(NODES), await session.client.list(PODS)
-    except (CommandError, KubeError, TimeoutError):  # it starts, ends, or hangs
+    except (CommandError, KubeError, TimeoutError):  # it is starting, ending or hanging
         return None
     return len(nodes.items), len(pods.items)

@@ -8,17 +8,17 @@ import click
 
 from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import TimedOutError, UsageError
 from leaderworkerset.cli.nearmisses import hint
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 
 
 @click.command("down")
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
-@click.option("--delete", "deletes", is_flag=True, help="Delete its objects, logs and volumes too.")
+@click.option("--delete", "deletes", is_flag=True, help="Delete its objects, logs and volumes, too.")
 @click.option("--timeout", type=durations.limit, default=30.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
@@ -33,14 +33,14 @@ def command(target: Target, name: str | None, every: bool, deletes: bool, timeou
         end(place, timeout, deletes=deletes)
 
 
-def clusters(*, deletes: bool) -> list[Place]:
-    """Return the clusters that --all means: those that run, and with --delete all; those of `lws run` end by themselves."""
+def clusters(*, deletes: bool) -> list[ClusterDirectory]:
+    """Return the clusters of --all: those that run, and with --delete all; those of `lws run` end by themselves."""
     own = [place for place in places.all_places() if place.is_cluster and not place.mark.is_file()]
     return [place for place in own if deletes or place.pid() is not None]
 
 
-def end(place: Place, timeout: float, *, deletes: bool) -> None:
-    """Stop one cluster, delete it where that is asked for, and say what was done."""
+def end(place: ClusterDirectory, timeout: float, *, deletes: bool) -> None:
+    """Stop one cluster, delete it on request, and print what was done."""
     name = place.name
     was_running = stop(place, timeout)
     if deletes and place.directory.exists():
@@ -53,8 +53,8 @@ def end(place: Place, timeout: float, *, deletes: bool) -> None:
         click.echo(f"Cluster {name} does not exist (there: {', '.join(there) or 'none'}){hint(name, there)}")
 
 
-def stop(place: Place, timeout: float) -> bool:
-    """End the process of the cluster: politely, and after `timeout` seconds by force. False if none runs."""
+def stop(place: ClusterDirectory, timeout: float) -> bool:
+    """Terminate the process of the cluster; kill it after `timeout` seconds. Return False if none runs."""
     pid = place.pid()
     if pid is None:
         return False
@@ -62,12 +62,12 @@ def stop(place: Place, timeout: float) -> bool:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
         return False
-    progress = Progress()
+    progress = ProgressLine()
     progress.show(f"stopping cluster {place.name}")
     try:
         signal.pidfd_send_signal(process, signal.SIGTERM)
         if not ended(process, timeout):
-            signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel ends its pods with it
+            signal.pidfd_send_signal(process, signal.SIGKILL)  # the kernel kills its pods with it
             if not ended(process, 10):
                 raise TimedOutError(f"process {pid} of cluster {place.name} does not end")
     finally:

@@ -1,4 +1,4 @@
-"""An embedded cluster with LeaderWorkerSets: what `lws up` and `lws run` start."""
+"""An embedded cluster with LeaderWorkerSets, as `lws up` and `lws run` start it."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import logging
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
 from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
@@ -29,7 +29,7 @@ from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
 
 CONNECTIONS: Final = 8
-"""Connections for the controllers' requests. Both ends are in this process."""
+"""The connections for the controllers' requests; both ends are in this process."""
 
 OPTIONS_OF_NODES: Final = {
     "labels": "--node-label",
@@ -37,12 +37,12 @@ OPTIONS_OF_NODES: Final = {
     "capacity": "--node-capacity",
     "gpus": "--gpus-per-node",
 }
-"""The option by which a setting of `Nodes` comes."""
+"""The option that sets each field of `Nodes`."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalCluster:
-    """A cluster that is up: a client that speaks HTTP to it, and what its users should know of this machine."""
+    """A running cluster: a client that uses HTTP, and notes about this machine for its users."""
 
     client: Client
     channels: OpenChannels
@@ -51,7 +51,7 @@ class LocalCluster:
 
 @asynccontextmanager
 async def local_cluster(
-    place: Place,
+    place: ClusterDirectory,
     options: ClusterOptions,
     progress: Callable[[str], None],
     *,
@@ -59,10 +59,10 @@ async def local_cluster(
     keep: bool = True,
     hold_completed: bool = False,
 ) -> AsyncIterator[LocalCluster]:
-    """Start everything, and end everything when the context is left.
+    """Start the cluster, and end it when the context is left.
 
-    `nodes` stand instead of those of the options. The controllers and webhooks of LeaderWorkerSets speak HTTP to the
-    API server, as they do on Kubernetes.
+    `nodes` override those of the options. The controllers and webhooks of LeaderWorkerSets use HTTP to the API server,
+    as they do on Kubernetes.
     """
     logging.configure(options.log_level, form="json" if options.log_format == "json" else "text")
     settings = settings_of(place, options, nodes or nodes_of(options), keep=keep, hold_completed=hold_completed)
@@ -90,7 +90,7 @@ async def local_cluster(
 
 
 def noted(lost: Sequence[str]) -> tuple[str, ...]:
-    """Return what the sandboxes of this machine lack as one note, none where they lack nothing.
+    """Return the missing features of this machine's sandboxes as one note, none if nothing is missing.
 
     >>> noted(["limits: they are not enforced", "a way out: pods reach each other only"])
     ('Note: without limits: they are not enforced; without a way out: pods reach each other only',)
@@ -99,8 +99,8 @@ def noted(lost: Sequence[str]) -> tuple[str, ...]:
 
 
 @contextmanager
-def _refusals(place: Place) -> Iterator[None]:
-    """Report why a cluster cannot be started as an error of the command, with what to do about damaged objects."""
+def _refusals(place: ClusterDirectory) -> Iterator[None]:
+    """Report why a cluster cannot be started as an error of the command, with advice about damaged objects."""
     try:
         yield
     except DamagedDataError as error:
@@ -109,16 +109,16 @@ def _refusals(place: Place) -> Iterator[None]:
         raise CommandError(str(error)) from error
 
 
-def offer(place: Place, now: datetime) -> str:
-    """Return what to do about a damaged file: which copy there is, and how to restore it."""
+def offer(place: ClusterDirectory, now: datetime) -> str:
+    """Return what to do about a damaged file: the available copy, and how to restore it."""
     copy = localkube.newest_copy(place.directory, now)
     if not copy:
         return f"there is no copy of it; `lws down {place.name} --delete` begins an empty cluster"
     return f"`lws up {place.name} --restore` restores {copy} and keeps the damaged file"
 
 
-def restore(place: Place) -> str:
-    """Put a copy in the place of the objects; return what was done."""
+def restore(place: ClusterDirectory) -> str:
+    """Restore a copy of the objects; return what was done."""
     try:
         source, aside = localkube.restore(place.directory, SystemClock().now())
     except LocalkubeError as error:
@@ -126,8 +126,10 @@ def restore(place: Place) -> str:
     return f"Restored {source}" + (f"; the file of before is {aside}" if aside else "")
 
 
-def settings_of(place: Place, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool) -> Settings:
-    """Turn the words of the command line into settings."""
+def settings_of(
+    place: ClusterDirectory, options: ClusterOptions, nodes: Nodes, *, keep: bool, hold_completed: bool
+) -> Settings:
+    """Convert the options of the command line into settings."""
     return Settings(
         name=place.name,
         directory=place.directory,
@@ -145,7 +147,7 @@ def settings_of(place: Place, options: ClusterOptions, nodes: Nodes, *, keep: bo
 
 
 def nodes_of(options: ClusterOptions) -> Nodes:
-    """Turn the words on nodes into settings; an error names the option of the invalid word."""
+    """Convert the options about nodes into settings; an error names the option of the invalid value."""
     return _checked(
         Nodes(
             count=options.nodes,
@@ -158,7 +160,7 @@ def nodes_of(options: ClusterOptions) -> Nodes:
 
 
 def nodes_in(pools: Sequence[Pool]) -> Nodes:
-    """Turn pools of nodes into settings."""
+    """Convert pools of nodes into settings."""
     first, *others = [
         Nodes(count=pool.count, labels=pool.labels, taints=pool.taints, capacity=pool.capacity) for pool in pools
     ]
@@ -174,9 +176,9 @@ def _checked(nodes: Nodes) -> Nodes:
 
 
 def host_environment(environment: Mapping[str, str], prefix: Path) -> dict[str, str]:
-    """Return the environment of this process, with the virtual environment that it runs in made active.
+    """Return the environment of this process, with its virtual environment active.
 
-    So containers find the packages installed beside `lws`, also when its full path was typed.
+    So containers find the packages installed beside `lws`, even if it was called by its full path.
     """
     active = dict(environment)
     if (prefix / "pyvenv.cfg").exists():

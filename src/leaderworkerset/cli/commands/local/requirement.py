@@ -1,4 +1,4 @@
-"""Whether the package `localkube` is there: the manager and the commands for a Kubernetes cluster do without."""
+"""Checks that the package `localkube` is installed; the manager and commands for other clusters do not need it."""
 
 from importlib.util import find_spec
 
@@ -6,7 +6,7 @@ from leaderworkerset.cli.errors import CommandError
 
 
 def require_localkube(command: str) -> None:
-    """Raise a `CommandError` that says what to install where clusters of this machine cannot be started."""
+    """Raise a `CommandError` with the package to install if clusters of this machine cannot be started."""
     if find_spec("localkube") is None:
         raise CommandError(
             f"lws {command} needs the package localkube, which is not installed: pip install 'leaderworkerset[local]'"

@@ -1,4 +1,4 @@
-"""`lws run`: a cluster for one run: start it, apply manifests, show groups and logs, tear everything down."""
+"""`lws run`: a cluster for one run: start it, apply manifests, show groups and logs, stop everything."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import durations, missingnamespaces
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import following
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.views.live import REFRESH, Display, display
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import Following, OneSet, informers_of
-from leaderworkerset.observation.logfollowing import Follower
-from leaderworkerset.observation.logs import Options
+from leaderworkerset.observation.logfollowing import LogFollower
+from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
@@ -45,12 +45,12 @@ FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DI
 """The kinds that a run follows."""
 
 LAST_LINES: Final = 2.0
-"""Seconds that the logs of ended ranks may take to arrive before everything is torn down."""
+"""Seconds that the logs of ended ranks may take to arrive before everything is stopped."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions:
-    """When a run ends."""
+    """The end condition of a run."""
 
     until: str | None
     timeout: float | None
@@ -64,7 +64,7 @@ class RunOptions:
     type=click.Choice(["ready", "done"]),
     help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
 )
-@click.option("--timeout", type=durations.limit, metavar="DURATION", help="Give up --until after so long.")
+@click.option("--timeout", type=durations.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @cluster_options
@@ -95,13 +95,13 @@ def command(target: Target, /, **options: Any) -> int:
 
 
 def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> ClusterOptions:
-    """Let `--nodes auto` find the GPUs too, unless a number of them was typed."""
+    """Derive the GPUs with `--nodes auto`, too, unless a number of them was given."""
     typed = source is ParameterSource.COMMANDLINE
     return replace(cluster, gpus_per_node=AUTO) if cluster.nodes == AUTO and not typed else cluster
 
 
 def start(plan: "Run", documents: Sequence[Document]) -> int:
-    """Run in a place made for it, on the nodes and with the objects that are assumed."""
+    """Run in a new directory, with the assumed nodes and objects."""
     lightaiohttp.load()
     from leaderworkerset.cli.commands.local.assuming import assume
 
@@ -118,19 +118,19 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run is made of."""
+    """The parts of one run."""
 
     cluster: ClusterOptions
     options: RunOptions
     namespace: str
 
 
-async def run(plan: Run, place: Place, assumed: "Assumed") -> int:
+async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
     """Start the cluster, apply, and follow the groups to the end."""
     from kuberuntime.serving.signals import until_stopped
     from leaderworkerset.cli.commands.local.localcluster import local_cluster
 
-    progress = Progress()
+    progress = ProgressLine()
     hold, documents = plan.options.until == "done", ordered(assumed.documents)
     async with (
         until_stopped(place.remove) as stopped,
@@ -152,7 +152,7 @@ async def run(plan: Run, place: Place, assumed: "Assumed") -> int:
 
 
 async def follow(session: Session, documents: Sequence[Document], options: RunOptions, stopped: asyncio.Event) -> int:
-    """Show groups and logs until the run is over; return the exit code."""
+    """Show groups and logs until the run ends; return the exit code."""
     sets = [informers_of(session.client, *one) for one in keys_of(documents, session.namespace)]
     screen = display()
     try:
@@ -174,7 +174,7 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
 
 
 async def causes(session: Session, views: Sequence[Shown]) -> str:
-    """Return why the first set that is not ready is not, in lines of its own; empty where nothing is known."""
+    """Return why the first unready set is not ready, on separate lines; empty if nothing is known."""
     from leaderworkerset.cli.commands.explain import reason
 
     for view in views:
@@ -184,7 +184,7 @@ async def causes(session: Session, views: Sequence[Shown]) -> str:
 
 
 class Ending(Enum):
-    """How a run ended, where it did not fail."""
+    """How a run ended, if it did not fail."""
 
     FINISHED = auto()
     STOPPED = auto()
@@ -193,7 +193,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What is followed, and where it is shown."""
+    """What a run follows, and where that is shown."""
 
     client: Client
     sets: Sequence[OneSet]
@@ -201,8 +201,10 @@ class Parts:
 
 
 async def first_end(objects: Following, parts: Parts, options: RunOptions, stopped: asyncio.Event) -> Ending | str:
-    """Follow groups and logs until the wanted end, a failure (returned in words), a request to stop, or the time-out."""
-    followers = [Follower(parts.client, Selection(one.key.name).covers, Options(), parts.screen) for one in parts.sets]
+    """Follow groups and logs until the end condition, a failure (returned as text), a request to stop, or the timeout."""
+    followers = [
+        LogFollower(parts.client, Selection(one.key.name).covers, PodLogOptions(), parts.screen) for one in parts.sets
+    ]
     tasks = [
         asyncio.create_task(follower.run(objects, one)) for follower, one in zip(followers, parts.sets, strict=True)
     ]
@@ -241,12 +243,12 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
 
 
 def gone(views: Sequence[Shown]) -> Ending | None:
-    """End a run without --until by itself when all its LeaderWorkerSets were deleted."""
+    """End a run without --until when all its LeaderWorkerSets were deleted."""
     return None if views else Ending.FINISHED
 
 
 def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
-    """Return the line that reports what was reached."""
+    """Return the line that reports the result."""
     groups = [group for view in leaderworkersets(views) for group in view.groups]
     ranks = sum(len(group.ranks) for group in groups)
     what = {"ready": "are ready", "done": "ended with 0"}.get(options.until or "", "were deleted")
@@ -257,7 +259,7 @@ def conclusion(views: Sequence[Shown], options: RunOptions) -> str:
 
 
 def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resource, ObjectKey]]:
-    """Return which LeaderWorkerSets and DisaggregatedSets the documents have, and where these live."""
+    """Return the LeaderWorkerSets and DisaggregatedSets of the documents, with their namespaces."""
     found = [
         (FOLLOWED[document.object["kind"]], document.object["metadata"])
         for document in documents
@@ -267,5 +269,5 @@ def keys_of(documents: Sequence[Document], namespace: str) -> list[tuple[Resourc
 
 
 def views_of(sets: Sequence[OneSet]) -> list[Shown]:
-    """Return the views of those sets that are there."""
+    """Return the views of the existing sets."""
     return [view for one in sets if (view := one.view()) is not None]

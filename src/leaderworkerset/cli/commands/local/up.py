@@ -1,4 +1,4 @@
-"""`lws up`: start the embedded cluster, in the foreground or as a process of its own."""
+"""`lws up`: start the embedded cluster, in the foreground or as a detached process."""
 
 import asyncio
 import os
@@ -13,13 +13,13 @@ import click
 from click.core import ParameterSource
 
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
 from leaderworkerset.cli.process import lightaiohttp
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 
 READY_DESCRIPTOR = "LWS_READY_FD"
 """Names the pipe on which a detached cluster reports its progress; `READY` is its last line."""
@@ -27,14 +27,14 @@ READY_DESCRIPTOR = "LWS_READY_FD"
 READY = "ready"
 FACT = "="
 ERROR = "!"
-"""What lines begin with that are not progress: facts about the cluster, and why it did not start."""
+"""The prefix of lines that are no progress: facts about the cluster, and why it did not start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start of a cluster: with which options, and what to say about them."""
+    """One start of a cluster: its options, and notes about them."""
 
-    place: Place
+    place: ClusterDirectory
     options: ClusterOptions
     typed: ClusterOptions
     notes: tuple[str, ...] = ()
@@ -44,7 +44,9 @@ class Start:
 @click.command("up")
 @click.argument("name", required=False)
 @click.option("-d", "--detach", is_flag=True, help="Return once the cluster is up; `lws down` stops it.")
-@click.option("--restore", is_flag=True, help="Restore the newest copy of its objects first; the file is kept aside.")
+@click.option(
+    "--restore", is_flag=True, help="Restore the newest copy of its objects first; the replaced file is kept."
+)
 @click.option("--defaults", is_flag=True, help="Begin with the defaults, not with the options of the last `lws up`.")
 @cluster_options
 @click.pass_context
@@ -58,7 +60,7 @@ def command(
 ) -> None:
     """Start the embedded cluster NAME (default: default).
 
-    After a restart its objects are still there, and options that are not given are those of the last `lws up`.
+    After a restart its objects still exist, and options that are not given are those of the last `lws up`.
     """
     require_localkube("up")
     place = places.place(ctx.obj.cluster_name(name))
@@ -78,7 +80,7 @@ def command(
 
 
 def given(ctx: click.Context) -> set[str]:
-    """Return the options of the cluster that were typed."""
+    """Return the cluster options of the command line."""
     own = {one.name for one in fields(ClusterOptions)}
     return {name for name in own if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE}
 
@@ -114,10 +116,10 @@ class Reporter:
     def __init__(self) -> None:
         descriptor = os.environ.pop(READY_DESCRIPTOR, None)
         self._pipe = os.fdopen(int(descriptor), "w", buffering=1) if descriptor else None
-        self._progress = Progress()
+        self._progress = ProgressLine()
 
     def progress(self, text: str) -> None:
-        """Report what is being done now."""
+        """Report the current step."""
         if self._pipe:
             self._pipe.write(f"{text}\n")
         else:
@@ -130,7 +132,7 @@ class Reporter:
             self._pipe.write("".join(f"{ERROR}{line}\n" for line in lines))
 
     def ready(self, lines: list[str]) -> None:
-        """Report that all is up, and what to know about it."""
+        """Report that the cluster runs, with notes about it."""
         self._progress.clear()
         if self._pipe:
             self._pipe.write("".join(f"{FACT}{line}\n" for line in lines) + f"{READY}\n")
@@ -140,8 +142,8 @@ class Reporter:
             click.echo("\n".join(lines))
 
 
-def invitation(place: Place) -> list[str]:
-    """Return how to reach the cluster."""
+def invitation(place: ClusterDirectory) -> list[str]:
+    """Return how to address the cluster."""
     return [
         f"Cluster {place.name} is up. Speak to it with `lws … {place.words}`, or point any Kubernetes client to it:",
         f"export KUBECONFIG={place.kubeconfig}",
@@ -149,7 +151,7 @@ def invitation(place: Place) -> list[str]:
 
 
 def start_detached(start: Start, typed: Collection[str]) -> None:
-    """Start a process of its own, show its progress, and return when it is up; if it ends before, say why."""
+    """Start a detached process, show its progress, and return when the cluster runs; report why if it does not."""
     place = start.place
     if (pid := place.pid()) is not None:
         if start.restore:
@@ -196,7 +198,7 @@ def start_detached(start: Start, typed: Collection[str]) -> None:
 
 
 def ignored(start: Start, typed: Collection[str]) -> list[str]:
-    """Return what to say of options that a cluster, which runs already, does not get."""
+    """Return a note about options that a running cluster does not get."""
     running = keptoptions.load(start.place) or ClusterOptions()
     without = keptoptions.combined(start.typed, typed, running)
     words = keptoptions.difference(without, running)
@@ -210,7 +212,7 @@ def ignored(start: Start, typed: Collection[str]) -> list[str]:
 
 def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
     """Show progress until the cluster is ready or has ended; return which, and its facts or errors."""
-    progress = Progress()
+    progress = ProgressLine()
     facts: list[str] = []
     errors: list[str] = []
     for line in map(str.rstrip, lines):
@@ -227,6 +229,6 @@ def follow_start(lines: Iterable[str]) -> tuple[bool, list[str]]:
     return False, errors
 
 
-def tail(place: Place, lines: int = 15) -> str:
+def tail(place: ClusterDirectory, lines: int = 15) -> str:
     """Return the end of the cluster's log."""
     return "\n".join(place.log.read_text(errors="replace").strip().splitlines()[-lines:])

@@ -1,1 +1,1 @@
-"""Commands that show, steer and foresee rollouts."""
+"""Commands that show, steer and predict rollouts."""

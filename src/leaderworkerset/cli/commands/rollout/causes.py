@@ -1,7 +1,7 @@
-"""Why a rollout does not get on, looked for while a command waits for it: the causes that `lws explain` names.
+"""Diagnoses a rollout that makes no progress while a command waits for it, with the causes of `lws explain`.
 
-A cause is said once, and again after it was gone. As long as nothing new is found, the distance between two looks grows,
-so that a rollout of hours is not diagnosed all the time.
+A cause is printed once, and again after it disappeared. While nothing new is found, the interval between two diagnoses
+grows, so that a rollout of hours is not diagnosed all the time.
 """
 
 import asyncio
@@ -13,17 +13,17 @@ from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 
 if TYPE_CHECKING:
-    from kuberuntime.cache.informer import Change  # it brings what commands that follow nothing do not need
+    from kuberuntime.cache.informer import Change  # it imports what commands without watches do not need
 
 FIRST: Final = 5.0
 """Seconds before the first diagnosis, and between two if the first found a new cause."""
 
 LONGEST: Final = 60.0
-"""Seconds between two readings at most."""
+"""The maximum seconds between two diagnoses."""
 
 
 class Causes:
-    """Followed beside informers: says on standard error what a LeaderWorkerSet or DisaggregatedSet is stuck for."""
+    """Runs beside informers: prints on standard error the cause that a set is stuck for."""
 
     def __init__(self, session: Session, name: str, note: Callable[[str], None], first: float = FIRST) -> None:
         self._session = session
@@ -35,20 +35,20 @@ class Causes:
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether the last diagnosis says that it is stuck, so that no pace is worth an estimate."""
+        """Return whether the last diagnosis says stuck, so that no estimate of time is useful."""
         return self._said is not None
 
     def subscribe(self, callback: Callable[["Change"], None]) -> None:
-        """Nothing that is awaited changes by a diagnosis."""
+        """Ignore the callback: a diagnosis changes nothing that is awaited."""
 
     async def wait_synced(self) -> None:
-        """Return at once: nobody waits for a cause."""
+        """Return at once: a diagnosis is never waited for."""
 
     async def conclude(self) -> str:
-        """Return the cause in lines that end an error, and the command that says more; empty where none can be had.
+        """Return the cause in lines that end an error, and the command that explains it; empty if none is found.
 
-        A program that crashes again and again is not stuck while its group starts anew: then the cause that was found
-        last says more than that moment.
+        A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
+        that moment.
         """
         from leaderworkerset.cli.commands import explain
 
@@ -58,7 +58,7 @@ class Causes:
         return chosen and f"\n{chosen}\n{explain.more(self._session, self._name)}"
 
     async def run(self) -> None:
-        """Look, as long as the command waits."""
+        """Diagnose repeatedly while the command waits."""
         from leaderworkerset.cli.commands import explain
 
         pause = self._first
@@ -68,7 +68,7 @@ class Causes:
             pause = self._first if is_new else min(2 * pause, LONGEST)
 
     def say(self, told: Diagnosis | None) -> bool:
-        """Print a cause unless it was the last one printed; return whether it changed, or is gone."""
+        """Print a cause unless it was printed last; return whether it changed, or disappeared."""
         is_stuck = told is not None and told.verdict is Verdict.STUCK
         found = (told.code, str(told.subject)) if told is not None and is_stuck else None
         is_new = found != self._said

@@ -1,4 +1,4 @@
-"""A change that a verb makes to a LeaderWorkerSet: written, or tried out by the API server and shown with what follows."""
+"""A change of a LeaderWorkerSet by a verb: written, or checked by the API server and shown with its effects."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DRY: str = "nothing was changed (dry run)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """The patch of a LeaderWorkerSet as it was read, None where there is nothing to change; `done` says what it does."""
+    """The patch of a LeaderWorkerSet as it was read, None if nothing is to change; `done` says what it does."""
 
     lws: JSONObject
     done: str
@@ -32,7 +32,7 @@ class Change:
 
 
 async def carry_out(session: Session, find: Callable[[], Awaitable[Change]], *, is_trial: bool) -> str:
-    """Write the change that `find` finds, or try it out; find it anew where somebody else wrote meanwhile."""
+    """Write the change that `find` returns, or check it; after a conflict, call `find` again."""
 
     async def attempt() -> str:
         return await (_preview if is_trial else _perform)(session, await find())
@@ -50,7 +50,7 @@ async def _perform(session: Session, change: Change) -> str:
 
 
 async def _preview(session: Session, change: Change) -> str:
-    """Let the API server try the change, and return what differs and which groups would roll in which steps."""
+    """Check the change on the API server, and return what differs and which groups would roll in which steps."""
     if change.patch is None:
         return f"{change.done}: {DRY}"
     after = await session.client.try_patch(

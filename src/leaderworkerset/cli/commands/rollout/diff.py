@@ -1,4 +1,4 @@
-"""`lws diff`: what applying manifests would change, field by field; the exit code tells whether it is anything."""
+"""`lws diff`: what applying manifests would change, field by field; the exit code says whether anything would."""
 
 import asyncio
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ DIFFERENT: Final = 1
 
 
 class DiffError(CommandError):
-    """Nothing could be compared; the exit code is not that of a difference."""
+    """The comparison failed; the exit code is not that of a difference."""
 
     exit_code = 2
 
@@ -34,7 +34,7 @@ class DiffError(CommandError):
 def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
     """Show what applying manifests would change, with all defaults filled in by the API server; nothing is written.
 
-    Exit 0 where nothing would change, 1 where something would, 2 on errors.
+    Exit 0 if nothing would change, 1 if something would, 2 on errors.
 
     \b
     lws diff -f lws.yaml
@@ -56,7 +56,7 @@ def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
 
 
 def differences(tried: Iterable[Tried]) -> Iterable[str]:
-    """Yield the lines of the differences, those of the API server's own fields left out."""
+    """Yield the lines of the differences, without the API server's own fields."""
     for one in tried:
         title = one.document.title
         yield from diffs.unified(diffs.shown(one.before), diffs.shown(one.after), (f"live {title}", f"applied {title}"))

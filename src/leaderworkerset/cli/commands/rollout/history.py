@@ -22,12 +22,12 @@ HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
 @click.command("history")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--revision", "number", type=click.IntRange(min=1), metavar="N", help="Show the template of revision N.")
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than the table.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of a table.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, form: str | None) -> None:
     """Show the revisions of a LeaderWorkerSet, the newest last: when and why each was made, and which groups run it.
 
-    The cause is what the annotation kubernetes.io/change-cause said.
+    The cause is that of the annotation kubernetes.io/change-cause.
 
     \b
     lws rollout history web
@@ -62,4 +62,4 @@ def table(found: Sequence[Entry], now: datetime) -> list[str]:
         )
         for entry in found
     ]
-    return [*output.table(HEADER, rows), *(["* is what new groups are made from"] if rows else [])]
+    return [*output.table(HEADER, rows), *(["* is the revision of new groups"] if rows else [])]

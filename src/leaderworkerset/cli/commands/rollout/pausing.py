@@ -1,4 +1,4 @@
-"""`lws rollout pause` and `resume`: hold a rollout where it is by its partition, and let it go on."""
+"""`lws rollout pause` and `resume`: hold a rollout by its partition, and continue it."""
 
 import asyncio
 
@@ -10,20 +10,20 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.steering import changes
+from leaderworkerset.steering import patches
 from leaderworkerset.views.wording import counted
 
 MANAGER = "lws-pause"
-"""The field manager of the partition of a pause: unlike what other verbs write, `lws apply` does not take it over."""
+"""The field manager of the partition of a pause, which `lws apply` does not take over, unlike those of other verbs."""
 
 
 @click.command("pause")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.pass_obj
 def command(target: Target, name: str) -> None:
-    """Hold a rollout where it is: groups that are updated stay so, the others keep their revision, whatever changes.
+    """Hold a rollout: updated groups stay updated, the others keep their revision, whatever changes.
 
-    The partition is raised; what it was is remembered until `lws rollout resume`.
+    The partition is raised; the previous one is recorded until `lws rollout resume`.
 
     \b
     lws rollout pause web
@@ -41,7 +41,7 @@ def command(target: Target, name: str) -> None:
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.pass_obj
 def resume(target: Target, name: str) -> None:
-    """Go on with a rollout that was paused: the partition is again what it was.
+    """Continue a paused rollout: the partition gets its previous value.
 
     \b
     lws rollout resume web
@@ -63,11 +63,11 @@ async def pause(session: Session, name: str) -> str:
 async def _pause(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
     statefulset = await subjects.leader_statefulset(session.client, meta.key(obj))
-    patch = changes.pausing(await subjects.view_of(session, obj), statefulset)
+    patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
     if patch is None:
         return f"{name} is paused already"
     after = await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
-    return f"{name} paused: {counted(changes.partition(after), 'group')} held by the partition"
+    return f"{name} paused: {counted(patches.partition(after), 'group')} held by the partition"
 
 
 async def let_go(session: Session, name: str) -> str:
@@ -77,10 +77,10 @@ async def let_go(session: Session, name: str) -> str:
 
 async def _let_go(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
-    patch = changes.resuming(obj)
+    patch = patches.resuming(obj)
     if patch is None:
         return f"{name} is not paused"
     after = await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
-    partition = changes.partition(after)
+    partition = patches.partition(after)
     held = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
     return f"{name} resumed{held}"

@@ -1,7 +1,7 @@
-"""`lws plan`: what applying manifests would do, before it is done: fields, groups that roll, steps, bounds, time.
+"""`lws plan`: what applying manifests would do: fields, groups that roll, steps, limits, time.
 
-The API server fills in and checks the manifests (dry-run); with a snapshot no server is asked. The steps are those of the
-controller's own decisions (`steering.forecast`).
+The API server fills in defaults and checks the manifests (dry-run); with a snapshot no server is used. The steps are
+the controller's own decisions (`steering.forecast`).
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from leaderworkerset.steering.foresight import Foreseen, Situation
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
-    """One LeaderWorkerSet of the manifests: as it is, and what would come of it."""
+    """One LeaderWorkerSet of the manifests: as it is, and as it would be."""
 
     situation: Situation | None
     foreseen: Foreseen
@@ -43,12 +43,13 @@ class Outlook:
 @click.option("--snapshot", metavar="FILE", help="Plan without a cluster, from objects saved before.")
 @click.option("--save-snapshot", metavar="FILE", help="Save the objects that the plan was made from.")
 @click.option("--force-conflicts", is_flag=True, help="As if fields that another manager owns were taken over.")
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="Another form than text.")
+@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The output format instead of text.")
 @click.pass_obj
 def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | None, **options: Any) -> None:
     """Show what applying manifests would do: what changes, which groups roll in which steps, and how long that takes.
 
-    A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the cluster.
+    A snapshot is what `kubectl get lws,sts,pods -o yaml` prints, or --save-snapshot saves. Nothing is written to the
+    cluster.
 
     \b
     lws plan -f lws.yaml
@@ -57,7 +58,7 @@ def command(target: Target, /, *, snapshot: str | None, save_snapshot: str | Non
     form, force = options.pop("form"), options.pop("force_conflicts")
     documents = ordered(manifestoptions.collect(options).load())
     if snapshot and save_snapshot:
-        raise UsageError("--snapshot and --save-snapshot do not go together")
+        raise UsageError("--snapshot and --save-snapshot cannot be combined")
     others: list[str] = []
     if snapshot:
         outlooks = offline(documents, snapshot, target.namespace or "")
@@ -83,7 +84,7 @@ def show(outlooks: Sequence[Outlook], others: Sequence[str], form: str | None) -
 
 
 async def online(target: Target, documents: Sequence[Document], *, force: bool) -> tuple[list[Outlook], list[str]]:
-    """Plan by what the cluster has and would make of the documents."""
+    """Plan with the objects of the cluster and a dry run of the documents."""
     async with target.session() as session:
         outlooks: list[Outlook] = []
         others: list[str] = []
@@ -97,7 +98,7 @@ async def online(target: Target, documents: Sequence[Document], *, force: bool) 
 
 
 def offline(documents: Sequence[Document], path: str, namespace: str) -> list[Outlook]:
-    """Plan by a snapshot: what is not in it is taken to be not there."""
+    """Plan with a snapshot: objects that are not in it count as absent."""
     objects = [one.object for one in manifests.load([path])]
     mine = [one for one in documents if one.object["kind"] == LEADERWORKERSETS.kind]
     check_here(mine, namespace or DEFAULT_NAMESPACE)
@@ -112,7 +113,7 @@ def _offline(document: Document, objects: Sequence[JSONObject], namespace: str) 
 
 
 def foresee(document: Document, before: Situation | None, after: JSONObject) -> Foreseen:
-    """Foresee one change; name the document where that cannot be done."""
+    """Predict one change; if that is not possible, the error names the document."""
     try:
         return foresight.foresee(before, after)
     except ValueError as error:
@@ -120,7 +121,7 @@ def foresee(document: Document, before: Situation | None, after: JSONObject) -> 
 
 
 def other(tried: Tried) -> str:
-    """Return in a word what would happen to an object whose rollout is not predicted."""
+    """Return what would happen to an object whose rollout is not predicted."""
     if tried.before is None:
         return f"{tried.document.title} would be created"
     is_same = diffs.shown(tried.before) == diffs.shown(tried.after)

@@ -1,6 +1,6 @@
 """`lws restart` and `lws rollout restart`: all groups by a rollout, or the named ones within the budget.
 
-A named group is recreated as the controller recreates one that failed: its leader is deleted in the foreground, workers first.
+A named group is recreated like one that failed: its leader is deleted in the foreground, workers first.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import changing, subjects
 from leaderworkerset.cli.commands.rollout.changing import Change
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.following import following
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.core.leaderworkerset import rollout
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.core.leaderworkerset import rollingupdate
 from leaderworkerset.observation.following import SetInformers
-from leaderworkerset.steering import changes, restarts
+from leaderworkerset.steering import patches, restarts
 from leaderworkerset.steering.pasts import indexes
 from leaderworkerset.steering.restarts import Turn
 from leaderworkerset.views.groups import Group, View
@@ -51,8 +51,8 @@ RECREATES: Final = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
 
-    Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named groups are
-    recreated now, never more at once than maxUnavailable permits, and waited for. With the restart policy
+    Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
+    groups are recreated now, at most maxUnavailable at once, and the command waits for them. With the restart policy
     RecreateGroupOnPodRestart, a rank takes its whole group with it.
 
     \b
@@ -61,7 +61,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     lws restart web/1/2
     lws restart web --dry-run
     """  # noqa: D301 - click reads the \b
-    wanted = Wanted.parse(names)
+    wanted = RestartRequest.parse(names)
 
     async def act() -> str:
         async with target.session() as session:
@@ -74,7 +74,7 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RestartRequest:
     """What to restart: all of a LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
@@ -82,7 +82,7 @@ class Wanted:
     rank: int | None = None
 
     @classmethod
-    def parse(cls, words: tuple[str, ...]) -> "Wanted":
+    def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
         """Read the names; all are of one LeaderWorkerSet."""
         chosen = [targets.parse(word) for word in words]
         if len({one.name for one in chosen}) > 1:
@@ -94,13 +94,13 @@ class Wanted:
         return cls(first.name, tuple(groups), first.rank)
 
     def __str__(self) -> str:
-        """Return the groups or the rank in words."""
+        """Return the groups or the rank as text."""
         where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {indexes(self.groups)}"
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
-    """Make a new revision of the same program, or try to; return what was done, or would be."""
+    """Make a new revision of the same program, or check that; return what was done, or would be."""
     return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
 
 
@@ -108,8 +108,8 @@ async def change(session: Session, name: str) -> Change:
     """Return the change that makes a new revision of the same program."""
     obj = await subjects.writable(session, name)
     try:
-        patch = changes.restarting(obj, SystemClock().now())
-    except changes.PausedError as error:
+        patch = patches.restarting(obj, SystemClock().now())
+    except patches.PausedError as error:
         raise CommandError(
             f"{error}: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         ) from error
@@ -121,18 +121,18 @@ class Restart:
     """The restart of some groups, a few at a time."""
 
     session: Session
-    wanted: Wanted
+    wanted: RestartRequest
     force: bool = False
     _old: dict[int, str] = field(default_factory=dict)
-    _progress: Progress = field(default_factory=Progress)
+    _progress: ProgressLine = field(default_factory=ProgressLine)
 
     async def run(self, timeout: float) -> str:
-        """Delete what is to be deleted, in turns; return when all groups are ready again."""
+        """Delete the pods in turns; return when all groups are ready again."""
         await subjects.read(self.session, self.wanted.name)
         informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.wanted.name))
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
-                self._old = self._doomed(self._view(informers))
+                self._old = self._pods_to_delete(self._view(informers))
                 while (turn := await objects.until(lambda: self._next(self._view(informers)))).left:
                     for rank in turn.now:
                         await self._delete(rank.pod, rank.uid)
@@ -149,11 +149,11 @@ class Restart:
         """Return which pods would be deleted, and how many groups at once."""
         obj = await subjects.read(self.session, self.wanted.name)
         view = await subjects.view_of(self.session, obj)
-        doomed = self._doomed(view)
+        chosen = self._pods_to_delete(view)
         pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
         lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
         ordered = sorted(view.groups, key=lambda one: one.index, reverse=True)
-        lines += [f"  {self._what(group)}" for group in ordered if group.index in doomed]
+        lines += [f"  {self._what(group)}" for group in ordered if group.index in chosen]
         if self.wanted.rank and leaderworkerset.decode(obj).spec.leader_worker_template.restart_policy == RECREATES:
             lines.append(f"with the restart policy {RECREATES}, all ranks of the group with it")
         return "\n".join([*lines, changing.DRY])
@@ -170,18 +170,18 @@ class Restart:
             raise CommandError(f"{self.wanted.name} is gone")
         return view
 
-    def _doomed(self, view: View) -> dict[int, str]:
-        found = restarts.doomed(view, self.wanted.groups, self.wanted.rank)
+    def _pods_to_delete(self, view: View) -> dict[int, str]:
+        found = restarts.pods_to_delete(view, self.wanted.groups, self.wanted.rank)
         lacking = [index for index in self.wanted.groups if index not in found]
         if lacking:
             raise CommandError(
-                f"{self.wanted.name} has no pod for {Wanted(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
+                f"{self.wanted.name} has no pod for {RestartRequest(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
                 f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups), 'group')}"
             )
         return found
 
     def _next(self, view: View) -> Turn | None:
-        """Return whose turn it is, or that all are done; None while there is only something to wait for."""
+        """Return the next turn, or that all are done; None while the command only waits."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
         done = len(self._old) - len(turn.left)
         self._progress.show(
@@ -192,7 +192,7 @@ class Restart:
     def _budget(self, view: View) -> int:
         if self.force:
             return NO_BUDGET
-        return max(rollout.budget(leaderworkerset.decode(view.object).spec).unavailable, 1)
+        return max(rollingupdate.budget(leaderworkerset.decode(view.object).spec).unavailable, 1)
 
     async def _delete(self, pod: str, uid: str) -> None:
         key = ObjectKey(self.session.namespace, pod)
@@ -200,4 +200,4 @@ class Restart:
         try:
             await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
         except (NotFoundError, ConflictError):
-            return  # somebody else was faster: the pod of this UID is gone
+            return  # the pod of this UID was deleted by another client

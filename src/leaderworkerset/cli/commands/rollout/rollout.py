@@ -1,4 +1,4 @@
-"""`lws rollout`: the verbs that people know from Deployments, each imported only when it is used."""
+"""`lws rollout`: the verbs of `kubectl rollout` and more, each imported only when it is used."""
 
 from importlib import import_module
 from typing import Final
@@ -12,12 +12,12 @@ VERBS: Final = {
     "history": "Show the revisions, and which groups run them.",
     "diff": "Show what differs between two revisions.",
     "undo": "Return to an earlier revision.",
-    "pause": "Hold a rollout where it is.",
-    "resume": "Go on with a rollout that was paused.",
+    "pause": "Hold a rollout.",
+    "resume": "Continue a paused rollout.",
     "restart": "Replace all groups, or some, by new ones of the same program.",
 }
 
-MODULES: Final = {"diff": "difference", "pause": "pausing", "resume": "pausing", "status": "following"}
+MODULES: Final = {"diff": "difference", "pause": "pausing", "resume": "pausing", "status": "rolloutstatus"}
 """The modules that are not named after their verb."""
 
 ATTRIBUTES: Final = {"resume": "resume"}
@@ -41,7 +41,7 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the verb; for a word that is none, offer those most like it."""
+        """Find the verb; for an unknown one, suggest the most similar ones."""
         if args[0] not in VERBS and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], VERBS)}")
         return super().resolve_command(ctx, args)
@@ -54,4 +54,4 @@ class VerbGroup(click.Group):
 
 @click.group("rollout", cls=VerbGroup)
 def command() -> None:
-    """Follow and steer rollouts: what runs, what ran before, and how to get back."""
+    """Follow and steer rollouts: what runs, what ran before, and how to return to it."""

@@ -1,7 +1,8 @@
-"""The LeaderWorkerSet that a verb of `lws rollout` acts on: read with its pods, its revisions and its leader StatefulSet.
+"""The LeaderWorkerSet that a verb of `lws rollout` acts on, with its pods, its revisions and its leader StatefulSet.
 
-A DisaggregatedSet rolls by making new LeaderWorkerSets, so that there is no template to return to and nothing to hold: only
-`status` knows what to do with it. What it owns is written by its controller, and may be read and restarted by group only.
+A DisaggregatedSet rolls by creating new LeaderWorkerSets, so it has no template to return to and no partition: only
+`status` supports it. Its LeaderWorkerSets are written by its controller; they may be shown, and restarted by group
+only.
 """
 
 from collections.abc import Awaitable, Callable
@@ -17,8 +18,8 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import serverside, targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.controllers.selection import OF_STATEFULSETS
-from leaderworkerset.core.leaderworkerset import history
+from leaderworkerset.controllers.indexes import OF_STATEFULSETS
+from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.steering import foresight, pasts
 from leaderworkerset.steering.foresight import Situation
 from leaderworkerset.steering.pasts import Entry
@@ -27,11 +28,11 @@ from leaderworkerset.views.groups import View
 MANAGER = serverside.ROLLOUT
 
 ATTEMPTS = 5
-"""How often an object is read and written again where it changed in between, as its status does during a rollout."""
+"""The number of attempts to read and write an object that others change, as a rollout changes its status."""
 
 
 def named(words: str) -> str:
-    """Return the name of a LeaderWorkerSet; a group is no subject of a rollout."""
+    """Return the name of a LeaderWorkerSet; a group has no rollout of its own."""
     chosen = targets.parse(words)
     if chosen.group is not None:
         raise UsageError(f"{words!r} names a group: a rollout is of the whole LeaderWorkerSet, {chosen.name}")
@@ -39,7 +40,7 @@ def named(words: str) -> str:
 
 
 async def read(session: Session, name: str) -> JSONObject:
-    """Return the LeaderWorkerSet; refuse a DisaggregatedSet in words."""
+    """Return the LeaderWorkerSet; refuse a DisaggregatedSet with an explanation."""
     resource, obj = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         return obj
@@ -51,7 +52,7 @@ async def read(session: Session, name: str) -> JSONObject:
 
 
 async def writable(session: Session, name: str) -> JSONObject:
-    """Return a LeaderWorkerSet whose spec is nobody else's to write."""
+    """Return a LeaderWorkerSet whose spec no other controller writes."""
     obj = await read(session, name)
     owner = meta.labels(obj).get(SET_NAME)
     if owner and meta.controller_of(obj) is not None:
@@ -63,7 +64,7 @@ async def writable(session: Session, name: str) -> JSONObject:
 
 
 async def persistently(attempt: Callable[[], Awaitable[str]]) -> str:
-    """Return what was done; read and try again where somebody else wrote in between."""
+    """Return the result of a write; after a conflict read and try again."""
     for _ in range(ATTEMPTS - 1):
         try:
             return await attempt()
@@ -88,7 +89,7 @@ async def entries(session: Session, view: View) -> list[Entry]:
     """Return the revisions of a LeaderWorkerSet, the oldest first."""
     found: list[JSONObject] = []
     own = f"{labels.NAME}={view.name},{labels.TEMPLATE_REVISION_HASH},!{OF_STATEFULSETS}"
-    for selector in (own, history.selector(view.name)):
+    for selector in (own, revisionhistory.selector(view.name)):
         listing = await session.client.list(CONTROLLER_REVISIONS, namespace=view.namespace, label_selector=selector)
         found += listing.items
     return pasts.entries(view, found)
@@ -100,7 +101,7 @@ async def past(session: Session, name: str) -> list[Entry]:
 
 
 def entry_of(session: Session, name: str, found: list[Entry], number: int) -> Entry:
-    """Return the revision with the number, or say which there are."""
+    """Return the revision with the number; an error lists the existing ones."""
     entry = pasts.find(found, number)
     if entry is None:
         numbers = ", ".join(str(one.number) for one in found) or "none"
@@ -111,7 +112,7 @@ def entry_of(session: Session, name: str, found: list[Entry], number: int) -> En
 
 
 async def leader_statefulset(client: Client, key: ObjectKey) -> JSONObject | None:
-    """Return the leader StatefulSet, None where there is none yet."""
+    """Return the leader StatefulSet, None if it does not exist yet."""
     try:
         return await client.get(STATEFULSETS, key)
     except NotFoundError:

@@ -1,4 +1,4 @@
-"""What manifests would make of the cluster, by server-side dry-run: each object as it is and as it would be."""
+"""The effects of manifests by server-side dry run: each object as it is and as it would be."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from leaderworkerset.cli.reading.manifests import Document
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """One document, the object as it is (None: not there) and as the API server would make it."""
+    """One document, the object as it is (None: absent) and as the API server would store it."""
 
     document: Document
     before: JSONObject | None

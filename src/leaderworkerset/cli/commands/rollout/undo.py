@@ -10,7 +10,7 @@ from leaderworkerset.cli.commands.rollout.changing import Change
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.steering import changes, pasts
+from leaderworkerset.steering import pasts, patches
 
 
 @click.command("undo")
@@ -23,7 +23,8 @@ from leaderworkerset.steering import changes, pasts
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.
 
-    Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed first.
+    Only what a revision holds is changed: leaderWorkerTemplate and networkConfig. A paused rollout must be resumed
+    first.
 
     \b
     lws rollout undo web
@@ -40,14 +41,14 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
-    """Patch the template, or try to; return what was done, or would be."""
+    """Patch the template, or check that; return what was done, or would be."""
     return await changing.carry_out(session, lambda: change(session, name, number), is_trial=is_trial)
 
 
 async def change(session: Session, name: str, number: int | None) -> Change:
-    """Return the change that brings an earlier revision back."""
+    """Return the change that restores an earlier revision."""
     obj = await subjects.writable(session, name)
-    if changes.is_paused(obj):
+    if patches.is_paused(obj):
         raise CommandError(
             f"the rollout of {name} is paused: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         )
@@ -58,4 +59,4 @@ async def change(session: Session, name: str, number: int | None) -> Change:
     if entry.is_current:
         return Change(lws=obj, done=f"{name} is of revision {entry.number} already")
     done = f"{name} rolled back to revision {entry.number}"
-    return Change(lws=obj, done=done, patch=changes.restoring(obj, entry), kind="json")
+    return Change(lws=obj, done=done, patch=patches.restoring(obj, entry), kind="json")

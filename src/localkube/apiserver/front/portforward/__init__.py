@@ -1,1 +1,1 @@
-"""Ports of pods for clients: over a tunnel of many connections (kubectl), or over channels (`kuberuntime`)."""
+"""Forwards ports of pods: through a tunnel of many connections (kubectl), or over channels (`kuberuntime`)."""

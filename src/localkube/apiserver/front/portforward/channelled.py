@@ -1,6 +1,6 @@
-"""Ports of a pod over channels, as the client of `kuberuntime` reaches them: one connection to each port that is asked for.
+"""Forwards ports of a pod over channels, for the client of `kuberuntime`: one connection to each requested port.
 
-Channel 2i carries the data of port i, 2i + 1 its error.
+Channel 2i has the data of port i, channel 2i + 1 its error.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from aiohttp import web
 
-from localkube.apiserver.front.portforward.link import Dial, LinkError, connect
+from localkube.apiserver.front.portforward.portlink import Dial, LinkError, connect
 from localkube.apiserver.streams import channels
 from localkube.apiserver.streams.sockets import copy, receive, send
 
@@ -16,7 +16,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter] | None
 
 
 async def serve(socket: web.WebSocketResponse, dial: Dial, ports: Sequence[int]) -> None:
-    """Connect the client to ports of a pod until it leaves, or the pod has closed all connections."""
+    """Connect the client to ports of a pod until it disconnects, or the pod has closed all connections."""
     for index, port in enumerate(ports):
         await socket.send_bytes(channels.port_frame(2 * index, port))
         await socket.send_bytes(channels.port_frame(2 * index + 1, port))
@@ -24,7 +24,7 @@ async def serve(socket: web.WebSocketResponse, dial: Dial, ports: Sequence[int])
 
 
 async def _connect(dial: Dial, port: int, socket: web.WebSocketResponse, channel: int) -> Connection:
-    """Connect to a port; tell the client on the error channel where that fails."""
+    """Connect to a port; report a failure on the error channel."""
     try:
         return await connect(dial, port)
     except LinkError as error:
@@ -51,7 +51,7 @@ async def _forward(socket: web.WebSocketResponse, connections: Sequence[Connecti
 
 
 async def _close_after(copies: Sequence[asyncio.Task[None]], socket: web.WebSocketResponse) -> None:
-    """Leave the client when the pod has closed all connections: the protocol has no other word for it."""
+    """Close the WebSocket once the pod has closed all connections: the protocol has no other way to report it."""
     await asyncio.gather(*copies)
     await socket.close()
 
@@ -64,4 +64,4 @@ async def _deliver(connections: Sequence[Connection], channel: int, data: bytes)
         connection[1].write(data)
         await connection[1].drain()
     except ConnectionError:
-        return  # the pod closed the connection; its reader tells the client
+        return  # the pod closed the connection; the task that reads it notifies the client

@@ -1,4 +1,4 @@
-"""What a client sent for a connection and the pod has not taken yet: bounded, so that `put` has to wait.
+"""A bounded buffer of bytes from a client that the pod has not read yet; `put` waits while it is full.
 
 One task puts, another gets.
 """
@@ -8,11 +8,11 @@ from collections import deque
 from typing import Final
 
 LIMIT: Final = 2**20
-"""Bytes, beyond which `put` waits; a last piece may reach over it."""
+"""Bytes above which `put` waits; the last part may exceed them."""
 
 
 class Inbox:
-    """The bytes on their way to one connection."""
+    """The buffered bytes for one connection."""
 
     def __init__(self) -> None:
         self._pieces: deque[bytes] = deque()
@@ -37,19 +37,19 @@ class Inbox:
             self._filled.set()
 
     def end(self) -> None:
-        """Nothing more will be put."""
+        """End the buffer: nothing more will be put."""
         self._ended = True
         self._filled.set()
 
     def close(self) -> None:
-        """Drop what is here and what is put from now on; `get` returns the end."""
+        """Drop the contents and everything put from now on; `get` returns the end."""
         self._closed = True
         self._pieces.clear()
         self.end()
         self._resize(-self._size)
 
     async def get(self) -> bytes:
-        """Return the next bytes, none at the end."""
+        """Return the next bytes, empty at the end."""
         await self._filled.wait()
         if not self._pieces:
             return b""

@@ -1,4 +1,4 @@
-"""The way back to the client of a tunnel: frames leave in the order in which they were made."""
+"""Sends frames to the client of a tunnel, in the order in which they were created."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,7 +10,7 @@ Send: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
 class Outlet:
-    """Sends what a connection has to say. `send` returns when the client has taken enough."""
+    """Sends the pending bytes of a SPDY connection. `send` returns when the client has read enough."""
 
     def __init__(self, connection: Connection, send: Send) -> None:
         self._connection = connection
@@ -28,7 +28,7 @@ class Outlet:
         await self.flush()
 
     async def flush(self) -> None:
-        """Send what there is, also what comes up meanwhile."""
+        """Send all pending bytes, also those that are added meanwhile."""
         async with self._turn:
             while data := self._connection.take():
                 await self._send(data)

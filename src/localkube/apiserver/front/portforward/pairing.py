@@ -1,6 +1,7 @@
-"""Which streams of a tunnel belong together: every forwarded connection has one for data and one for errors. Pure.
+"""Pairs the streams of a tunnel: every forwarded connection has one for data and one for errors. Pure.
 
-In: the headers `streamtype`, `port` and `requestid` of streams, as they are opened. Out: pairs, once both are there.
+In: the headers `streamtype`, `port` and `requestid` of streams, as they are opened. Out: pairs, complete once both are
+open.
 """
 
 import re
@@ -15,12 +16,12 @@ STREAM_TYPES: Final[tuple[StreamType, ...]] = get_args(StreamType)
 
 
 class PairingError(Exception):
-    """The headers of a stream do not say what it is for; the text says why."""
+    """The headers of a stream are invalid or do not fit its pair; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """What one stream is for."""
+    """The purpose of one stream, from its headers."""
 
     request: str
     type: StreamType
@@ -29,7 +30,7 @@ class Purpose:
 
 @dataclass(slots=True)
 class Pair:
-    """The streams of one request; 0 for the one that is not there yet."""
+    """The streams of one request; 0 for a stream that is not open yet."""
 
     request: str
     port: int
@@ -38,7 +39,7 @@ class Pair:
 
     @property
     def missing(self) -> StreamType | None:
-        """Return which stream is not there yet."""
+        """Return the type of the stream that is not open yet."""
         if not self.data:
             return "data"
         return None if self.error else "error"
@@ -51,7 +52,7 @@ class Pairs:
         self._waiting: dict[str, Pair] = {}
 
     def add(self, stream: int, purpose: Purpose) -> Pair:
-        """Add a stream and return the pair it belongs to, which waits no longer where it is complete."""
+        """Add a stream and return its pair; a complete pair is not waiting any more."""
         pair = self._waiting.get(purpose.request) or Pair(purpose.request, purpose.port)
         if purpose.port != pair.port:
             raise PairingError(f"request {pair.request} is for port {pair.port}, its other stream for {purpose.port}")
@@ -65,7 +66,7 @@ class Pairs:
         return pair
 
     def drop(self, pair: Pair) -> None:
-        """Wait for the rest of a pair no longer."""
+        """Stop waiting for the second stream of a pair."""
         if self._waiting.get(pair.request) is pair:
             del self._waiting[pair.request]
 
@@ -88,5 +89,5 @@ def purpose(stream: int, headers: Headers) -> Purpose:
 
 
 def _guess(stream: int, kind: StreamType) -> str:
-    """Return the request of clients that name none: they open the error stream and, right after it, the data stream."""
+    """Return the request id for clients that send none: they open the error stream, then the data stream."""
     return str(stream if kind == "error" else stream - 2)

@@ -1,23 +1,23 @@
-"""Ports of a pod over one tunnel, as kubectl forwards them: SPDY/3.1 inside a WebSocket, many connections in it.
+"""Forwards ports of a pod through one tunnel, for kubectl: SPDY/3.1 inside a WebSocket, with many connections.
 
-In: what the client sends, and how to connect to a port of the pod. Out: what is to be sent to the client. Every
-connection is a pair of streams (`pairing.py`) with a task of its own (`link.py`). Where the pod refuses one, the reason
-goes to the error stream of that pair, and the others go on.
+In: the bytes of the client, and a function that connects to a port of the pod. Out: bytes for the client. Every
+connection is a pair of streams (`pairing.py`) with its own task (`portlink.py`). If the pod refuses a connection, the
+reason is sent on the error stream of that pair, and the others continue.
 
-There is no flow control by stream. What a pod does not read waits in the inbox of its connection; once that is full the
-client has to wait, and with it the other connections of its tunnel. If it is killed while it waits, that is noticed when
-the pod reads on or ends.
+There is no flow control by stream. Data that a pod does not read waits in the inbox of its connection. Once that is
+full, the client has to wait, and with it the other connections of its tunnel. If the client is killed meanwhile, this
+is detected when the pod reads again or ends.
 """
 
 import asyncio
 from collections.abc import AsyncIterable
 
-from localkube.apiserver.front.portforward.link import Dial, PortLink
 from localkube.apiserver.front.portforward.outlet import Outlet, Send
 from localkube.apiserver.front.portforward.pairing import Pair, PairingError, Pairs, purpose
+from localkube.apiserver.front.portforward.portlink import Dial, PortLink
 from localkube.apiserver.front.spdy.connection import BytesReceived, Connection, Dropped, Ended, Event, StreamOpened
-from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import GoAwayStatus, ResetStatus
+from localkube.apiserver.front.spdy.protocolerror import ProtocolError
 
 
 class Tunnel:
@@ -34,7 +34,7 @@ class Tunnel:
         self._flushing: asyncio.Task[None] | None = None
 
     async def run(self, messages: AsyncIterable[bytes]) -> str:
-        """Serve the client until it leaves; return what it did wrong, nothing if all was well."""
+        """Serve the client until it disconnects; return its violation of the protocol, empty if there was none."""
         async with self._tasks:
             failure = await self._serve(messages)
             for task in (*self._running.values(), self._flushing):
@@ -72,7 +72,7 @@ class Tunnel:
                 self._end(link)
 
     def _open(self, stream: int, pair: Pair) -> None:
-        """Accept a stream: the first one of a link, or the one that completes it."""
+        """Accept a stream, which starts a link or completes one."""
         self._connection.accept(stream)
         link = self._links.get(pair.data) or self._links.get(pair.error)
         if link is None:
@@ -91,9 +91,9 @@ class Tunnel:
         await self._outlet.flush()
 
     async def _put(self, link: PortLink, data: bytes) -> None:
-        """Pass bytes on; wait while the buffer is full."""
+        """Put bytes into the inbox of a link; wait while it is full."""
         if link.inbox.is_full and not link.complete.is_set():
-            self._end(link)  # the second stream comes behind these bytes: to wait for it would be to wait for ever
+            self._end(link)  # the second stream comes after these bytes, so waiting for it would never end
         else:
             await link.inbox.put(data)
 
@@ -102,7 +102,7 @@ class Tunnel:
         self._forget(link)
 
     def _forget(self, link: PortLink) -> None:
-        """Close what is left of a link; the end of its error stream reports that to the client."""
+        """Close the streams of a link; the end of its error stream reports that to the client."""
         pair = link.pair
         link.inbox.close()
         self._pairs.drop(pair)
@@ -112,6 +112,6 @@ class Tunnel:
             self._links.pop(stream, None)
 
     def _flush_soon(self) -> None:
-        """Send without waiting: a client that does not read now may still be sending."""
+        """Send in the background: a client that does not read now may still be sending."""
         if self._flushing is None or self._flushing.done():
             self._flushing = self._tasks.create_task(self._outlet.flush())

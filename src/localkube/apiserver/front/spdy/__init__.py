@@ -1,4 +1,5 @@
 """SPDY/3.1, server side, without I/O: bytes in, events out; commands in, bytes out.
 
-kubectl speaks it inside a WebSocket to forward ports. `connection` knows streams, `codec` frames, `headers` their blocks.
+kubectl uses it inside a WebSocket to forward ports. `connection` handles streams, `codec` frames, `headers` their
+blocks.
 """

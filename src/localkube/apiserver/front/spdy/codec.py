@@ -1,4 +1,4 @@
-"""From bytes to frames and back.
+"""Converts bytes to frames and back.
 
 ```
 control frame   1 version(15) | type(16) | flags(8) length(24) | payload
@@ -10,7 +10,6 @@ import struct
 from enum import IntEnum
 from typing import Final
 
-from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import (
     Data,
     Frame,
@@ -18,12 +17,13 @@ from localkube.apiserver.front.spdy.frames import (
     MoreHeaders,
     Ping,
     RstStream,
-    Settings,
+    SettingsFrame,
     SynReply,
     SynStream,
     WindowUpdate,
 )
 from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter
+from localkube.apiserver.front.spdy.protocolerror import ProtocolError
 
 VERSION: Final = 3
 CONTROL: Final = 1 << 31
@@ -36,17 +36,17 @@ UNIDIRECTIONAL: Final = 2
 WORD: Final = struct.Struct(">I")
 PAIR: Final = struct.Struct(">II")
 OPENING: Final = struct.Struct(">IIH")
-"""How SYN_STREAM begins: the stream, the one it belongs to, and its priority, of which only the first counts here."""
+"""The layout of SYN_STREAM: the stream, its associated stream and its priority; only the first is used."""
 
 CONTROL_LIMIT: Final = 65536
-"""Bytes of a control frame. Those of kubectl have a hundred."""
+"""Most bytes of a control frame. Those of kubectl have a hundred."""
 
 DATA_LIMIT: Final = 4 * 2**20
-"""Bytes of a data frame: what fits into one message of a WebSocket. Those of kubectl have 32 KiB."""
+"""Most bytes of a data frame, as many as one message of a WebSocket. Those of kubectl have 32 KiB."""
 
 
 class Type(IntEnum):
-    """The types of control frames that mean something here."""
+    """The types of control frames that are supported."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
@@ -59,14 +59,14 @@ class Type(IntEnum):
 
 
 class FrameReader:
-    """Cuts the bytes of one direction into frames, wherever they were split on their way."""
+    """Splits the bytes of one direction into frames; they may arrive in parts of any size."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._headers = HeaderReader()
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Take more bytes and return the frames that are complete now, without those of other types."""
+        """Add bytes and return the frames that are complete now, without those of other types."""
         self._buffer += data
         frames: list[Frame] = []
         while len(self._buffer) >= PAIR.size:
@@ -100,13 +100,13 @@ class FrameReader:
                 return _plain(kind, payload)
 
     def _headed(self, layout: struct.Struct, payload: bytes) -> tuple[int, Headers]:
-        """Read a stream, what follows it in this layout, and a header block."""
+        """Read the stream of a frame and the header block that follows the layout."""
         word = _fields(layout, payload[: layout.size])[0]
         return _stream(word), self._headers.read(payload[layout.size :])
 
 
 class FrameWriter:
-    """Makes the bytes of one direction out of frames."""
+    """Encodes frames as the bytes of one direction."""
 
     def __init__(self) -> None:
         self._headers = HeaderWriter()
@@ -127,7 +127,7 @@ class FrameWriter:
                 return _unheaded(frame)
 
 
-def _unheaded(frame: RstStream | Settings | Ping | GoAway | WindowUpdate) -> bytes:
+def _unheaded(frame: RstStream | SettingsFrame | Ping | GoAway | WindowUpdate) -> bytes:
     """Return the bytes of a control frame without headers."""
     match frame:
         case RstStream(stream, status):
@@ -138,13 +138,13 @@ def _unheaded(frame: RstStream | Settings | Ping | GoAway | WindowUpdate) -> byt
             return _control(Type.GOAWAY, PAIR.pack(last_stream, status))
         case WindowUpdate(stream, delta):
             return _control(Type.WINDOW_UPDATE, PAIR.pack(stream, delta))
-        case Settings(values):
+        case SettingsFrame(values):
             pairs = b"".join(PAIR.pack(number, value) for number, value in values)
             return _control(Type.SETTINGS, WORD.pack(len(values)) + pairs)
 
 
 def _plain(kind: int, payload: bytes) -> Frame | None:
-    """Read a control frame without headers; None for a type that means nothing here."""
+    """Read a control frame without headers; None for a type that is not supported."""
     match kind:
         case Type.RST_STREAM:
             stream, status = _fields(PAIR, payload)
@@ -163,12 +163,12 @@ def _plain(kind: int, payload: bytes) -> Frame | None:
             return None
 
 
-def _settings(payload: bytes) -> Settings:
+def _settings(payload: bytes) -> SettingsFrame:
     (count,) = _fields(WORD, payload[: WORD.size])
     pairs = payload[WORD.size :]
     if len(pairs) != count * PAIR.size:
         raise ProtocolError(f"a SETTINGS frame of {count} settings has {len(pairs)} bytes of them")
-    return Settings(tuple((number & 0xFFFFFF, value) for number, value in PAIR.iter_unpack(pairs)))
+    return SettingsFrame(tuple((number & 0xFFFFFF, value) for number, value in PAIR.iter_unpack(pairs)))
 
 
 def _fields(layout: struct.Struct, payload: bytes) -> tuple[int, ...]:

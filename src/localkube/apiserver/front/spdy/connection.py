@@ -1,11 +1,11 @@
-"""One SPDY connection as its server sees it: which streams are open, in which directions, and what is to be sent.
+"""The server side of a SPDY connection: which streams are open, in which directions, and which bytes to send.
 
-In: the client's bytes (`receive`) and the wishes of whoever serves the streams (`accept`, `send`, `finish`, `reset`).
-Out: events, and bytes to be sent (`take`). PINGs are answered in here. A wish about a stream that is gone by then says
-nothing: the client may reset it at any time.
+In: the client's bytes (`receive`) and the calls of the code that serves the streams (`accept`, `send`, `finish`,
+`reset`). Out: events, and bytes to be sent (`take`). PINGs are answered here. A call for a stream that is closed has no
+effect: the client may reset a stream at any time.
 
-There is no flow control by windows: the clients of Kubernetes know none, and rely on the connection itself to push
-back. SETTINGS and WINDOW_UPDATE are read and have no effect.
+There is no flow control by windows: the clients of Kubernetes do not use it, and rely on the flow control of the
+connection itself. SETTINGS and WINDOW_UPDATE are read and have no effect.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
-from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import (
     Data,
     Frame,
@@ -27,6 +26,7 @@ from localkube.apiserver.front.spdy.frames import (
     SynStream,
 )
 from localkube.apiserver.front.spdy.headers import Headers
+from localkube.apiserver.front.spdy.protocolerror import ProtocolError
 
 STREAM_LIMIT: Final = 2000
 """Streams open at once: a thousand forwarded connections."""
@@ -50,14 +50,14 @@ class BytesReceived:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The client sends nothing more on a stream, but may listen on."""
+    """The client sends nothing more on a stream, but may still receive."""
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """The stream is gone, both ways."""
+    """A stream was closed in both directions."""
 
     stream: int
 
@@ -67,7 +67,7 @@ Event: TypeAlias = StreamOpened | BytesReceived | Ended | Dropped
 
 @dataclass(slots=True)
 class Stream:
-    """Which directions of a stream are open."""
+    """The state of a stream: which directions are open."""
 
     inward: bool
     outward: bool
@@ -85,7 +85,7 @@ class Connection:
         self._output = bytearray()
 
     def receive(self, data: bytes) -> list[Event]:
-        """Take bytes of the client and return what they mean."""
+        """Process bytes of the client and return their events."""
         return [event for frame in self._reader.feed(data) for event in self._handle(frame)]
 
     def accept(self, stream: int) -> None:
@@ -99,24 +99,24 @@ class Connection:
             self._write(Data(stream, data))
 
     def finish(self, stream: int) -> None:
-        """Send nothing more on a stream, but listen on."""
+        """Send nothing more on a stream, but still receive."""
         if self._is_open(stream):
             self._write(Data(stream, b"", fin=True))
             self._streams[stream].outward = False
             self._forget_closed(stream)
 
     def reset(self, stream: int, status: ResetStatus) -> None:
-        """End a stream, both ways."""
+        """Close a stream in both directions."""
         if self._streams.pop(stream, None) is not None:
             self._write(RstStream(stream, status))
 
     def go_away(self, status: GoAwayStatus) -> None:
-        """Take no more streams."""
+        """Accept no more streams."""
         self._gone_away = True
         self._write(GoAway(self._last, status))
 
     def take(self) -> bytes:
-        """Return what is to be sent, and expect it to be."""
+        """Return the bytes to send, and remove them from the connection."""
         output = bytes(self._output)
         self._output.clear()
         return output
@@ -132,7 +132,7 @@ class Connection:
             case RstStream(stream):
                 if self._streams.pop(stream, None) is not None:
                     yield Dropped(stream)
-            case Ping(number) if number % 2:  # the client's; an even one would answer ours, and there are none
+            case Ping(number) if number % 2:  # even ones answer PINGs of this server, which sends none
                 self._write(frame)
             case GoAway():
                 self._gone_away = True
@@ -153,7 +153,7 @@ class Connection:
         if stream is None:
             if number > self._last:
                 self._write(RstStream(number, ResetStatus.INVALID_STREAM))
-            return  # else it was sent before the client knew that the stream is gone
+            return  # otherwise it was sent before the client received the end of the stream
         if not stream.inward:
             if data or fin:
                 self.reset(number, ResetStatus.STREAM_ALREADY_CLOSED)

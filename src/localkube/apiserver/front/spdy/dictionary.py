@@ -1,4 +1,4 @@
-"""The dictionary that both sides of SPDY/3 compress headers with: words with their lengths before them, then a tail.
+"""The dictionary with which both sides of SPDY/3 compress headers: words after their lengths, then further text.
 
 Fixed by section 2.6.10.1 of the specification; zlib detects a wrong one by its checksum.
 """

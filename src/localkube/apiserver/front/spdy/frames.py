@@ -19,7 +19,7 @@ class ResetStatus(IntEnum):
 
 
 class GoAwayStatus(IntEnum):
-    """Why no more streams are taken."""
+    """Why no more streams are accepted."""
 
     OK = 0
     PROTOCOL_ERROR = 1
@@ -27,7 +27,7 @@ class GoAwayStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class SynStream:
-    """The peer opens a stream. `fin`: it will send nothing on it; `unidirectional`: it wants to hear nothing on it."""
+    """The peer opens a stream. With `fin` it sends nothing on it; with `unidirectional` it receives nothing on it."""
 
     stream: int
     headers: Headers = field(default_factory=dict)
@@ -46,29 +46,29 @@ class SynReply:
 
 @dataclass(frozen=True, slots=True)
 class RstStream:
-    """A stream ends at once, both ways."""
+    """A stream is closed at once, in both directions."""
 
     stream: int
     status: int
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What the peer would like: pairs of a setting's number and its value."""
+class SettingsFrame:
+    """Settings of the peer: pairs of a setting's number and its value."""
 
     values: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """To be sent back as it is."""
+    """A PING, to be sent back unchanged."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class GoAway:
-    """The sender takes no more streams; those up to `last_stream` it has."""
+    """The sender accepts no more streams; it has processed those up to `last_stream`."""
 
     last_stream: int
     status: int
@@ -85,7 +85,7 @@ class MoreHeaders:
 
 @dataclass(frozen=True, slots=True)
 class WindowUpdate:
-    """The sender takes more bytes of a stream."""
+    """The sender accepts more bytes of a stream."""
 
     stream: int
     delta: int
@@ -100,4 +100,4 @@ class Data:
     fin: bool = False
 
 
-Frame: TypeAlias = SynStream | SynReply | RstStream | Settings | Ping | GoAway | MoreHeaders | WindowUpdate | Data
+Frame: TypeAlias = SynStream | SynReply | RstStream | SettingsFrame | Ping | GoAway | MoreHeaders | WindowUpdate | Data

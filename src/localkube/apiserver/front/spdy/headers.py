@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Final
 
 from localkube.apiserver.front.spdy.dictionary import DICTIONARY
-from localkube.apiserver.front.spdy.errors import ProtocolError
+from localkube.apiserver.front.spdy.protocolerror import ProtocolError
 
 BLOCK_LIMIT: Final = 65536
-"""Bytes of a block when it is taken apart. Those of kubectl have a hundred."""
+"""Most bytes of a decompressed block. Those of kubectl have a hundred."""
 
 LENGTH: Final = struct.Struct(">I")
 
@@ -32,7 +32,7 @@ class HeaderWriter:
 
 
 class HeaderReader:
-    """Takes the blocks of one direction apart."""
+    """Decompresses and parses the blocks of one direction."""
 
     def __init__(self) -> None:
         self._zlib = zlib.decompressobj(zdict=DICTIONARY)

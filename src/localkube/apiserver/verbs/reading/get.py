@@ -7,7 +7,7 @@ from localkube.apiserver.verbs.backend import Backend
 
 
 def get(backend: Backend, call: Call) -> JSONObject:
-    """Return the object as it is committed."""
+    """Return the committed object."""
     backend.store.flush()
     stored = backend.store.get(call.key)
     if stored is None:

@@ -1,7 +1,7 @@
-"""GET of a collection: its objects at one revision, in pages where asked for.
+"""GET of a collection: its objects at one revision, in pages if requested.
 
-The continue token names the revision of the first page and the last key seen, so that all pages together show the
-collection at one moment. Unselective lists are put together from the stored bytes without decoding them.
+The continue token has the revision of the first page and the last key returned, so that all pages together are a
+consistent list. Lists without selectors are built from the stored bytes without decoding them.
 """
 
 import base64
@@ -23,7 +23,7 @@ from localkube.apiserver.requests import filters
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.errors import CompactedError
+from localkube.apiserver.storage.storeerrors import CompactedError
 from localkube.apiserver.verbs.backend import Backend
 
 REVISION: Final = re.compile(r"[0-9]{1,40}", re.ASCII)
@@ -38,19 +38,19 @@ EXPIRED_LIST: Final = (
 
 
 class Token(msgspec.Struct, frozen=True):
-    """What a continue token holds: the revision of the list, and behind which object to go on."""
+    """The content of a continue token: the revision of the list, and the object after which it continues."""
 
     revision: Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
     namespace: str
     name: str
 
     def encode(self) -> str:
-        """Return the token as clients see it."""
+        """Return the token in the form that clients get."""
         return base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> "Token":
-        """Read a token; refuse what is none."""
+        """Read a token; refuse an invalid one."""
         try:
             return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=cls)
         except (msgspec.MsgspecError, binascii.Error, ValueError, RecursionError) as error:
@@ -59,7 +59,7 @@ class Token(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The objects of one page, encoded as stored, and how to go on (`token` empty: it is the last)."""
+    """The objects of one page, encoded as stored, and the token of the next page (empty: this is the last)."""
 
     items: list[bytes]
     revision: int
@@ -68,11 +68,11 @@ class Page:
 
 
 def list_page(backend: Backend, call: Call) -> Page:
-    """Read the page that the call asks for."""
+    """Read the page that the call requests."""
     chosen = filters.parse(call.served, call.namespace, call.query)
     backend.store.flush()
     limit = max(call.number("limit") or 0, 0)
-    call.number("timeoutSeconds")  # every list ends at once, but it must be a number
+    call.number("timeoutSeconds")  # has no effect on a list, but must be a number
     try:
         revision, after = _start(backend, call)
         rows = _rows(backend, call, revision, after)
@@ -84,7 +84,7 @@ def list_page(backend: Backend, call: Call) -> Page:
 
 
 def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
-    """Return the revision to list at and the key to go on behind."""
+    """Return the revision of the list and the key after which it continues."""
     check_match(call.query)
     match, asked = call.query.get("resourceVersionMatch", ""), call.query.get("resourceVersion", "")
     if call.query.get("continue"):
@@ -99,7 +99,7 @@ def _start(backend: Backend, call: Call) -> tuple[int, tuple[str, str]]:
 
 
 def check_match(query: Mapping[str, str]) -> None:
-    """Refuse options that make no sense for a list."""
+    """Refuse options that are invalid for a list."""
     if "sendInitialEvents" in query:
         failure = FieldError(Kind.FORBIDDEN, "sendInitialEvents", detail="sendInitialEvents is forbidden for list")
         raise refusal.invalid("meta.k8s.io", "ListOptions", "", [failure])
@@ -131,7 +131,7 @@ def version(text: str) -> int:
 
 
 def too_new(asked: int, current: int) -> refusal.RefusalError:
-    """Build the refusal of a resourceVersion that is still to come."""
+    """Build the refusal of a resourceVersion that does not exist yet."""
     details = {
         "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
         "retryAfterSeconds": 1,
@@ -152,7 +152,7 @@ def _selected(rows: Iterator[bytes], chosen: Selection) -> Iterator[bytes]:
 
 
 def _page(rows: Iterator[bytes], revision: int, limit: int, *, counted: bool) -> Page:
-    """Cut a page off the rows; count what remains after it if that is known without reading it."""
+    """Read a page from the rows; with `counted`, also count the remaining objects."""
     if not limit:
         return Page(list(rows), revision)
     items = list(islice(rows, limit))
@@ -169,7 +169,7 @@ def encode_list(served: Served, page: Page) -> bytes:
     resource = served.resource
     metadata = head_of(page)
     if served.custom:
-        metadata = {"continue": ""} | metadata  # lists of custom resources have the field also where there is no token
+        metadata = {"continue": ""} | metadata  # lists of custom resources have the field also without a token
     head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": metadata}
     items = b",".join(_item(served, item) for item in page.items)
     return encode(head)[:-1] + b',"items":[' + items + b"]}"
@@ -186,7 +186,7 @@ def head_of(page: Page) -> JSONObject:
 
 
 def _item(served: Served, item: bytes) -> bytes:
-    """Return an item without apiVersion and kind, which those of built-in lists do not carry."""
+    """Return an item without apiVersion and kind, which items of built-in lists do not have."""
     if served.kind.alias is not None:
         shown = served.shown(msgspec.json.decode(item))
         return encode({name: value for name, value in shown.items() if name not in {"apiVersion", "kind"}})

@@ -1,7 +1,7 @@
-"""How objects are shown: as they are, as rows of a Table (`kubectl get`), or as their metadata only.
+"""Presents objects: as they are, as rows of a Table (`kubectl get`), or as their metadata only.
 
-In: objects that a verb returned. Out: the answer as the client accepts it. Plain lists are put together from the bytes
-that are stored, without decoding them.
+In: objects that a verb returned. Out: the response in the form that the client accepts. Plain lists are built from the
+stored bytes without decoding them.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ from localkube.apiserver.verbs.reading.list import Page, encode_list, head_of
 
 
 def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Sequence[str] = ()) -> Response:
-    """Build the answer that shows one object (or a Status) as the client accepts it."""
+    """Build the response with one object (or a Status), in the form that the client accepts."""
     shown = negotiate(call.headers.get("accept", ""))
     if obj.get("kind") != "Status":
         match shown.shape:
@@ -41,7 +41,7 @@ def show(backend: Backend, call: Call, code: int, obj: JSONObject, warnings: Seq
 
 
 def show_page(backend: Backend, call: Call, page: Page) -> Response:
-    """Build the answer that shows a page of a list as the client accepts it."""
+    """Build the response with a page of a list, in the form that the client accepts."""
     shown = negotiate(call.headers.get("accept", ""))
     if not shown.shape:
         return respond_bytes(200, encode_list(call.served, page), shown.media)
@@ -54,7 +54,7 @@ def show_page(backend: Backend, call: Call, page: Page) -> Response:
 
 
 def include_object(call: Call) -> str:
-    """Return what the rows of a Table carry of their objects, as the client asks."""
+    """Return what the rows of a Table include of their objects, as requested."""
     return call.query.get("includeObject", "")
 
 
@@ -74,7 +74,7 @@ def encoder_of(backend: Backend, call: Call, shown: Representation) -> Encoder:
 
 
 def _rows(backend: Backend, call: Call) -> Callable[[JSONObject, bytes | None], bytes]:
-    """Encode objects as Tables of one row; the first has the columns, so that each watcher needs its own."""
+    """Return an encoder of Tables with one row; only the first has columns, so each watcher needs its own."""
     columns_sent = False
 
     def encode_row(obj: JSONObject, _: bytes | None) -> bytes:

@@ -1,9 +1,9 @@
 """GET of a collection with `watch=true`: the changes of its objects as they happen.
 
 ```
-resourceVersion absent or 0     what is there now as ADDED, then changes
-resourceVersion N               the changes behind N; 410 Expired where they are no longer remembered
-sendInitialEvents=true          what is there now, a bookmark annotated `k8s.io/initial-events-end`, then changes
+resourceVersion absent or 0     the current objects as ADDED, then changes
+resourceVersion N               the changes after N; 410 Expired if they are no longer retained
+sendInitialEvents=true          the current objects, a bookmark annotated `k8s.io/initial-events-end`, then changes
 ```
 """
 
@@ -21,14 +21,14 @@ from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.requests.representation import Representation
 from localkube.apiserver.requests.watch import Feed, Subject, follow
-from localkube.apiserver.storage.errors import CompactedError
 from localkube.apiserver.storage.store import Store
+from localkube.apiserver.storage.storeerrors import CompactedError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import list as listing
 from localkube.apiserver.verbs.reading.present import encoder_of
 
 LONGEST: Final = 3600
-"""Seconds a watch lasts that does not say how long."""
+"""Seconds that a watch without `timeoutSeconds` lasts."""
 
 INITIAL_EVENTS_END: Final = {"k8s.io/initial-events-end": "true"}
 
@@ -68,8 +68,8 @@ def watch(backend: Backend, call: Call, shown: Representation) -> AsyncIterator[
 
 
 def check(call: Call) -> None:
-    """Refuse options that make no sense for a watch."""
-    call.number("limit")  # of no effect, but it must be a number
+    """Refuse options that are invalid for a watch."""
+    call.number("limit")  # has no effect, but must be a number
     match, initial = call.query.get("resourceVersionMatch", ""), "sendInitialEvents" in call.query
     if initial and match != "NotOlderThan":
         text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
@@ -84,7 +84,7 @@ def check(call: Call) -> None:
 
 
 class WatchLines:
-    """The lines of one watch: what was there when it was opened, then what comes. Close it, or the hub keeps it."""
+    """The lines of one watch: first the initial ones, then changes. It must be closed, or the hub keeps it."""
 
     def __init__(self, backend: Backend, call: Call, plan: WatchPlan, shown: Representation) -> None:
         encoder = encoder_of(backend, call, shown)
@@ -106,7 +106,7 @@ class WatchLines:
         return await anext(self._chunks)
 
     async def aclose(self) -> None:
-        """Leave the hub."""
+        """Detach the watcher from the hub."""
         self._detach()
 
     def _detach(self) -> None:
@@ -120,7 +120,7 @@ class WatchLines:
 
 
 def _first(store: Store, feed: Feed, plan: WatchPlan) -> bytes:
-    """Return the lines before the first change that the hub brings."""
+    """Return the lines before the first change from the hub."""
     served = feed.subject.served
     if plan.initial:
         return feed.added(_present(store.list(served.stored_as, plan.selection.namespace), plan.selection))

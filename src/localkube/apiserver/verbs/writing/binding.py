@@ -1,4 +1,4 @@
-"""POST to a pod's `/binding`: the scheduler puts the pod on a node."""
+"""POST to a pod's `/binding`: the scheduler assigns the pod to a node."""
 
 from dataclasses import replace
 

@@ -7,20 +7,20 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from localkube.apiserver.admission import namespaces, podquota
+from localkube.apiserver.admission import namespacelifecycle, podquota
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.errors import ExistsError
+from localkube.apiserver.storage.storeerrors import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 
 VERSION: Final = re.compile(r"0*[1-9][0-9]*", re.ASCII)
-"""A resourceVersion; of a new object, other texts and zero say nothing."""
+"""A resourceVersion; on a new object, zero and other texts are ignored."""
 
 ATTEMPTS: Final = 8
-"""How many generated names are tried."""
+"""Generated names that are tried at most."""
 
 
 async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions]:
@@ -40,9 +40,9 @@ async def create(backend: Backend, call: Call) -> tuple[JSONObject, WriteOptions
 async def create_object(
     backend: Backend, call: Call, sent: JSONObject, chosen: WriteOptions, *, owned: bool = False
 ) -> JSONObject:
-    """Create `sent`, trying further names where the name is generated; `owned`: its managedFields are as they should.
+    """Create `sent`, and try further names if the name is generated; with `owned` its managedFields are already set.
 
-    Raises `Exists`.
+    Raises `ExistsError`.
     """
     if VERSION.fullmatch(meta.resource_version(sent)):
         raise refusal.RefusalError(500, "", "resourceVersion should not be set on objects to be created")
@@ -57,11 +57,11 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     resource, store = call.served.resource, backend.store
     fresh = metadata.created(meta.metadata(sent), backend.identities, backend.clock.now())
     name, before = str(fresh.get("name") or ""), store.revision
-    namespaces.require_open(store, resource, call.namespace, name)
+    namespacelifecycle.require_open(store, resource, call.namespace, name)
     change = writing.Write(call, "create", {**sent, "metadata": fresh}, None, owned=owned)
     obj = await writing.complete(backend, change, chosen)
-    if store.revision != before:  # others wrote while webhooks were called
-        namespaces.require_open(store, resource, call.namespace, name)
+    if store.revision != before:  # there were other writes while webhooks were called
+        namespacelifecycle.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
         podquota.require_quota(store, meta.name(obj), backend.max_pods)
     key = call.served.key(call.namespace, meta.name(obj))

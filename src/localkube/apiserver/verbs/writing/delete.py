@@ -6,8 +6,8 @@ pod without grace left              mark, then remove: watchers see MODIFIED, DE
 otherwise                           remove
 ```
 
-The finalizers `orphan` and `foregroundDeletion` are put on here, as the propagation policy asks; the garbage collector
-takes them off when it has done its part.
+The finalizers `orphan` and `foregroundDeletion` are added here, according to the propagation policy; the garbage
+collector removes them when it has processed the dependents.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ import msgspec
 from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.admission import admission, namespaces
+from localkube.apiserver.admission import admission, namespacelifecycle
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body
 from localkube.apiserver.requests.call import Call
@@ -39,12 +39,12 @@ RETURNS_OBJECT: Final = {
     "pods", "services", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts", "podtemplates",
     "resourcequotas", "storageclasses.storage.k8s.io",
 }  # fmt: skip
-"""Resources whose deletion answers with the object instead of a Status."""
+"""Resources whose deletion returns the object instead of a Status."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteOptions:
-    """How to delete; None where nothing was said."""
+    """The options of a deletion; None if not given."""
 
     grace_period: int | None = None
     propagation: str | None = None
@@ -55,7 +55,7 @@ class DeleteOptions:
 
 
 class Preconditions(msgspec.Struct, frozen=True, rename="camel"):
-    """What must be so for the deletion to happen."""
+    """The preconditions of a deletion."""
 
     uid: str | None = None
     resource_version: str | None = None
@@ -76,7 +76,7 @@ class SentOptions(msgspec.Struct, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a deletion left: the object as it is or was last, whether it is gone, and what webhooks warned of."""
+    """The result of a deletion: the object or its last state, whether it was removed, and warnings of webhooks."""
 
     object: JSONObject
     removed: bool
@@ -84,7 +84,7 @@ class Outcome:
 
 
 async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequence[str]]:
-    """Delete the object; return the code, body and warnings of the answer."""
+    """Delete the object; return the code, body and warnings of the response."""
     chosen = read_options(call)
     outcome = await delete_object(backend, call, chosen)
     code = 202 if not outcome.removed and chosen.orphan_dependents is False else 200
@@ -94,8 +94,8 @@ async def delete(backend: Backend, call: Call) -> tuple[int, JSONObject, Sequenc
 
 
 async def delete_object(backend: Backend, call: Call, chosen: DeleteOptions) -> Outcome:
-    """Mark or remove one object as the options ask."""
-    namespaces.require_mortal(call.served.resource, call.name)
+    """Mark or remove one object according to the options."""
+    namespacelifecycle.require_mortal(call.served.resource, call.name)
     stored = backend.store.get(call.key)
     if stored is None:
         raise refusal.not_found(call.served.resource, call.name)
@@ -131,7 +131,7 @@ def _write(backend: Backend, call: Call, stored: JSONObject, marked: JSONObject,
 
 
 def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> JSONObject:
-    """Return the object as a deletion leaves it; one that `is_finished` is to be removed."""
+    """Return the object as marked by a deletion; one that `is_finished` is to be removed."""
     metadata = meta.metadata(obj)
     if meta.is_deleting(obj) and metadata.get("deletionGracePeriodSeconds"):
         return _shortened(obj, chosen)
@@ -145,7 +145,7 @@ def mark(call: Call, obj: JSONObject, chosen: DeleteOptions, now: datetime) -> J
         if "generation" in metadata:
             marks["generation"] = metadata["generation"] + 1
     marked = {**obj, "metadata": {**kept, **marks}}
-    return namespaces.marked(marked) if call.served.resource == resources.NAMESPACES else marked
+    return namespacelifecycle.marked(marked) if call.served.resource == resources.NAMESPACES else marked
 
 
 def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
@@ -160,13 +160,13 @@ def _shortened(obj: JSONObject, chosen: DeleteOptions) -> JSONObject:
 
 
 def _after(moment: datetime, seconds: int) -> datetime:
-    """Return the moment some seconds later; more of them than 64 bits of nanoseconds hold overflow, as they do in Go."""
+    """Return the time some seconds later; more seconds than 64 bits of nanoseconds hold overflow, as in Go."""
     nanoseconds = (seconds * NANOSECONDS + NANOSECONDS_END) % (2 * NANOSECONDS_END) - NANOSECONDS_END
     return moment + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(present: list[str], chosen: DeleteOptions) -> list[str]:
-    """Return the finalizers with that of the garbage collector put on or off, as the propagation policy asks."""
+    """Return the finalizers, with those of the garbage collector added or removed by the propagation policy."""
     if chosen.orphan_dependents is None and chosen.propagation is None:
         return present
     others = [name for name in present if name not in {ORPHAN, FOREGROUND}]
@@ -179,7 +179,7 @@ def _is_graceful(call: Call) -> bool:
 
 
 def _grace(pod: JSONObject, chosen: DeleteOptions) -> int:
-    """Return the seconds a pod gets to end; none if no node runs it or it has ended."""
+    """Return the grace period of a pod in seconds, 0 if no node runs it or it has ended."""
     if not meta.spec(pod).get("nodeName") or meta.status(pod).get("phase") in {"Succeeded", "Failed"}:
         return 0
     asked = chosen.grace_period
@@ -204,7 +204,7 @@ def _require_preconditions(call: Call, stored: JSONObject, chosen: DeleteOptions
 
 
 def read_options(call: Call) -> DeleteOptions:
-    """Read the options of a deletion: those of the query, and over them those of the body."""
+    """Read the options of a deletion; those of the body override those of the query."""
     sent = body.parse(call.body, body.media_type(call.headers)) if call.body else {}
     try:
         wanted = msgspec.convert(sent, SentOptions)

@@ -1,7 +1,7 @@
-"""DELETE of a collection: delete all objects that the selectors choose, each as a DELETE of it would.
+"""DELETE of a collection: delete all selected objects, each as a DELETE of it would.
 
-What is chosen is decided before anything is deleted, as kube-apiserver does. A collection may be large: it is read in
-batches, between which others are served, and of what is chosen only the keys are kept.
+The objects are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches,
+between which other requests are served, and only the keys of selected objects are kept.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from localkube.apiserver.verbs.reading.list import Page
 from localkube.apiserver.verbs.writing import delete
 
 BATCH: Final = 25
-"""Objects that are read at once; of the largest ones, they take about a hundred milliseconds."""
+"""Objects that are read at once; a batch of the largest ones takes about a hundred milliseconds."""
 
 
 async def delete_collection(backend: Backend, call: Call) -> Page:
@@ -59,7 +59,7 @@ def _read(backend: Backend, call: Call, after: tuple[str, str]) -> Iterator[JSON
 
 
 async def _delete(backend: Backend, call: Call, obj: JSONObject, chosen: delete.DeleteOptions) -> bool:
-    """Delete one object; return whether it was there: somebody else may have been faster."""
+    """Delete one object; return whether it still existed: another request may have deleted it."""
     one = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
     try:
         await delete.delete_object(backend, one, chosen)

@@ -1,4 +1,4 @@
-"""POST to a pod's `/eviction`: delete it as the Eviction's options say. There are no disruption budgets here."""
+"""POST to a pod's `/eviction`: delete it with the options of the Eviction. There are no disruption budgets here."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""PUT to a namespace's `/finalize`: the namespace controller takes its finalizer off, which removes the namespace."""
+"""PUT to a namespace's `/finalize`: the namespace controller removes its finalizer, which removes the namespace."""
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject

@@ -1,6 +1,6 @@
-"""The metadata that the server keeps: what a create sets, and what an update may not change.
+"""The metadata that the server sets: on create, and what an update may not change.
 
-In: the metadata as sent, the clock's time, new identities, the object that is stored. Out: the metadata to store.
+In: the metadata as sent, the current time, new identities, the stored object. Out: the metadata to store.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ SERVER_OWNED: Final = (
     "creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "resourceVersion", "selfLink", "uid",
 )  # fmt: skip
 KEPT: Final = ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
-"""What an update carries over from the stored object, whatever was sent."""
+"""Fields that an update keeps from the stored object, whatever was sent."""
 
 IMMUTABLE: Final = ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
@@ -33,13 +33,13 @@ def created(metadata: JSONObject, identities: Identities, now: datetime) -> JSON
 
 
 def updated(metadata: JSONObject, old: JSONObject) -> JSONObject:
-    """Return the metadata of an update with what an update cannot change put back."""
+    """Return the metadata of an update, with the fields restored that it cannot change."""
     sent = {name: value for name, value in metadata.items() if name not in {"selfLink", "generation"}}
     kept: JSONObject = {name: old[name] for name in KEPT if name in old}
     return {**sent, **kept, "uid": sent.get("uid") or old["uid"], "resourceVersion": old["resourceVersion"]}
 
 
-def faults_of_update(metadata: JSONObject, old: JSONObject) -> Iterator[FieldError]:
+def update_errors(metadata: JSONObject, old: JSONObject) -> Iterator[FieldError]:
     """Yield the errors of the metadata of an update."""
     for name in IMMUTABLE:
         if metadata.get(name) != old.get(name):

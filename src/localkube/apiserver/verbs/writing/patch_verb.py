@@ -1,6 +1,6 @@
 """PATCH to an object or a subresource: JSON patch, merge patch, strategic merge patch, server-side apply.
 
-In: a call whose content type names the patch. Out: the object as stored, and whether an apply created it.
+In: a call whose content type is the type of the patch. Out: the object as stored, and whether an apply created it.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from localkube.apiserver.patch import apply, json_patch, merge, strategic
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.errors import ExistsError
+from localkube.apiserver.storage.storeerrors import ExistsError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import create, update, writing
 from localkube.apiserver.verbs.writing.update import Edit
@@ -32,7 +32,7 @@ ACCEPTED: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
 
 
 async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
-    """Patch the object; return the code and object of the answer."""
+    """Patch the object; return the code and object of the response."""
     chosen = options.parse(call, "PatchOptions")
     if body.media_type(call.headers) == APPLY_PATCH:
         return await _apply(backend, call, chosen)
@@ -51,7 +51,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
 
 
 def operation_of(call: Call) -> Operation:
-    """Return what a write to the call's subresource is."""
+    """Return the operation of a write to the call's subresource."""
     return "status" if call.subresource == "status" else "update"
 
 
@@ -82,7 +82,7 @@ def _check_fields(call: Call, obj: JSONObject, chosen: WriteOptions) -> None:
 
 
 async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[int, JSONObject, WriteOptions]:
-    """Apply server-side; create the object where it is not there."""
+    """Apply server-side; create the object if it does not exist."""
     if not call.query.get("fieldManager"):
         error = required("fieldManager", "is required for apply patch")
         raise refusal.invalid("meta.k8s.io", "PatchOptions", "", [error])
@@ -111,7 +111,7 @@ async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[in
 
 
 def _writable(call: Call, applied: JSONObject) -> JSONObject:
-    """Return what may be written this way: all but the status, or the status only."""
+    """Return the part that this call may write: all but the status, or the status only."""
     if call.subresource == "status":
         return {name: value for name, value in applied.items() if name in STATUS_PARTS}
     unwritable = {"status"} if call.served.kind.has_status else set()

@@ -21,14 +21,14 @@ KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 class ScaleIdentity(msgspec.Struct, frozen=True, rename="camel"):
-    """What the metadata of a Scale may say against writing to another object or version."""
+    """The metadata of a Scale: preconditions against writing to another object or version."""
 
     uid: str | None = None
     resource_version: str | None = None
 
 
 class ScaleSpec(msgspec.Struct, frozen=True):
-    """The spec of a Scale; null replicas are none."""
+    """The spec of a Scale; null replicas count as 0."""
 
     replicas: Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)] | None = 0
 
@@ -43,7 +43,7 @@ class SentScale(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def replicas(self) -> int:
-        """Return the replicas that are asked for: none where they are null, or the spec is."""
+        """Return the requested replicas: 0 if they or the spec are null."""
         return (self.spec.replicas if self.spec else None) or 0
 
 
@@ -96,7 +96,7 @@ def build_scale(call: Call, obj: JSONObject) -> JSONObject:
 
 
 def _read(call: Call, content: JSON) -> SentScale:
-    """Read a Scale; refuse what is none, or asks for less than nothing."""
+    """Read a Scale; refuse a malformed one, and negative replicas."""
     try:
         scale = msgspec.convert(content, SentScale)
     except msgspec.ValidationError as error:

@@ -1,8 +1,8 @@
-"""PUT to an object or its `/status`: replace it; and what PUT and PATCH share: changing the stored object.
+"""PUT to an object or its `/status`: replaces it; and the edit of a stored object, which PUT and PATCH share.
 
-In: a call and a function from the stored object to the wanted one. Out: the object as stored afterwards. When somebody
-else wrote in between, a wanted object that names a resourceVersion is refused; otherwise the function runs again on
-the newer object.
+In: a call and a function from the stored object to the wanted one. Out: the object as stored afterwards. After a
+concurrent write, a wanted object with a resourceVersion is refused; otherwise the function runs again on the newer
+object.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from localkube.apiserver.model.kind import Operation
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
-from localkube.apiserver.storage.errors import StaleError
+from localkube.apiserver.storage.storeerrors import StaleError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import metadata, writing
 from localkube.apiserver.verbs.writing.create import create_object
 
 ATTEMPTS: Final = 8
-"""How often a change without a resourceVersion is made anew because somebody else was faster."""
+"""Attempts of a change without a resourceVersion when there are concurrent writes."""
 
 CONDITIONAL: Final = {
     "leases.coordination.k8s.io",
@@ -33,17 +33,17 @@ CONDITIONAL: Final = {
     "mutatingwebhookconfigurations.admissionregistration.k8s.io",
     "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
-"""Built-in resources that are replaced only at a resourceVersion, like all custom ones."""
+"""Built-in resources whose update requires a resourceVersion, like that of all custom ones."""
 
 CREATED_BY_PUT: Final = {"leases.coordination.k8s.io", "endpoints", "events", "services"}
-"""Resources that a PUT creates where they are not there."""
+"""Resources that a PUT creates if they do not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """How to make the wanted object from the stored one.
+    """An edit: the function from the stored object to the wanted one.
 
-    `owned`: its managedFields are as they should be; `conditional`: it must say from which version it was made.
+    With `owned` its managedFields are already set; with `conditional` it must have a resourceVersion.
     """
 
     operation: Operation
@@ -53,7 +53,7 @@ class Edit:
 
 
 async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOptions]:
-    """Replace the object by that of the body; return the code and object of the answer."""
+    """Replace the object by that of the body; return the code and object of the response."""
     chosen = options.parse(call, "UpdateOptions")
     sent = body.read_object(call)
     body.require_name(call, sent)
@@ -67,12 +67,12 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
 
 
 def is_conditional(call: Call) -> bool:
-    """Return whether the resource is replaced only at a resourceVersion."""
+    """Return whether an update of the resource requires a resourceVersion."""
     return call.served.custom or call.served.stored_as in CONDITIONAL
 
 
 async def edit_object(backend: Backend, call: Call, edit: Edit, chosen: WriteOptions) -> JSONObject:
-    """Make the edit; return the object as stored afterwards."""
+    """Perform the edit; return the object as stored afterwards."""
     for _ in range(ATTEMPTS):
         stored = backend.store.get(call.key)
         if stored is None:
@@ -108,7 +108,7 @@ async def _store(backend: Backend, call: Call, new: JSONObject, stored: JSONObje
 
 
 def is_finished(obj: JSONObject) -> bool:
-    """Return whether nothing holds back the removal of an object that is being deleted."""
+    """Return whether an object that is being deleted can be removed: no finalizer or grace period is left."""
     metadata_ = meta.metadata(obj)
     waits = metadata_.get("finalizers") or metadata_.get("deletionGracePeriodSeconds")
     held = obj.get("kind") == "Namespace" and meta.spec(obj).get("finalizers")

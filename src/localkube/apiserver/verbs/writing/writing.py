@@ -1,4 +1,4 @@
-"""What every write goes through between the request and the store: defaults, validation, field ownership, admission.
+"""The steps of every write between the request and the store: defaults, validation, field ownership, admission.
 
 In: a `Write`: the call, the operation, the object wanted and the one stored. Out: the object to store, or a refusal.
 """
@@ -21,7 +21,7 @@ from localkube.apiserver.verbs.writing import metadata
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One object about to be written: `old` is what is stored, None on create; `owned`: managedFields are settled."""
+    """One object to be written: `old` is the stored one, None on create; with `owned` managedFields are already set."""
 
     call: Call
     operation: Operation
@@ -31,7 +31,7 @@ class Write:
 
 
 async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSONObject:
-    """Return the object to store; the stored one itself where the write changes nothing."""
+    """Return the object to store; the stored one itself if the write changes nothing."""
     call, kind = change.call, change.call.served.kind
     obj = prepare(change)
     if change.operation == "create" and call.served.resource == PODS:
@@ -41,7 +41,7 @@ async def complete(backend: Backend, change: Write, chosen: WriteOptions) -> JSO
         obj = ownership.track(kind, change.old, obj, writer(backend, call, chosen, "Update"), anew=anew)
     attempt = admission.attempt_of(call, change.old, obj, chosen)
     if is_admitted(call):
-        obj = await backend.admission.mutate(attempt) or obj  # what webhooks change stays owned as it was
+        obj = await backend.admission.mutate(attempt) or obj  # changes by webhooks do not change ownership
     validate(change, obj)
     if is_admitted(call):
         await backend.admission.validate(replace(attempt, object=obj))
@@ -54,7 +54,7 @@ def is_admitted(call: Call) -> bool:
 
 
 def writer(backend: Backend, call: Call, chosen: WriteOptions, operation: WriteType) -> Writer:
-    """Return the field manager of the writer, as managedFields name it."""
+    """Return the writer: the manager and operation for managedFields."""
     version, now = call.served.resource.api_version, timestamps.render(backend.clock.now())
     return Writer(chosen.manager, operation, version, now, call.subresource)
 
@@ -68,10 +68,10 @@ def prepare(change: Write) -> JSONObject:
 
 
 def validate(change: Write, obj: JSONObject) -> None:
-    """Refuse an object with faulty fields."""
+    """Refuse an object with invalid fields."""
     errors = list(change.call.served.kind.validate(change.operation, obj, change.old))
     if change.old is not None:
-        errors = [*metadata.faults_of_update(meta.metadata(obj), meta.metadata(change.old)), *errors]
+        errors = [*metadata.update_errors(meta.metadata(obj), meta.metadata(change.old)), *errors]
     if errors:
         resource = change.call.served.resource
         raise refusal.invalid(resource.group, resource.kind, meta.name(obj), errors)

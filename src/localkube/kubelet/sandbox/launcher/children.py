@@ -12,8 +12,8 @@ from typing import NamedTuple, NoReturn
 
 from . import supervise
 from .kernel import syscalls
+from .kernel.kernelerrors import RefusedError, explain
 from .kernel.readable import is_readable
-from .kernel.refusal import RefusedError, explain
 from .launchedpods import Container, Pod
 from .link import Link
 from .process import ChildProcess
@@ -23,7 +23,7 @@ Streams = tuple[int, int, int]
 
 
 class Birth(NamedTuple):
-    """What is to be forked, and for which request."""
+    """A child to be forked, and its request."""
 
     key: str
     reply: int
@@ -52,7 +52,7 @@ class Children:
         return list(self._by_pod.get(pod.id, {}).values())
 
     def fork(self, birth: Birth, fork: Callable[[], int], live: Callable[[Link], None]) -> None:
-        """Fork a child that lives by `live`, which does not return; what it raises is reported as a refusal."""
+        """Fork a child that runs `live`, which does not return; its exceptions are reported as refusals."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -65,15 +65,15 @@ class Children:
         self._add(ChildProcess(birth.key, birth.pod, birth.container, (pid, Link(ours)), birth.reply))
 
     def run_program(self, link: Link, program: ProgramSpec, streams: Streams) -> NoReturn:
-        """Be the parent of a program, in the child, until it ends."""
+        """In the child, start a program and wait for its end."""
         report = self.settle(link, "kube-init", streams)
         if is_readable(link.fileno()):
-            os._exit(supervise.FAILED)  # the launcher ended before we asked the kernel to tell us
+            os._exit(supervise.FAILED)  # the launcher ended before the child could request a signal at its end
         pid = supervise.start(lambda: become(program, streams, self._files), report, own=set(streams))
         supervise.watch(pid, link)
 
     def settle(self, link: Link, name: str, streams: Streams) -> supervise.Report:
-        """Close all descriptors of the launcher in the child: a log must end when its container does."""
+        """In the child, close all descriptors of the launcher: a log must end with its container."""
         host_proc = {self._host_proc} if self._host_proc is not None else set()
         _keep_only({link.fileno(), *streams, *host_proc})
         with suppress(AttributeError):  # not Linux
@@ -99,7 +99,7 @@ class Children:
                 yield process, status
 
     def end_all(self) -> None:
-        """End everything that descends from the launcher."""
+        """Kill all descendants of the launcher."""
         for process in self._by_key.values():
             supervise.send_signal(process.pid, signal.SIGTERM)
         supervise.end_descendants()

@@ -1,7 +1,7 @@
-"""The two kinds of ground that pods stand on: Linux namespaces, or the plain host.
+"""The two kinds of isolation ("grounds") of pods: Linux namespaces, or none on the plain host.
 
-A ground makes and removes pods, forks a child into a pod's PID namespace, and takes that child into the rest of the
-pod, mounts included. What it cannot give it refuses with the reason.
+A ground creates and removes pods, forks a child into a pod's PID namespace, and moves that child into the pod's other
+namespaces, mounts included. It refuses requests that it cannot fulfil, with the reason.
 """
 
 # ruff: noqa: ARG002 - the plain host needs fewer arguments than it gets
@@ -13,14 +13,14 @@ from typing import Protocol
 
 from . import supervise
 from .kernel import syscalls
-from .kernel.refusal import RefusedError
+from .kernel.kernelerrors import RefusedError
 from .launchedpods import Container, Pod
 
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 
 
 class Ground(Protocol):
-    """What the server needs of the machine. `host_proc` is a descriptor of the host's /proc; None where it is /proc."""
+    """The isolation of pods in the launcher. `host_proc` is a descriptor of the host's /proc; None if that is /proc."""
 
     host_proc: int | None
 
@@ -29,7 +29,7 @@ class Ground(Protocol):
         ...
 
     def create(self, pod: Pod) -> None:
-        """Make the pod's namespaces."""
+        """Create the pod's namespaces."""
         ...
 
     def remove(self, pod: Pod) -> None:
@@ -41,11 +41,11 @@ class Ground(Protocol):
         ...
 
     def enter(self, pod: Pod, container: Container) -> None:
-        """Take the forked child into the pod and its own file system."""
+        """Move the forked child into the pod and its own file system."""
         ...
 
     def join(self, pod: Pod, first: int) -> None:
-        """Take a forked child into the container whose first process (a child of the launcher) has this PID."""
+        """Move a forked child into the container whose first process (a child of the launcher) has this PID."""
         ...
 
     def open_socket(self, pod: Pod | None) -> socket.socket:
@@ -53,7 +53,7 @@ class Ground(Protocol):
         ...
 
     def stub_address(self, pod: Pod) -> str:
-        """Return where the stub server listens."""
+        """Return the address on which the stub server listens."""
         ...
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
@@ -62,7 +62,7 @@ class Ground(Protocol):
 
 
 class PlainGround:
-    """Plain processes on the host: sessions of their own and subreapers are all that keeps them together."""
+    """Plain processes on the host, which are grouped only by sessions and subreapers."""
 
     host_proc: int | None = None
 
@@ -75,17 +75,17 @@ class PlainGround:
         return os.getpid()
 
     def create(self, pod: Pod) -> None:
-        """Have nothing to make."""
+        """Do nothing: there are no namespaces."""
 
     def remove(self, pod: Pod) -> None:
-        """Have nothing to release."""
+        """Do nothing: there are no namespaces to release."""
 
     def fork(self, pod: Pod) -> int:
         """Fork."""
         return os.fork()
 
     def enter(self, pod: Pod, container: Container) -> None:
-        """Refuse what needs namespaces; an empty volume may be stood in for by a scratch directory of the host."""
+        """Refuse containers that need namespaces; a scratch directory of the host may replace an empty volume."""
         supervise.adopt_orphans()
         if container.root is not None:
             raise RefusedError(
@@ -103,7 +103,7 @@ class PlainGround:
             )
 
     def join(self, pod: Pod, first: int) -> None:
-        """Be where every process is."""
+        """Do nothing: there are no namespaces to join."""
         supervise.adopt_orphans()
 
     def open_socket(self, pod: Pod | None) -> socket.socket:
@@ -111,7 +111,7 @@ class PlainGround:
         return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
     def stub_address(self, pod: Pod) -> str:
-        """Return the pod's own loopback address: ports of all addresses belong to everyone."""
+        """Return the pod's own loopback address: all pods share the host's other addresses."""
         return pod.address
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:

@@ -1,9 +1,9 @@
-"""Pods in Linux namespaces: the ground that the launcher stands on once `namespaces.enter` let it through.
+"""Pods in Linux namespaces: the ground of a launcher for which `linuxnamespaces.enter` succeeded.
 
 Per pod: UTS, IPC and network namespaces, held open by descriptors, and a tmpfs for /dev/shm. Per container: a PID
-namespace (or that of the pod) and a mount namespace, in which /tmp is a tmpfs that shows what the host has there: so
-programs and files in the host's /tmp can be used, while sockets and files that pods make there do not meet. The
-launcher makes a pod's namespaces by entering fresh ones and coming back, so a pod without containers costs no process.
+namespace (or that of the pod) and a mount namespace, in which /tmp is a tmpfs with the host's entries bound into it: so
+programs and files in the host's /tmp can be used, while sockets and files that pods create there are separate. The
+launcher creates a pod's namespaces by entering new ones and returning, so a pod without containers costs no process.
 """
 
 import os
@@ -13,10 +13,10 @@ from contextlib import ExitStack, suppress
 from typing import NamedTuple, NoReturn
 
 from .kernel import beneath, network, syscalls
+from .kernel.kernelerrors import RefusedError
 from .kernel.mountplan import Opened, Wanted, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
-from .kernel.refusal import RefusedError
 from .launchedpods import Container, MountRequest, Pod
 from .supervise import adopt_orphans, send_signal
 
@@ -67,7 +67,7 @@ class NamespaceGround:
         return int(os.readlink("self", dir_fd=self.host_proc))
 
     def create(self, pod: Pod) -> None:
-        """Make the pod's namespaces and the files that its containers share; all or nothing."""
+        """Create the pod's namespaces and the files that its containers share; all or nothing."""
         with ExitStack() as undo:
             undo.callback(self._remove_files, pod)
             self._make_files(pod)
@@ -94,7 +94,7 @@ class NamespaceGround:
         self._remove_files(pod)
 
     def fork(self, pod: Pod) -> int:
-        """Fork a child that is PID 1 of a namespace of its own, or a process in the pod's."""
+        """Fork a child as PID 1 of its own namespace, or as a process in the pod's."""
         init = self._held[pod.id].init
         if init is None:
             syscalls.unshare(syscalls.CLONE_NEWPID)
@@ -105,7 +105,7 @@ class NamespaceGround:
         return self._fork_and_return()
 
     def enter(self, pod: Pod, container: Container) -> None:
-        """Take the forked child into the pod's namespaces and a file system of its own."""
+        """Move the forked child into the pod's namespaces and its own file system."""
         held = self._held[pod.id]
         syscalls.setns(held.uts, syscalls.CLONE_NEWUTS)
         syscalls.setns(held.ipc, syscalls.CLONE_NEWIPC)
@@ -118,7 +118,7 @@ class NamespaceGround:
         build_root(self._plan_root(pod, container))
 
     def join(self, pod: Pod, first: int) -> None:
-        """Take a forked child into a running container."""
+        """Move a forked child into a running container."""
         kinds = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
         if self._held[pod.id].network is not None:
             kinds |= syscalls.CLONE_NEWNET
@@ -135,7 +135,7 @@ class NamespaceGround:
             return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
     def stub_address(self, pod: Pod) -> str:
-        """Return all addresses where the network is the pod's own, else the pod's."""
+        """Return the wildcard address if the pod has its own network, else the pod's address."""
         return "0.0.0.0" if self._held[pod.id].network is not None else pod.address  # noqa: S104 - of a namespace nobody else is in
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
@@ -213,7 +213,7 @@ class NamespaceGround:
 
 
 def _open(mount: MountRequest) -> Wanted:
-    """Return the mount with what its sub-path is now held open: the containers of the pod may exchange it."""
+    """Return the mount with its sub-path opened, since the containers of the pod may replace it."""
     source = os.path.realpath(mount.source)
     if not mount.sub_path:
         return Wanted(source, mount.target, mount.read_only)
@@ -232,7 +232,7 @@ def _hides(mounts: list[Wanted], path: str) -> bool:
 
 
 def _make_names(hostname: str) -> tuple[int, int]:
-    """Make UTS and IPC namespaces by being in them for a moment."""
+    """Create UTS and IPC namespaces by entering them briefly."""
     kinds = (("/proc/self/ns/uts", syscalls.CLONE_NEWUTS), ("/proc/self/ns/ipc", syscalls.CLONE_NEWIPC))
     homes = [os.open(path, os.O_RDONLY | os.O_CLOEXEC) for path, _ in kinds]
     try:
@@ -247,7 +247,7 @@ def _make_names(hostname: str) -> tuple[int, int]:
 
 
 def _idle() -> NoReturn:
-    """Be the PID 1 that the containers of a pod share: reap, and end only by being killed."""
+    """Run as the PID 1 that the containers of a pod share: reap children until killed."""
     syscalls.set_process_name("kube-pod")
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -1,4 +1,4 @@
-"""The launcher's view of pods and containers, as the cluster process describes them."""
+"""Pods and containers in the launcher, as the cluster process requests them."""
 
 from typing import Any, NamedTuple
 
@@ -6,7 +6,7 @@ from .program import ProgramSpec
 
 
 class Pod(NamedTuple):
-    """A pod as asked for."""
+    """A requested pod."""
 
     id: str
     hostname: str
@@ -18,7 +18,7 @@ class Pod(NamedTuple):
 
 
 class MountRequest(NamedTuple):
-    """A host file or directory that a container wants to see, or a path inside it."""
+    """A host file or directory to be mounted in a container, or a path inside it."""
 
     source: str
     target: str
@@ -27,7 +27,7 @@ class MountRequest(NamedTuple):
 
 
 class Container(NamedTuple):
-    """A container as asked for."""
+    """A requested container."""
 
     id: str
     program: ProgramSpec

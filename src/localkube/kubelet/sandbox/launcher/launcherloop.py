@@ -1,8 +1,8 @@
-"""The launcher's loop: takes requests of the cluster process, forks, reports what became of the children.
+"""The launcher's loop: processes requests of the cluster process, forks, and reports the ends of children.
 
-Single-threaded, and quick in every step: what may take long (mounts, exec) happens in the child. A request is
-`{"id", "op", ...}`; its answer `{"reply": id, ...}`, with `error` where refused. Ends are `{"exit": key, "code",
-"signal"}` and come after the answer to the start. When the cluster process is gone, everything is ended.
+It is single-threaded, and every step is quick: slow actions (mounts, exec) run in the child. A request is `{"id", "op",
+...}`; its response `{"reply": id, ...}`, with `error` if it is refused. Ends are `{"exit": key, "code", "signal"}` and
+follow the response to the start. When the cluster process has ended, all processes are killed.
 """
 
 import os
@@ -17,17 +17,17 @@ from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
 from .ground import Ground
 from .kernel.descriptors import require_spare
-from .kernel.refusal import RefusedError, explain, is_exhausted
+from .kernel.kernelerrors import RefusedError, explain, is_exhausted
 from .launchedpods import Pod, parse_container, parse_pod
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .process import ChildProcess
 
 SPARE = 32
-"""Descriptors that stay free for signals, removals and the first moments of a child."""
+"""Descriptors that are reserved for signals, removals and new children."""
 
 
 class Server:
-    """Answers the cluster process."""
+    """Serves the requests of the cluster process."""
 
     def __init__(self, link: Link, ground: Ground, *, confined: bool, files: int) -> None:
         self._link = link
@@ -43,7 +43,7 @@ class Server:
             self._selector.register(source, selectors.EVENT_READ)
 
     def run(self) -> NoReturn:
-        """Serve until the cluster process is gone."""
+        """Serve until the cluster process has ended."""
         try:
             while True:
                 self._turn()
@@ -183,6 +183,6 @@ class Server:
         del self._pods[pod.id]
         try:
             self._ground.remove(pod)
-        except OSError as error:  # something of it stays; the other pods must not end with it
+        except OSError as error:  # a part of it remains; the other pods must not end because of it
             print(f"pod {pod.id} is not removed whole: {explain(error)}", file=sys.stderr, flush=True)  # noqa: T201
         self._link.send({"reply": reply})

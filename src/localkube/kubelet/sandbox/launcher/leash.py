@@ -12,7 +12,7 @@ from .program import reset_signals
 
 
 def main() -> None:
-    """Put on the leash, see that the parent is still there, become the program."""
+    """Request the signal at the parent's end, check that the parent still runs, and exec the program."""
     syscalls.die_with_parent(signal.SIGKILL)
     reset_signals()
     parent, program = int(sys.argv[2]), sys.argv[3:]

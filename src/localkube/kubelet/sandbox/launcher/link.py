@@ -1,7 +1,7 @@
-"""The line between the cluster process, the launcher and the launcher's children.
+"""The connection between the cluster process, the launcher and the launcher's children.
 
-A frame is a length (4 bytes, big endian) and a JSON object; file descriptors travel beside it (SCM_RIGHTS) and the
-object's `fds` counts them. Stream sockets keep descriptors in order with the bytes, so counting is enough.
+A frame is a length (4 bytes, big endian) and a JSON object; file descriptors are sent with it (SCM_RIGHTS), and the
+object's `fds` is their number. Stream sockets keep descriptors in order with the bytes, so their number is enough.
 """
 
 import errno
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 Message = dict[str, Any]
 
 LONGEST = 16 << 20
-"""Bytes of one frame. The kernel takes 2 MiB of arguments and environment, so anything near this is a broken line."""
+"""Bytes of one frame. The kernel takes 2 MiB of arguments and environment, so a frame near this size is an error."""
 
 _LENGTH = struct.Struct("!I")
 _CHUNK = 1 << 16
@@ -24,13 +24,13 @@ _CLOSE_ON_EXEC = getattr(socket, "MSG_CMSG_CLOEXEC", 0)  # socket.recv_fds takes
 
 
 class LinkClosedError(Exception):
-    """The other end is gone."""
+    """The other end has closed the connection."""
 
 
 class Received(NamedTuple):
     """One message and the descriptors that came with it; the receiver owns them.
 
-    `lost` tells that descriptors were sent, but did not arrive: this process has too many open files.
+    With `lost`, descriptors were sent but not received: this process has too many open files.
     """
 
     message: Message
@@ -39,13 +39,13 @@ class Received(NamedTuple):
 
 
 def require_all(received: Received) -> None:
-    """Raise `OSError` where descriptors were lost."""
+    """Raise `OSError` if descriptors were lost."""
     if received.lost:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE).lower())
 
 
 def encode(message: Message, fds: int = 0) -> bytes:
-    """Return the frame of a message that travels with so many descriptors."""
+    """Return the frame of a message that is sent with so many descriptors."""
     body = json.dumps(message | {"fds": fds} if fds else message).encode()
     if len(body) > LONGEST:
         raise ValueError(f"a message of {len(body)} bytes is longer than {LONGEST}")
@@ -53,13 +53,13 @@ def encode(message: Message, fds: int = 0) -> bytes:
 
 
 class Decoder:
-    """Turns bytes, however they were cut, back into messages."""
+    """Converts bytes, which may arrive in any parts, back to messages."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:
-        """Take the next bytes; return the messages that are now whole."""
+        """Add bytes; return the messages that are now complete."""
         self._rest += data
         messages = []
         while len(self._rest) >= _LENGTH.size:
@@ -75,7 +75,7 @@ class Decoder:
 
 
 class Link:
-    """One end of the line."""
+    """One end of the connection."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
@@ -88,7 +88,7 @@ class Link:
         return self.sock.fileno()
 
     def send(self, message: Message, fds: tuple[int, ...] = ()) -> None:
-        """Send a message whole; wait where the other end is slow."""
+        """Send a whole message; wait if the other end is slow."""
         frame = encode(message, len(fds))
         try:
             sent = socket.send_fds(self.sock, [frame], list(fds)) if fds else 0
@@ -97,7 +97,7 @@ class Link:
             raise LinkClosedError from error
 
     def receive(self) -> list[Received]:
-        """Return what has arrived, perhaps nothing whole yet; wait for bytes where the socket blocks."""
+        """Return the messages that have arrived, if any is complete; wait for bytes if the socket blocks."""
         try:
             data, ancillary, flags, _ = self.sock.recvmsg(_CHUNK, socket.CMSG_SPACE(_MOST_FDS * _INT), _CLOSE_ON_EXEC)
         except ConnectionResetError as error:
@@ -112,7 +112,7 @@ class Link:
         return [self._received(message, message.pop("fds", 0)) for message in self._decoder.feed(data)]
 
     def close(self) -> None:
-        """Close this end, and descriptors nobody took."""
+        """Close this end, and descriptors that were not received by the caller."""
         _close(self._fds)
         self._fds = []
         self.sock.close()
@@ -136,5 +136,5 @@ def _descriptors(ancillary: list[tuple[int, int, bytes]]) -> list[int]:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds += struct.unpack(f"{len(data) // _INT}i", data[: len(data) // _INT * _INT])
     for fd in fds:
-        os.set_inheritable(fd, False)  # for systems that cannot do it at once
+        os.set_inheritable(fd, False)  # for systems without the flag
     return fds

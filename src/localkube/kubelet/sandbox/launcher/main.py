@@ -1,6 +1,6 @@
 """The launcher process: `python -I -S -c <loader> <configuration as JSON>`.
 
-It says once what became of its start, `{"ready": pid}` or `{"refused": reason}`, and then serves.
+It reports the result of its start once, `{"ready": pid}` or `{"refused": reason}`, and then serves.
 """
 
 import gc
@@ -14,14 +14,14 @@ from typing import Any
 from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
 from .kernel import descriptors, linuxnamespaces, syscalls
-from .kernel.refusal import explain
+from .kernel.kernelerrors import explain
 from .launcherlog import BoundedLog
 from .launcherloop import Server
 from .link import Link
 
 
 def main() -> None:
-    """Start as the configuration says: isolation, network, run directory, the cluster process, the programs' limit of files."""
+    """Start with the configuration: isolation, network, run directory, the cluster process, the programs' limit of files."""
     sys.stderr = BoundedLog(sys.stderr.fileno())
     configuration: dict[str, Any] = json.loads(sys.argv[1])
     link = Link(socket.socket(fileno=configuration["fd"]))

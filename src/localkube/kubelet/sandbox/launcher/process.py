@@ -10,7 +10,7 @@ from .link import Link, LinkClosedError, Message
 
 
 class ChildProcess:
-    """From the fork to the end: what it reported, and who waits for that."""
+    """A child from its fork to its end: its reports, and the request that waits for them."""
 
     def __init__(self, key: str, pod: Pod, container: Container, child: tuple[int, Link], reply: int) -> None:
         self.key = key
@@ -21,7 +21,7 @@ class ChildProcess:
         self.reply: int | None = reply
         self.refused: str | None = None
         self.exit: tuple[int, int] | None = None
-        self._main: int | None = None  # a pidfd, where there are such
+        self._main: int | None = None  # a pidfd, on systems that have them
         self._main_pid: int | None = None  # on the host
         self._doomed = False
 
@@ -31,7 +31,7 @@ class ChildProcess:
         return self._main_pid is not None
 
     def take_reports(self) -> bool:
-        """Take what the child reported so far; return whether more may come."""
+        """Read the child's reports so far; return whether there may be more."""
         try:
             while True:
                 for report in self.link.receive():
@@ -42,7 +42,7 @@ class ChildProcess:
             return False
 
     def announcement(self) -> Message | None:
-        """Return the answer to the request that asked for this process, once, as soon as there is one."""
+        """Return the response to the request for this process, once, as soon as there is one."""
         if self.reply is None:
             return None
         if self.running:
@@ -55,7 +55,7 @@ class ChildProcess:
         return answer
 
     def end(self, status: int) -> tuple[int, int]:
-        """Take the end of the child; return exit code and signal of the program."""
+        """Record the end of the child; return exit code and signal of the program."""
         self.link.close()
         if self._main is not None:
             os.close(self._main)
@@ -65,7 +65,7 @@ class ChildProcess:
         return self.exit or ((code, 0) if code >= 0 else (128 - code, -code))
 
     def send_signal(self, number: int, *, everything: bool) -> None:
-        """Signal the program, or all that came of it; a program that is not started yet gets it as soon as it is."""
+        """Signal the program, or all its descendants; a program that is not started yet gets the signal at its start."""
         if not self.running:
             self._doomed = self._doomed or number == signal.SIGKILL
             return

@@ -1,6 +1,6 @@
-"""Turns the process that runs it into a container's program: file descriptors, identity, limits, directory, exec.
+"""Makes the current process a container's program: file descriptors, identity, limits, directory, exec.
 
-Whatever is refused raises `Refused` with a text in the words of container runtimes, as users search for those.
+A refusal raises `RefusedError` with the message of container runtimes, as users search for those.
 """
 
 import errno
@@ -14,18 +14,18 @@ from typing import NamedTuple
 
 from .kernel import syscalls
 from .kernel.descriptors import restore_limit
-from .kernel.refusal import RefusedError, explain
+from .kernel.kernelerrors import RefusedError, explain
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-# What containers keep when they run as root, by number: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
+# Capabilities that containers keep when they run as root, by number: chown, dac_override, fowner, fsetid, kill, setgid, setuid,
 # setpcap, net_bind_service, net_raw, sys_chroot, mknod, audit_write, setfcap.
 _KEPT_CAPABILITIES = frozenset({0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31})
 _NO_ID = 0xFFFFFFFF
 
 
 class ProgramSpec(NamedTuple):
-    """What to run, and as whom; `confined` programs of root get a container's capabilities, not all."""
+    """The program and its identity; `confined` programs of root get a container's capabilities only."""
 
     argv: list[str]
     env: Mapping[str, str]
@@ -53,7 +53,7 @@ def find_executable(name: str, path: str) -> str:
 
 
 def become(program: ProgramSpec, streams: tuple[int, int, int], files: int) -> None:
-    """Become the program, which may open so many files. Only comes back by raising `Refused`."""
+    """Execute the program, which may open so many files. Returns only by raising `RefusedError`."""
     os.setsid()
     _take_streams(streams)
     _limit(program.limits, files)
@@ -127,7 +127,7 @@ def _drop_capabilities() -> None:
 
 
 def reset_signals() -> None:
-    """Undo what Python ignores, what our own parent ignored, and what we handle: exec would pass the former on."""
+    """Reset all signals that Python or the parent process ignores, or this process handles: exec keeps ignored ones."""
     for number in signal.valid_signals():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""The built-in server that stands in for a container that cannot run here: answers 200 on its ports, and logs.
+"""The built-in server that replaces a container which cannot run here: it answers 200 on its ports, and logs.
 
 It runs in the launcher's fork itself, without exec, so that hundreds of them cost little. It ends with 0 on SIGTERM.
 """
@@ -19,7 +19,7 @@ _HEAD_ANSWER = _ANSWER[: -len(_BODY)]
 
 
 def read_request_line(head: bytes) -> str | None:
-    r"""Return the first line of a request whose head has arrived whole, else None.
+    r"""Return the first line of a request whose head is complete, else None.
 
     >>> read_request_line(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
     'GET /health HTTP/1.1'
@@ -30,15 +30,15 @@ def read_request_line(head: bytes) -> str | None:
 
 
 def answer_to(request_line: str) -> bytes:
-    """Return the answer to a request."""
+    """Return the response to a request."""
     return _HEAD_ANSWER if request_line.startswith("HEAD ") else _ANSWER
 
 
 def serve(address: str, ports: list[int], output: int, errors: int) -> NoReturn:
-    """Serve until SIGTERM. Ports that are taken are an error of this program, as they would be of the real one."""
+    """Serve until SIGTERM. Ports that are in use end it with an error, as they would end the real program."""
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, _end)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as PID 1: the kernel reaps what a command run in here leaves
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as PID 1: the kernel reaps orphans of commands that run here
     server = _Server(output)
     for port in ports:
         try:
@@ -63,7 +63,7 @@ class _Server:
         self._connections: dict[int, tuple[socket.socket, bytearray]] = {}
 
     def log(self, line: str) -> None:
-        """Write a line to standard output; go on when nobody reads it any more."""
+        """Write a line to standard output; ignore that it is closed."""
         try:
             os.write(self._output, f"{line}\n".encode())
         except (BrokenPipeError, BlockingIOError):
@@ -80,7 +80,7 @@ class _Server:
         self._poll.register(listener, select.POLLIN)
 
     def run(self) -> NoReturn:
-        """Answer for ever."""
+        """Serve requests without end."""
         while True:
             for fd, _ in self._poll.poll():
                 try:

@@ -1,8 +1,8 @@
-"""The first process of a container: starts the program, reaps what is orphaned, ends everything when the program ends.
+"""The first process of a container: starts the program, reaps orphans, ends all processes when the program ends.
 
-A program that were PID 1 itself would ignore SIGTERM unless it handles it, and never reap. So PID 1 is this loop. It
-ends when the program ends, and with PID 1 the kernel ends the rest. Where the container shares its pod's PID namespace,
-or has none, the loop is a subreaper instead: orphans come to it, and it kills them one by one.
+A program that is PID 1 itself ignores SIGTERM unless it handles it, and does not reap orphans. So PID 1 is this loop.
+It ends when the program ends, and with PID 1 the kernel ends the rest. If the container shares its pod's PID namespace,
+or has none, the loop is a subreaper instead: it becomes the parent of orphans and kills them one by one.
 
 It reports to the launcher, in this order: `started` with a pidfd of the program (or `refused`), and `exit`.
 """
@@ -14,25 +14,25 @@ from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 from .kernel import syscalls
+from .kernel.kernelerrors import RefusedError, explain
 from .kernel.pidfd import read_pid
-from .kernel.refusal import RefusedError, explain
 from .link import Link
 
 FAILED = 127
 
 _HELD = frozenset({signal.SIGCHLD, signal.SIGTERM})
-"""A child ended; the launcher ended (`adopt_orphans`)."""
+"""The signals that the loop waits for: a child ended; the launcher ended (`adopt_orphans`)."""
 
 
 class Report(NamedTuple):
-    """Where to report to, and the host's /proc (None: it is /proc), which knows the PIDs to report."""
+    """The link for reports, and the host's /proc (None: it is /proc), which has the PIDs to report."""
 
     link: Link
     host_proc: int | None
 
 
 def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int:
-    """Fork the program, report how that went, and return its PID; `own` are descriptors only the program needs."""
+    """Fork the program, report the result, and return its PID; `own` are descriptors that only the program needs."""
     _hold_signals()
     reading, writing = os.pipe()
     pid = os.fork()
@@ -51,7 +51,7 @@ def start(become: Callable[[], None], report: Report, own: Iterable[int]) -> int
 
 
 def report_started(report: Report, pid: int) -> None:
-    """Report the program's process, with a pidfd where the system has such a thing."""
+    """Report the program's process, with a pidfd if the system supports them."""
     handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
     if handle is None:
         report.link.send({"event": "started", "pid": pid})
@@ -63,7 +63,7 @@ def report_started(report: Report, pid: int) -> None:
 
 
 def watch(pid: int, link: Link) -> NoReturn:
-    """Reap until the program ends; report how; end what it left; end."""
+    """Reap children until the program ends; report its end; kill its remaining processes; exit."""
     status = _reap_until(pid)
     code = os.waitstatus_to_exitcode(status)
     if os.getpid() != 1:
@@ -73,7 +73,7 @@ def watch(pid: int, link: Link) -> NoReturn:
 
 
 def end_descendants(group: int | None = None) -> None:
-    """Kill and reap all descendants, and the process group, where /proc does not show descendants."""
+    """Kill and reap all descendants; also the process group, if /proc does not show descendants."""
     while True:
         if group is not None:
             with suppress(ProcessLookupError, PermissionError):
@@ -87,8 +87,8 @@ def end_descendants(group: int | None = None) -> None:
 
 
 def adopt_orphans() -> None:
-    """Where no PID namespace holds the container: be the parent of what it orphans, as far as the system allows."""
-    with suppress(AttributeError):  # not Linux: process groups are all there is
+    """Make this process the parent of the container's orphans, if it has no PID namespace and the system supports it."""
+    with suppress(AttributeError):  # not Linux: there are process groups only
         syscalls.adopt_orphans()
         syscalls.die_with_parent(signal.SIGTERM)
 
@@ -126,7 +126,7 @@ def read_parents() -> dict[int, int]:
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal; a process that is gone is not an error."""
+    """Send a signal; a process that has ended is not an error."""
     try:
         os.kill(pid, number)
     except ProcessLookupError:
@@ -143,14 +143,14 @@ def _run(become: Callable[[], None], report: int) -> None:
 
 
 def _hold_signals() -> None:
-    """Have signals wait until they are asked for: one that came while a wait begins would not interrupt it."""
-    if os.getpid() != 1:  # to which the kernel sends none
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # what is ignored by default may be dropped, held or not
+    """Block signals until they are waited for: one that arrives before a wait would not interrupt it."""
+    if os.getpid() != 1:  # which gets none from the kernel
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # a signal ignored by default may be dropped even if blocked
         signal.pthread_sigmask(signal.SIG_BLOCK, _HELD)
 
 
 def _reap_until(pid: int) -> int:
-    """Reap until this one has ended; return its wait status. Where SIGTERM comes first, end everything."""
+    """Reap children until this one has ended; return its wait status. If SIGTERM comes first, end all processes."""
     options = os.WNOHANG if os.getpid() != 1 else 0
     while True:
         ended, status = os.waitpid(-1, options)

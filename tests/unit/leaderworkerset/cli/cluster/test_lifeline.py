@@ -6,13 +6,13 @@ import pytest
 from tests.simulation.virtualtime import run
 
 from leaderworkerset.cli.cluster.lifeline import Lifeline
-from leaderworkerset.cli.cluster.places import DEFAULT, Place
+from leaderworkerset.cli.cluster.places import DEFAULT, ClusterDirectory
 from leaderworkerset.cli.errors import CommandError
 
 
 @pytest.mark.parametrize(("name", "hint"), [("gpus", "`lws up gpus`"), (DEFAULT, "`lws up`")])
 def test_the_end_of_a_cluster_is_an_error_that_names_it(tmp_path: Path, name: str, hint: str) -> None:
-    place = Place(name, tmp_path)
+    place = ClusterDirectory(name, tmp_path)
     with pytest.raises(CommandError, match=rf"^cluster {name} has ended; start it again with {hint}$"):
         run(Lifeline(place).run())
 

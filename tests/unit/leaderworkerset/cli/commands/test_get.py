@@ -7,10 +7,10 @@ from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.client.client import Client
-from leaderworkerset.cli.commands.get import QUOTED, LineWatcher, Wanted, quotations
+from leaderworkerset.cli.commands.get import QUOTED, GetRequest, LineWatcher, quotations
 from leaderworkerset.views.groups import Group, Rank, View
 
-WANTED = Wanted((), None, everywhere=False, selector="", managed_fields=False)
+WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)
 
 
 class Clock:

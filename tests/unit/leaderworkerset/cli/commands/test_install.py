@@ -9,8 +9,8 @@ import yaml
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.commands.uninstall import refuse_loss
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
@@ -87,8 +87,8 @@ def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[
     ]
     assert app.run(words) == 0
     printed = capsys.readouterr().out
-    found = list(yaml.safe_load_all(printed)) if form == "yaml" else json.loads(printed)["items"]
-    expected = Settings(namespace="serving", image="own:1", replicas=3, spread=True)
+    found = list(yaml.load_all(printed, yaml.CSafeLoader)) if form == "yaml" else json.loads(printed)["items"]
+    expected = InstallSettings(namespace="serving", image="own:1", replicas=3, spread=True)
     assert found == [obj for _, obj in build_all(MANAGED, expected)]
 
 
@@ -96,7 +96,7 @@ def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str
     assert app.run(["install", "--dry-run=client"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "namespace/lws-system (dry run)"
-    assert len(lines) == len(build_all(MANAGED, Settings()))
+    assert len(lines) == len(build_all(MANAGED, InstallSettings()))
 
 
 def sets(count: int) -> list[JSONObject]:

@@ -46,9 +46,9 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_its_namespace_is_the_one_that_is_given(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """R-OP-10: wherever the flag stands; `lws` moves it before its command."""
-    started: list[operatorprocess.Settings] = []
+    started: list[operatorprocess.OperatorProcessSettings] = []
 
-    async def run(settings: operatorprocess.Settings, _verbosity: Verbosity) -> None:
+    async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:
         started.append(settings)
 
     monkeypatch.setattr(operatorprocess, "run_until_stopped", run)

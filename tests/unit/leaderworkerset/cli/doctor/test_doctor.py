@@ -9,9 +9,9 @@ import pytest
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.doctor import findings, installation, machine
-from leaderworkerset.cli.doctor.findings import Finding, Level, Unread
-from leaderworkerset.cli.doctor.installation import Access, Expiry, Facts
+from leaderworkerset.cli.doctor import findings, installationchecks, machine
+from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
+from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.cli.doctor.observing import observe_machine
 from leaderworkerset.kinds.managed import MANAGED
@@ -86,8 +86,8 @@ def x509(words: str) -> str:
 UNREAD = Unread("forbidden")
 
 
-def of_cluster(facts: Facts) -> list[Finding]:
-    return [*installation.findings(facts, NOW)]
+def of_cluster(facts: Facts) -> list[CheckResult]:
+    return [*installationchecks.findings(facts, NOW)]
 
 
 def test_a_healthy_cluster_has_nothing_to_fix() -> None:
@@ -160,12 +160,12 @@ def test_schedulers_and_queues_that_are_there_are_said() -> None:
 
 
 def test_a_newer_definition_is_named_by_its_fields() -> None:
-    assert installation.skew(established(WANTED[0]), established(WANTED[0])) is None
+    assert installationchecks.skew(established(WANTED[0]), established(WANTED[0])) is None
     older = without_field(WANTED[0])
-    assert "that this lws does not know" in str(installation.skew(established(WANTED[0]), older))
+    assert "that this lws does not know" in str(installationchecks.skew(established(WANTED[0]), older))
     unserved = deepcopy(WANTED[0])
     unserved["spec"]["versions"][0]["served"] = False
-    assert installation.skew(unserved, WANTED[0]) == "it does not serve v1"
+    assert installationchecks.skew(unserved, WANTED[0]) == "it does not serve v1"
 
 
 GOOD = Machine(
@@ -210,8 +210,8 @@ def test_this_machine_is_observed() -> None:
 
 def test_the_report_is_numbered_and_begins_with_what_is_worst() -> None:
     found = [
-        Finding("LWS-D1", Level.OK, "server", "fine"),
-        Finding("LWS-D2", Level.ERROR, "webhooks", "broken", "mend it"),
+        CheckResult("LWS-D1", Level.OK, "server", "fine"),
+        CheckResult("LWS-D2", Level.ERROR, "webhooks", "broken", "mend it"),
     ]
     assert findings.lines(found) == [
         "  1  ERROR    webhooks  broken  [LWS-D2]",

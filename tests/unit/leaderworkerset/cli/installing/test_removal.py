@@ -2,8 +2,8 @@
 
 from kuberuntime.objects import meta
 from leaderworkerset.cli.installing.removal import installable, is_dependent
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.settings import Settings
 from leaderworkerset.kinds.managed import MANAGED
 
 
@@ -12,9 +12,9 @@ def test_what_any_choice_of_settings_installs_is_removed_once() -> None:
     found = installable("lws-system")
     assert len(found) == len(set(found))
     for chosen in (
-        Settings(spread=True),
-        Settings(certificates="cert-manager"),
-        Settings(certificates="cert-manager", prometheus="monitoring"),
+        InstallSettings(spread=True),
+        InstallSettings(certificates="cert-manager"),
+        InstallSettings(certificates="cert-manager", prometheus="monitoring"),
     ):
         objects = {(kind, meta.key(obj)) for kind, obj in build_all(MANAGED, chosen)}
         left = {kind.kind for kind, _ in objects - set(found)}

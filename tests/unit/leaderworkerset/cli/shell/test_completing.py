@@ -19,6 +19,9 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.shell import completing
 
 CONTEXT = click.Context(app.lws)
+POLL_SECONDS = 0.01
+"""How often the server looks whether it should end; the default keeps each test waiting for half a second."""
+
 PARAMETER = click.Argument(["name"])
 
 
@@ -70,7 +73,7 @@ class SmallApiServer:
 
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), OneName)
-        Thread(target=self._server.serve_forever, daemon=True).start()
+        Thread(target=self._server.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:

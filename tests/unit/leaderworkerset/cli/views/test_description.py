@@ -12,7 +12,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.cli.views import description, happenings
 from leaderworkerset.cli.views.description import RECENT, Described
 from leaderworkerset.views import groups
-from leaderworkerset.views.events.history import Happening
+from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.outcome import failures
 from leaderworkerset.views.selection import Selection, narrow
 

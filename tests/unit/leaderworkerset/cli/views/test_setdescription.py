@@ -11,7 +11,7 @@ from tests.unit.leaderworkerset.views.test_disaggregation import part
 from leaderworkerset.cli.views import setdescription
 from leaderworkerset.cli.views.setdescription import DescribedSet
 from leaderworkerset.views.disaggregation import set_view
-from leaderworkerset.views.events.history import Happening
+from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import View
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,7 +9,7 @@ from kuberuntime.errors import InternalError
 from leaderworkerset.cli import app
 from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.cli.views.live import PlainDisplay
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.views import changes
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -62,6 +62,6 @@ def test_errors_of_a_server_have_no_controls(capsys: pytest.CaptureFixture[str])
 
 def test_progress_has_no_controls() -> None:
     stream = io.StringIO()
-    Progress(stream).show(ATTACK)
+    ProgressLine(stream).show(ATTACK)
     assert is_harmless(stream.getvalue())
     assert stream.getvalue().count("\n") == 1

@@ -23,13 +23,15 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Delete, Event, Finally, Patch, Plan, PutStatus, Together
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS
 from leaderworkerset.core.disaggregatedset import announcements, rolehash
-from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 LATEST = SET | {"spec": with_image(SET, "app:3")}
 
 
 def plan_for(obj: JSONObject, *objects: JSONObject, services: Iterable[JSONObject] = ()) -> Plan:
-    return reconcile(Observed(disaggregatedset=obj, leaderworkersets=objects, services=list(services)), NOW)
+    return reconcile(
+        ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=objects, services=list(services)), NOW
+    )
 
 
 def scaled(lines: list[str]) -> list[str]:

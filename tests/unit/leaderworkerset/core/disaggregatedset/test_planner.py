@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from leaderworkerset.core.disaggregatedset.planner import (
+    PlannerStep,
     RoleState,
     State,
-    Step,
     batches,
     is_done,
     moved,
@@ -40,20 +40,20 @@ def state_of(vector: dict[str, Any]) -> State:
     )
 
 
-def recorded(entries: Iterable[dict[str, list[int]]]) -> list[Step]:
-    return [Step(tuple(entry["old"]), tuple(entry["new"])) for entry in entries]
+def recorded(entries: Iterable[dict[str, list[int]]]) -> list[PlannerStep]:
+    return [PlannerStep(tuple(entry["old"]), tuple(entry["new"])) for entry in entries]
 
 
-def rollout_of_the_go_controller(state: State) -> list[Step]:
+def rollout_of_the_go_controller(state: State) -> list[PlannerStep]:
     """Apply step after step, each succeeding at once."""
-    steps = [Step(tuple(role.old for role in state), tuple(role.new for role in state))]
+    steps = [PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))]
     while (step := upstream_step(state)) is not None:
         steps.append(step)
         state = moved(state, step)
     return steps
 
 
-def text(steps: Iterable[Step]) -> str:
+def text(steps: Iterable[PlannerStep]) -> str:
     """Write a rollout as the contract does."""
     return " ".join(f"{','.join(map(str, step.old))}/{','.join(map(str, step.new))}" for step in steps)
 
@@ -109,9 +109,9 @@ def test_worked_examples(state: State, steps: str) -> None:
 def test_groups_are_not_drained_before_their_successors_are_ready() -> None:
     """R-DS-61: the Go controller goes from 1,1/7,2 to 0,0/8,2, and serves with 7 of at least 8."""
     state = (RoleState(9, 1, 7, 9, 0, 1), RoleState(2, 1, 2, 2, 0, 1))
-    assert upstream_step(state) == Step((0, 0), (8, 2))
-    assert next_step(state) == Step((1, 1), (8, 2))
-    assert next_step(moved(state, Step((1, 1), (8, 2)))) == Step((0, 0), (8, 2))
+    assert upstream_step(state) == PlannerStep((0, 0), (8, 2))
+    assert next_step(state) == PlannerStep((1, 1), (8, 2))
+    assert next_step(moved(state, PlannerStep((1, 1), (8, 2)))) == PlannerStep((0, 0), (8, 2))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_there_are_no_dead_ends(state: State) -> None:
         step = next_step(state)
         if step is None:
             break
-        assert step != Step(tuple(role.old for role in state), tuple(role.new for role in state))
+        assert step != PlannerStep(tuple(role.old for role in state), tuple(role.new for role in state))
         state = moved(state, step)
     assert is_done(state)
 
@@ -138,7 +138,7 @@ def test_there_are_no_dead_ends(state: State) -> None:
 def test_an_old_group_that_somebody_added_is_given_back() -> None:
     """R-DS-46, W11."""
     state = (RoleState(4, 5, 2, 4), RoleState(4, 5, 2, 4))
-    assert next_step(state) == Step((4, 4), (2, 2))
+    assert next_step(state) == PlannerStep((4, 4), (2, 2))
 
 
 @pytest.mark.parametrize(
@@ -173,11 +173,11 @@ def test_less_is_drained_where_the_next_batch_has_no_room() -> None:
 
 def test_a_step_never_grows_old_groups() -> None:
     state = (RoleState(4, 0, 2, 4), RoleState(4, 2, 2, 4))
-    assert [role.old for role in moved(state, Step((1, 1), (2, 2)))] == [0, 1]
+    assert [role.old for role in moved(state, PlannerStep((1, 1), (2, 2)))] == [0, 1]
     assert replace(state[0], old=0) == state[0]
 
 
 def test_a_role_below_its_floor_keeps_its_groups_while_another_drains() -> None:
     """R-DS-61: the batch has no room, so one group of the second role goes, and the first gives none."""
     state = (RoleState(1, 1, 4, 4, 0, 0), RoleState(3, 2, 1, 2, 1, 0))
-    assert next_step(state) == Step((1, 1), (4, 1))
+    assert next_step(state) == PlannerStep((1, 1), (4, 1))

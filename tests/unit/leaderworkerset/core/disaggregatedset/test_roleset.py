@@ -8,14 +8,14 @@ from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, SET_NAME, SLICE, PlacementPolicy
-from leaderworkerset.core.disaggregatedset.roleset import Place, build
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace, build
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 SET = disaggregatedset_object()
 
 
 def built(entry: JSONObject, *, index: int = 0, placement: PlacementPolicy | None = None) -> JSONObject:
-    place = Place("split", index, "28d81a04", "prefill")
+    place = RolePlace("split", index, "28d81a04", "prefill")
     return build(SET, entry, place, replicas=3, placement=placement or PlacementPolicy())
 
 

@@ -1,13 +1,13 @@
 """How a step of the planner becomes sizes of LeaderWorkerSets."""
 
 from kuberuntime.objects.meta import UID, ObjectKey
-from leaderworkerset.api.disaggregatedset import Role, RoleSpec, RollingUpdateConfiguration, RolloutStrategy
-from leaderworkerset.core.disaggregatedset.fleet import Part
-from leaderworkerset.core.disaggregatedset.rolling import Move, Scaling, move
+from leaderworkerset.api.disaggregatedset import Role, RoleRollingUpdate, RoleRolloutStrategy, RoleSpec
+from leaderworkerset.core.disaggregatedset.fleet import RolePart
+from leaderworkerset.core.disaggregatedset.rolling import Move, Resize, move
 
 
-def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, day: int = 1) -> Part:
-    return Part(
+def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, day: int = 1) -> RolePart:
+    return RolePart(
         key=ObjectKey("default", f"split-0-{revision}-{role}"),
         uid=UID(f"{revision}-{role}"),
         role=role,
@@ -26,8 +26,8 @@ def part(role: str, revision: str, replicas: int, *, initial: int | None = 3, da
 
 def role(name: str, replicas: int) -> Role:
     """Return a role that may neither surge nor miss a group."""
-    none = RollingUpdateConfiguration(max_surge=0, max_unavailable=0)
-    strategy = RolloutStrategy(rolling_update_configuration=none)
+    none = RoleRollingUpdate(max_surge=0, max_unavailable=0)
+    strategy = RoleRolloutStrategy(rolling_update_configuration=none)
     return Role(name=name, spec=RoleSpec(replicas=replicas, rollout_strategy=strategy))
 
 
@@ -38,4 +38,4 @@ def test_the_next_batch_comes_where_no_revision_can_give_a_group() -> None:
         "prefill": part("prefill", "c", 1, initial=None, day=3),
         "decode": part("decode", "c", 0, initial=None, day=3),
     }
-    assert move([role("prefill", 1), role("decode", 2)], old, new, {}) == Move(scalings=(Scaling(new["decode"], 1),))
+    assert move([role("prefill", 1), role("decode", 2)], old, new, {}) == Move(scalings=(Resize(new["decode"], 1),))

@@ -6,12 +6,14 @@ from tests.builders import NOW
 
 from kuberuntime.objects import timestamps
 from leaderworkerset.api.leaderworkerset import Condition
-from leaderworkerset.core.disaggregatedset.setstatus import AVAILABLE, PROGRESSING, Outcome, conditions
+from leaderworkerset.core.disaggregatedset.setstatus import AVAILABLE, PROGRESSING, ConditionPair, conditions
 
 THEN, SINCE = "2026-01-01T00:00:00Z", timestamps.render(NOW)
 
 
-def condition(outcome: Outcome, status: str, *, since: str = SINCE, kind: str = "", generation: int = 2) -> Condition:
+def condition(
+    outcome: ConditionPair, status: str, *, since: str = SINCE, kind: str = "", generation: int = 2
+) -> Condition:
     return Condition(
         type=kind or outcome.type,
         status=status,
@@ -55,7 +57,9 @@ def condition(outcome: Outcome, status: str, *, since: str = SINCE, kind: str = 
     ],
     ids=["the first", "the same", "the other one", "the opposite keeps its time", "true again"],
 )
-def test_one_of_the_pair_is_true(before: tuple[Condition, ...], outcome: Outcome, after: tuple[Condition, ...]) -> None:
+def test_one_of_the_pair_is_true(
+    before: tuple[Condition, ...], outcome: ConditionPair, after: tuple[Condition, ...]
+) -> None:
     assert conditions(before, outcome, 2, NOW) == after
 
 

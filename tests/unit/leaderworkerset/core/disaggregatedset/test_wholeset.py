@@ -13,8 +13,8 @@ from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROL
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.fleet import part_of
 from leaderworkerset.core.disaggregatedset.roleservices import build as build_service
-from leaderworkerset.core.disaggregatedset.roleset import Place, owner_reference
-from leaderworkerset.core.disaggregatedset.wholeset import Observed, reconcile
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
+from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 SET = disaggregatedset_object([role("prefill", 4), role("decode", 4)])
 NEXT = SET | {"spec": with_image(SET, "app:2")}
@@ -28,7 +28,7 @@ def lws(
     obj: JSONObject, name: str, replicas: int, *, ready: int | None = None, index: int = 0, **fields: Any
 ) -> JSONObject:
     """Return the LeaderWorkerSet of a role; `initial`, `legacy` and `owner` are what they are called after."""
-    place = Place(meta.name(obj), index, revision_of(obj), name)
+    place = RolePlace(meta.name(obj), index, revision_of(obj), name)
     legacy, initial = fields.get("legacy", False), fields.get("initial")
     labels = {key: value for key, value in place.labels.items() if not (legacy and key == SLICE)}
     own_name = place.legacy_name if legacy else place.name
@@ -94,7 +94,7 @@ def told(plan: Plan) -> list[str]:
 
 
 def decided(obj: JSONObject, *objects: JSONObject, services: Iterable[JSONObject] = (), **seen: Any) -> list[str]:
-    found = Observed(disaggregatedset=obj, leaderworkersets=objects, services=list(services), **seen)
+    found = ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=objects, services=list(services), **seen)
     return told(reconcile(found, NOW))
 
 
@@ -103,7 +103,7 @@ def reasons(plan: Plan) -> list[str]:
 
 
 def status_of(obj: JSONObject, *objects: JSONObject, **seen: Any) -> JSONObject | None:
-    plan = reconcile(Observed(disaggregatedset=obj, leaderworkersets=objects, **seen), NOW)
+    plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=objects, **seen), NOW)
     return next((meta.status(action.object) for action in writes(plan) if isinstance(action, PutStatus)), None)
 
 
@@ -115,7 +115,7 @@ class TestSizes:
 
     def test_another_size_is_patched_at_once_and_without_event(self) -> None:
         """R-DS-31, R-DS-19: one field, and only of the object that was seen."""
-        plan = reconcile(Observed(disaggregatedset=SET, leaderworkersets=both(SET, 2, 6, ready=0)), NOW)
+        plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=SET, leaderworkersets=both(SET, 2, 6, ready=0)), NOW)
         assert told(plan) == ["scale split-0-A-prefill 4", "scale split-0-A-decode 4"]
         patches = [action for action in writes(plan) if isinstance(action, Patch)]
         assert patches[0].patch == {"spec": {"replicas": 4}, "metadata": {"uid": patches[0].patch["metadata"]["uid"]}}
@@ -125,7 +125,7 @@ class TestSizes:
         objects = both(SET, 4, 4)
         services = [service(SET, "prefill"), service(SET, "decode")]
         known = SET | {"status": status_of(SET, *objects, services=services)}
-        seen = Observed(disaggregatedset=known, leaderworkersets=objects, services=services)
+        seen = ObservedDisaggregatedSet(disaggregatedset=known, leaderworkersets=objects, services=services)
         assert not reconcile(seen, NOW)
 
     def test_a_set_that_is_being_deleted_is_left_alone(self) -> None:
@@ -139,7 +139,9 @@ class TestSizes:
 
     def test_a_wrong_template_is_an_error_that_names_the_field(self) -> None:
         broken = role("prefill") | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
-        plan = reconcile(Observed(disaggregatedset=disaggregatedset_object([broken, role("decode")])), NOW)
+        plan = reconcile(
+            ObservedDisaggregatedSet(disaggregatedset=disaggregatedset_object([broken, role("decode")])), NOW
+        )
         assert plan.error is not None
         assert "DisaggregatedSet default/split: spec.roles[0].spec.leaderWorkerTemplate.size" in plan.error
 
@@ -156,7 +158,7 @@ class TestSizes:
 class TestRollout:
     def test_it_starts_with_a_record_and_empty_leaderworkersets(self) -> None:
         """R-DS-35."""
-        plan = reconcile(Observed(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 3)), NOW)
+        plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=NEXT, leaderworkersets=both(SET, 4, 3)), NOW)
         assert told(plan) == [
             "record split-0-A-decode 3",
             "record split-0-A-prefill 4",
@@ -182,14 +184,19 @@ class TestRollout:
     def test_old_groups_go_when_new_ones_are_ready(self) -> None:
         """R-DS-38, W1."""
         plan = reconcile(
-            Observed(disaggregatedset=NEXT, leaderworkersets=[*both(SET, 4, 4, initial=4), *both(NEXT, 1, 1)]), NOW
+            ObservedDisaggregatedSet(
+                disaggregatedset=NEXT, leaderworkersets=[*both(SET, 4, 4, initial=4), *both(NEXT, 1, 1)]
+            ),
+            NOW,
         )
         assert told(plan)[:2] == ["scale split-0-A-decode 3", "scale split-0-A-prefill 3"]
         assert reasons(plan) == ["ScalingDown", "ScalingDown"]
 
     def test_a_drained_revision_is_deleted_and_the_rollout_completed(self) -> None:
         """R-DS-32, Q-6: with the last old object, not at a dead end."""
-        seen = Observed(disaggregatedset=NEXT, leaderworkersets=[*both(SET, 0, 0, initial=4), *both(NEXT, 4, 4)])
+        seen = ObservedDisaggregatedSet(
+            disaggregatedset=NEXT, leaderworkersets=[*both(SET, 0, 0, initial=4), *both(NEXT, 4, 4)]
+        )
         plan = reconcile(seen, NOW)
         assert told(plan)[:2] == ["delete LeaderWorkerSet split-0-A-decode", "delete LeaderWorkerSet split-0-A-prefill"]
         assert reasons(plan) == ["LWSDeleted", "LWSDeleted", "RollingUpdateCompleted"]
@@ -253,7 +260,7 @@ class TestSlices:
     def test_slices_roll_beside_each_other(self) -> None:
         """R-DS-86: an error in one does not stop another."""
         obj = NEXT | {"spec": NEXT["spec"] | {"slices": 2}}
-        plan = reconcile(Observed(disaggregatedset=obj, leaderworkersets=both(SET, 4, 4)), NOW)
+        plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=both(SET, 4, 4)), NOW)
         (whole,) = plan.actions
         assert isinstance(whole, Finally)
         (slices,) = whole.actions
@@ -271,7 +278,10 @@ class TestLegacy:
         obj = SET | {"spec": SET["spec"] | {"slices": 2}}
         old = service(SET, "prefill", legacy=True)
         plan = reconcile(
-            Observed(disaggregatedset=obj, leaderworkersets=both(SET, 4, 4, legacy=True), services=[old]), NOW
+            ObservedDisaggregatedSet(
+                disaggregatedset=obj, leaderworkersets=both(SET, 4, 4, legacy=True), services=[old]
+            ),
+            NOW,
         )
         lines = told(plan)
         assert lines[:3] == [
@@ -400,7 +410,9 @@ class TestScalers:
 
     def test_its_status_tells_autoscalers_what_to_measure(self) -> None:
         """R-DS-100."""
-        seen = Observed(disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[scaler(5)])
+        seen = ObservedDisaggregatedSet(
+            disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[scaler(5)]
+        )
         (patch,) = [one for one in writes(reconcile(seen, NOW)) if isinstance(one, Patch) and one.subresource]
         status = patch.patch["status"]
         assert patch.key == ObjectKey("default", "split-prefill")
@@ -412,7 +424,9 @@ class TestScalers:
         (ready,) = status["conditions"]
         assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "True", "Bound")
         known = scaler(5) | {"status": status}
-        again = Observed(disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[known])
+        again = ObservedDisaggregatedSet(
+            disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[known]
+        )
         assert not [one for one in writes(reconcile(again, NOW)) if isinstance(one, Patch)]
 
 

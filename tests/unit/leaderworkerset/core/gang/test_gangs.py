@@ -17,7 +17,7 @@ from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, GangGroup
-from leaderworkerset.core.policies.policy import Decision, LiveGroup
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 LWS = builders.leaderworkerset_object()
 REVISION = builders.revision(LWS)
@@ -34,7 +34,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
     """Return the worker that follows from the template which the controllers make for this leader."""
     plan = of_group.reconcile(
-        of_group.Observed(leader=leader, leaderworkerset=LWS, pods=(leader,), revisions=(REVISION,)),
+        of_group.ObservedGroup(leader=leader, leaderworkerset=LWS, pods=(leader,), revisions=(REVISION,)),
         builders.NOW,
         gang,
     )
@@ -183,13 +183,13 @@ def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited
     assert len(gang.errors(stored, None)) == 1
 
 
-def decide(gang: Gangs, leader: JSONObject, *known: JSONObject) -> Decision:
+def decide(gang: Gangs, leader: JSONObject, *known: JSONObject) -> PolicyDecision:
     lws = leaderworkerset.decode(LWS)
     live = LiveGroup(obj=LWS, lws=lws, leader=leader, now=builders.NOW, gang_objects=known)
     return gang.decide(GangGroup(live, lws))
 
 
-def objects_of(decision: Decision) -> list[str]:
+def objects_of(decision: PolicyDecision) -> list[str]:
     return [f"{one.resource.kind} {meta.name(one.object)}" for one in decision.actions if isinstance(one, Create)]
 
 
@@ -198,7 +198,7 @@ def as_seen(obj: JSONObject, owner: JSONObject | None = None, **metadata: str) -
     return obj | {"metadata": obj["metadata"] | references | metadata}
 
 
-def created_by(decision: Decision) -> list[JSONObject]:
+def created_by(decision: PolicyDecision) -> list[JSONObject]:
     return [one.object for one in decision.actions if isinstance(one, Create)]
 
 
@@ -213,7 +213,7 @@ def test_what_a_group_needs_is_created_once(provider: str) -> None:
     first = decide(gang, leader)
 
     assert objects_of(first) == [*shared, f"PodGroup {name}"]
-    assert decide(gang, leader, *created_by(first)) == Decision()
+    assert decide(gang, leader, *created_by(first)) == PolicyDecision()
     assert objects_of(decide(gang, leader, *created_by(first)[:-1])) == [f"PodGroup {name}"]
 
 
@@ -231,15 +231,15 @@ def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> No
     )
     assert decision.holds
     ending = decide(gang, leader, as_seen(older, deletionTimestamp="2026-01-01T00:00:00Z"))
-    assert replace(ending, holds="") == Decision()
+    assert replace(ending, holds="") == PolicyDecision()
     assert ending.holds
 
 
 def test_a_leader_that_was_not_marked_has_no_group() -> None:
     """It was created before gang scheduling was configured, or chose none."""
-    assert decide(Gangs(default="native"), created()) == Decision()
-    assert decide(Gangs(default="volcano"), created()) == Decision()
-    assert decide(Gangs(default="volcano"), created(choice="none")) == Decision()
+    assert decide(Gangs(default="native"), created()) == PolicyDecision()
+    assert decide(Gangs(default="volcano"), created()) == PolicyDecision()
+    assert decide(Gangs(default="volcano"), created(choice="none")) == PolicyDecision()
 
 
 def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
@@ -287,7 +287,7 @@ def test_leaders_and_workers_are_gated_and_need_no_object() -> None:
     assert leader["spec"]["schedulingGates"] == [{"name": "users"}, {"name": labels.GANG_GATE}]
     assert worker["spec"]["schedulingGates"] == [{"name": labels.GANG_GATE}]
     assert meta.annotations(leader)[labels.GANG_GROUP] == meta.annotations(worker)[labels.GANG_GROUP]
-    assert decide(gang, leader) == Decision()
+    assert decide(gang, leader) == PolicyDecision()
 
 
 def test_the_gate_is_put_on_once_and_never_on_a_pod_that_is_alone() -> None:

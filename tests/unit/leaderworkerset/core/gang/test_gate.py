@@ -10,7 +10,7 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Patch, Plan, Together
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import gate
-from leaderworkerset.core.gang.gate import GATE, Observed
+from leaderworkerset.core.gang.gate import GATE, ObservedCluster
 
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "10"}}}
 
@@ -42,7 +42,7 @@ def group(name: str, size: int = 2, created: int = 1) -> list[JSONObject]:
 
 def decide(members: Sequence[JSONObject], used: int = 0, unbound: Sequence[JSONObject] = ()) -> Plan:
     usage = {"n": {"cpu": used * NANOS}}
-    return gate.reconcile(Observed(nodes=[NODE], used=usage, unbound=[*members, *unbound], members=members))
+    return gate.reconcile(ObservedCluster(nodes=[NODE], used=usage, unbound=[*members, *unbound], members=members))
 
 
 def started(plan: Plan) -> list[list[str]]:
@@ -138,7 +138,9 @@ def test_a_group_that_runs_and_had_a_pod_made_anew_comes_before_all() -> None:
     waiting = group("a", 3)
 
     plan = gate.reconcile(
-        Observed(nodes=[NODE], used={"n": {"cpu": NANOS}}, unbound=[begun[1], *waiting], members=[*waiting, *begun])
+        ObservedCluster(
+            nodes=[NODE], used={"n": {"cpu": NANOS}}, unbound=[begun[1], *waiting], members=[*waiting, *begun]
+        )
     )
 
     assert started(plan) == [["b-1"]]

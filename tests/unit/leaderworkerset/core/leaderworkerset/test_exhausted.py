@@ -10,19 +10,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Delete, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import exhausted, groups
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
+from leaderworkerset.core.leaderworkerset import exhausted, groupfacts
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, reconcile
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation, State
+from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.failure import Failure
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)
-GROUP = groups.describe(LEADER, None)
+GROUP = groupfacts.describe(LEADER, None)
 AVAILABLE = leaderworkerset.Condition(type="Available", status="True", reason="AllGroupsReady")
 
 
-def record(state: State = State.EXHAUSTED, leader: JSONObject = LEADER) -> JSONObject:
+def record(state: RecreationState = RecreationState.EXHAUSTED, leader: JSONObject = LEADER) -> JSONObject:
     made = Recreation(
         leader=meta.uid(leader), revision="k", count=4, due=builders.NOW, failure=Failure(pod="web-0"), state=state
     )
@@ -37,7 +37,7 @@ def test_a_group_whose_leader_is_the_one_of_the_record_is_named() -> None:
 @pytest.mark.parametrize(
     ("found", "leaders"),
     [
-        (record(State.WAITING), {"web-0": GROUP}),
+        (record(RecreationState.WAITING), {"web-0": GROUP}),
         (record(), {}),
         (record(), {"web-0": replace(GROUP, is_deleting=True)}),
         (record(), {"web-0": replace(GROUP, index=None)}),
@@ -81,7 +81,7 @@ def test_records_of_groups_that_were_scaled_away_are_deleted_at_rest() -> None:
         "spec": {},
         "status": {},
     }
-    observed = Observed(leaderworkerset=lws, leader_statefulset=statefulset, records=[record()])
+    observed = ObservedLeaderWorkerSet(leaderworkerset=lws, leader_statefulset=statefulset, records=[record()])
 
     deleted = [one.key.name for one in reconcile(observed, builders.NOW).actions if isinstance(one, Delete)]
 
@@ -96,7 +96,7 @@ def test_the_status_says_it() -> None:
         "spec": {},
         "status": {},
     }
-    observed = Observed(
+    observed = ObservedLeaderWorkerSet(
         leaderworkerset=LWS,
         leader_statefulset=statefulset,
         groups=[GROUP],

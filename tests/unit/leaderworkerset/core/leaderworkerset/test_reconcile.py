@@ -11,11 +11,19 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, 
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Patch, Plan, PutStatus, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import groups, history, revisions, rollout, services, statefulsets, status
+from leaderworkerset.core.leaderworkerset import (
+    groupfacts,
+    revisionhistory,
+    revisions,
+    rollingupdate,
+    services,
+    statefulsets,
+    status,
+)
 from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groups import Group
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, reconcile
-from leaderworkerset.core.leaderworkerset.rollout import Case, Step
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, reconcile
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 LWS = builders.leaderworkerset_object()
 KEY = builders.key_of(LWS)
@@ -31,8 +39,8 @@ REGARDING = {
 
 def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
     lws = leaderworkerset.decode(obj)
-    step = Step(Case.ROLLING, partition, replicas)
-    limits = rollout.budget(lws.spec)
+    step = RolloutStep(Case.ROLLING, partition, replicas)
+    limits = rollingupdate.budget(lws.spec)
     return statefulsets.build(obj, lws, key=key or builders.key_of(obj), limits=limits, step=step)
 
 
@@ -41,12 +49,12 @@ def live(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, **fields
     return builders.as_applied(built, status={"replicas": replicas}, **fields)
 
 
-def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> list[Group]:
+def ready_groups(obj: dict[str, Any], count: int, *, key: str | None = None) -> list[GroupFacts]:
     leaders = [builders.leader_pod(obj, index, key=key) for index in range(count)]
-    return [groups.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
+    return [groupfacts.describe(leader, builders.worker_statefulset(leader)) for leader in leaders]
 
 
-def settled(obj: dict[str, Any], observed: Observed) -> dict[str, Any]:
+def settled(obj: dict[str, Any], observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the LeaderWorkerSet with the status that `observed` leads to."""
     lws = leaderworkerset.decode(obj)
     counts = status.count(lws, fold(observed.groups, lws.name), builders.key_of(obj))
@@ -54,8 +62,8 @@ def settled(obj: dict[str, Any], observed: Observed) -> dict[str, Any]:
     return obj | {"status": leaderworkerset.encode_status(built)}
 
 
-def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> Observed:
-    observed = Observed(
+def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorkerSet:
+    observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
         leader_statefulset=live(obj),
         revisions=[builders.revision(obj)],
@@ -65,9 +73,9 @@ def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> Observed:
     return replace(observed, leaderworkerset=settled(obj, observed))
 
 
-def replace(observed: Observed, **fields: Any) -> Observed:
+def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
     names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups")
-    return Observed(**({name: getattr(observed, name) for name in names} | fields))
+    return ObservedLeaderWorkerSet(**({name: getattr(observed, name) for name in names} | fields))
 
 
 def kinds(plan: Plan) -> list[type[Action]]:
@@ -85,7 +93,7 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
         "name": f"web-{KEY}-1",
     }
 
-    assert reconcile(Observed(leaderworkerset=LWS), builders.NOW) == Plan(
+    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS), builders.NOW) == Plan(
         (
             Create(
                 resource=CONTROLLER_REVISIONS,
@@ -138,14 +146,14 @@ def test_at_rest_nothing_is_written() -> None:
 )
 def test_what_is_gone_or_going_is_left_alone(obj: dict[str, Any] | None) -> None:
     """Contract 2.1 step 1."""
-    assert reconcile(Observed(leaderworkerset=obj), builders.NOW) == Plan()
+    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW) == Plan()
 
 
 def test_a_leader_statefulset_that_is_deleted_is_waited_for() -> None:
     """R-LSTS-6."""
     going = live(LWS) | {"metadata": live(LWS)["metadata"] | {"deletionTimestamp": "2026-03-01T11:00:00Z"}}
 
-    plan = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=going), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -154,7 +162,7 @@ def test_differs_from_upstream_the_statefulset_of_a_deleted_predecessor_is_waite
     """Deleted and created again quickly: the revision of the spec that is gone is not taken over (R-LSTS-4)."""
     old = live(builders.leaderworkerset_object(image="app:1", metadata={"uid": "uid-of-predecessor"}))
 
-    plan = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=old), builders.NOW)
 
     assert plan == Plan(requeue_after=5.0)
 
@@ -164,7 +172,7 @@ def test_a_statefulset_that_belongs_to_nobody_is_adopted() -> None:
     orphan = live(LWS)
     orphan |= {"metadata": {name: field for name, field in orphan["metadata"].items() if name != "ownerReferences"}}
 
-    actions = reconcile(Observed(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=LWS, leader_statefulset=orphan), builders.NOW).actions
 
     assert any(isinstance(action, Apply) for action in actions)
 
@@ -311,7 +319,7 @@ def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
     record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
 
-    assert reconcile(observed, builders.NOW) == Plan(tuple(history.settle(LWS, KEY, [old], ())))
+    assert reconcile(observed, builders.NOW) == Plan(tuple(revisionhistory.settle(LWS, KEY, [old], ())))
 
 
 def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
@@ -326,7 +334,7 @@ def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
 
 def test_the_cause_of_a_change_is_recorded_with_the_revision() -> None:
     obj = builders.leaderworkerset_object(metadata={"annotations": {labels.CHANGE_CAUSE: "new weights"}})
-    created = reconcile(Observed(leaderworkerset=obj), builders.NOW).actions[0]
+    created = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions[0]
     assert isinstance(created, Create)
     assert meta.annotations(created.object) == {labels.CHANGE_CAUSE: "new weights"}
 
@@ -369,7 +377,7 @@ def test_outdated_revisions_stay_while_a_partition_holds_groups_back() -> None:
 )
 def test_a_field_that_cannot_be_used_is_named(obj: dict[str, Any], failure: str) -> None:
     """R-ROLL-1, Q-23: a plain error instead of a panic."""
-    plan = reconcile(Observed(leaderworkerset=obj), builders.NOW)
+    plan = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW)
 
     assert plan.actions == ()
     assert plan.error is not None
@@ -381,12 +389,12 @@ def test_null_fields_count_as_absent() -> None:
     """Q-23: the Go controller panics."""
     obj = builders.leaderworkerset_object(spec={"rolloutStrategy": {"type": "RollingUpdate"}, "networkConfig": None})
 
-    assert reconcile(Observed(leaderworkerset=obj), builders.NOW).error is None
+    assert reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).error is None
 
 
 def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> None:
     """R-STAT-5."""
-    stray = groups.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
+    stray = groupfacts.describe(builders.leader_pod(LWS, extra_labels={labels.GROUP_INDEX: "x"}), None)
     observed = replace(at_rest(), leader_statefulset=live(LWS, replicas=1), groups=[stray])
 
     plan = reconcile(observed, builders.NOW)
@@ -395,13 +403,13 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
     assert plan.error is not None
 
 
-def rolling(groups_: list[Group], **status_: Any) -> Observed:
+def rolling(groups_: list[GroupFacts], **status_: Any) -> ObservedLeaderWorkerSet:
     """Return four groups in mid-rollout from `older` to LWS at partition 2, on a cluster that drops maxUnavailable."""
     obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
     built = desired(obj, partition=2, replicas=4)
     built["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
     seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
-    observed = Observed(
+    observed = ObservedLeaderWorkerSet(
         leaderworkerset=obj,
         leader_statefulset=builders.as_applied(built, status=seen),
         revisions=[builders.revision(obj)],
@@ -476,6 +484,6 @@ def test_no_group_is_let_go_before_the_statefulset_controller_has_observed_the_l
 def test_everything_is_written_where_the_leaderworkerset_is() -> None:
     """R-ARC-10: all objects live in its namespace."""
     obj = builders.leaderworkerset_object(metadata={"namespace": "elsewhere"})
-    actions = reconcile(Observed(leaderworkerset=obj), builders.NOW).actions
+    actions = reconcile(ObservedLeaderWorkerSet(leaderworkerset=obj), builders.NOW).actions
 
     assert [meta.namespace(one.object) for one in actions if isinstance(one, Create | Apply)] == ["elsewhere"] * 3

@@ -8,10 +8,10 @@ from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.core.leaderworkerset import replacement, rollout
+from leaderworkerset.core.leaderworkerset import replacement, rollingupdate
 from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.rollout import Budget
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget
 
 SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision": "web-old"}
 
@@ -26,13 +26,13 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
     }
 
 
-def group(index: int, letter: str) -> Group:
+def group(index: int, letter: str) -> GroupFacts:
     """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted.
 
     A is of a revision that was given up.
     """
     is_new, is_ready = letter in "Nn", letter in "NOAx"
-    return Group(
+    return GroupFacts(
         leader=f"web-{index}",
         group_index=str(index),
         index=index,
@@ -154,7 +154,7 @@ def test_without_a_statefulset_nothing_is_replaced() -> None:
 )
 def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -> None:
     """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
-    one = Group("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
+    one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
     found = replacement.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
 
@@ -163,7 +163,7 @@ def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -
 
 def test_a_leader_without_an_index_is_left_alone() -> None:
     """Q-22."""
-    odd = Group("web-x", "x", None, True, "old", None)
+    odd = GroupFacts("web-x", "x", None, True, "old", None)
 
     assert replacement.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
 
@@ -183,4 +183,4 @@ def test_percentages_that_leave_nothing_replace_one_group() -> None:
     rolling = {"maxUnavailable": "25%"}
     spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
 
-    assert chosen("OO", rollout.budget(spec)) == [1]
+    assert chosen("OO", rollingupdate.budget(spec)) == [1]

@@ -11,7 +11,7 @@ from tests.unit.leaderworkerset.core.leaderworkerset.test_reconcile import at_re
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import settled
-from leaderworkerset.core.leaderworkerset.reconcile import Observed, decide, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide, reconcile
 
 REST = at_rest()
 SEEN = decide(REST, builders.NOW).settled
@@ -23,7 +23,7 @@ def fresh(value: JSONObject) -> JSONObject:
     return copy
 
 
-def copied() -> Observed:
+def copied() -> ObservedLeaderWorkerSet:
     assert REST.leaderworkerset is not None
     assert REST.leader_statefulset is not None
     return replace(
@@ -59,7 +59,7 @@ def test_an_error_settles_nothing() -> None:
 
 
 def _edit(*path: str | int, value: Any) -> Any:
-    def edit(observed: Observed) -> None:
+    def edit(observed: ObservedLeaderWorkerSet) -> None:
         place: Any = {
             "lws": observed.leaderworkerset,
             "sts": observed.leader_statefulset,
@@ -125,3 +125,26 @@ def test_nothing_is_copied() -> None:
     assert seen is not None
     assert seen.source[-1] is REST.leaderworkerset["spec"]
     assert seen.data is REST.revisions[0]["data"]
+
+
+def test_an_edit_is_decided_as_if_nothing_had_been_read_before() -> None:
+    observed = copied()
+    template = observed.leaderworkerset["spec"]["leaderWorkerTemplate"]  # type: ignore[index]
+    template["workerTemplate"]["spec"]["containers"][0]["image"] = "app:1.2"
+    known = replace(observed, settled=SEEN)
+
+    assert SEEN is not None
+    assert SEEN.reading is not None
+    assert decide(known, builders.NOW) == decide(observed, builders.NOW)
+    assert decide(known, builders.NOW).plan.actions
+
+
+def test_bytes_that_go_does_not_write_are_not_taken_over() -> None:
+    observed = copied()
+    revision = observed.revisions[0]
+    revision["data"]["spec"]["leaderWorkerTemplate"]["unknown"] = 1
+
+    found = decide(observed, builders.NOW).settled
+
+    assert found is not None
+    assert found.reading is None

@@ -9,14 +9,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import rollout, statefulsets
-from leaderworkerset.core.leaderworkerset.rollout import Case, Current, Step
+from leaderworkerset.core.leaderworkerset import rollingupdate, statefulsets
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
 
 
 def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict[str, Any]:
     lws = leaderworkerset.decode(obj)
-    step = Step(Case.ROLLING, partition, replicas)
-    return statefulsets.build(obj, lws, key="k", limits=rollout.budget(lws.spec), step=step)
+    step = RolloutStep(Case.ROLLING, partition, replicas)
+    return statefulsets.build(obj, lws, key="k", limits=rollingupdate.budget(lws.spec), step=step)
 
 
 def test_the_leader_statefulset_of_a_plain_leaderworkerset() -> None:
@@ -131,6 +131,15 @@ def test_an_update_begins_where_all_groups_were_held_and_one_goes(
 def without_max_unavailable(obj: dict[str, Any]) -> dict[str, Any]:
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
     return obj | {"spec": obj["spec"] | {"updateStrategy": strategy}}
+
+
+@pytest.mark.parametrize(
+    ("position", "expected"),
+    [(Current(3, 1, "2"), True), (Current(2, 1, "2"), False), (Current(3, 0, "2"), False), (None, False)],
+    ids=["as far", "other replicas", "other partition", "no statefulset"],
+)
+def test_a_statefulset_is_at_a_step_that_changes_nothing(position: Current | None, expected: bool) -> None:
+    assert statefulsets.is_at(position, RolloutStep(Case.ROLLING, partition=1, replicas=3)) is expected
 
 
 def test_what_was_applied_needs_no_second_apply() -> None:

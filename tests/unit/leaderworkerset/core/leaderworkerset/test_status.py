@@ -11,8 +11,14 @@ from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import status
 from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, Counts, Outcome
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.status import (
+    AVAILABLE,
+    PROGRESSING,
+    UPDATE_IN_PROGRESS,
+    ConditionOutcome,
+    Counts,
+)
 
 THEN, NOW = "2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z"
 
@@ -21,19 +27,19 @@ def lws(**fields: Any) -> LeaderWorkerSet:
     return leaderworkerset.decode(builders.leaderworkerset_object(**fields))
 
 
-def group(index: int, letter: str) -> Group:
+def group(index: int, letter: str) -> GroupFacts:
     """Return a group: N ready and new, O ready and old, n and o the same but not ready, w without workers."""
     revision = "new" if letter in "Nn" else "old"
     ready = letter in "NO"
     workers = None if letter == "w" else Workers(is_ready=ready, revision=revision, group_index=str(index))
-    return Group(f"web-{index}", str(index), index, is_leader_ready=ready, revision=revision, workers=workers)
+    return GroupFacts(f"web-{index}", str(index), index, is_leader_ready=ready, revision=revision, workers=workers)
 
 
-def groups(letters: str) -> list[Group]:
+def groups(letters: str) -> list[GroupFacts]:
     return [group(index, letter) for index, letter in enumerate(letters)]
 
 
-def condition(outcome: Outcome, state: str, *, generation: int = 1, since: str = THEN) -> Condition:
+def condition(outcome: ConditionOutcome, state: str, *, generation: int = 1, since: str = THEN) -> Condition:
     return Condition(
         type=outcome.type,
         status=state,
@@ -63,7 +69,7 @@ def test_groups_are_counted(letters: str, fields: dict[str, Any], expected: Coun
 
 def test_an_index_that_is_no_number_ends_the_count() -> None:
     """R-STAT-5."""
-    odd = Group("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
+    odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
     with pytest.raises(status.UnknownIndexError, match=r"pod web-x.*group-index.*'x' is not a number"):
         status.count(lws(), fold([odd], "web"), "new")
@@ -81,7 +87,9 @@ def test_an_index_that_is_no_number_ends_the_count() -> None:
         ("OoNN", {"replicas": 4, "rollout": {"partition": 2}}, (PROGRESSING,)),
     ],
 )
-def test_conditions_follow_from_the_counts(letters: str, fields: dict[str, Any], expected: tuple[Outcome, ...]) -> None:
+def test_conditions_follow_from_the_counts(
+    letters: str, fields: dict[str, Any], expected: tuple[ConditionOutcome, ...]
+) -> None:
     """R-STAT-8, R-STAT-16, R-STAT-17."""
     found = lws(**fields)
 
@@ -224,7 +232,7 @@ def test_the_words_of_the_conditions() -> None:
 
 def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
     """R-STAT-5."""
-    odd = Group(
+    odd = GroupFacts(
         "other-0",
         "0",
         0,
@@ -235,7 +243,7 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
     assert status.count(lws(replicas=1), fold([odd], "web"), "new") == status.count(
         lws(replicas=1), fold(groups("N"), "web"), "new"
     )
-    half = Group("other-1", "1", 1, is_leader_ready=True, revision="new", workers=None)
+    half = GroupFacts("other-1", "1", 1, is_leader_ready=True, revision="new", workers=None)
     assert status.count(lws(replicas=1), fold([odd, half], "web"), "new") == status.count(
         lws(replicas=1), fold([odd], "web"), "new"
     )
@@ -243,7 +251,7 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
 
 def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
     one, other = groups("NO")
-    odd = Group("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
+    odd = GroupFacts("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
     folded = fold([one, other, odd], "web")
     assert folded.changed(odd, None, "web") == fold([one, other], "web")
     assert folded.changed(other, None, "web").changed(odd, None, "web") == fold([one], "web")

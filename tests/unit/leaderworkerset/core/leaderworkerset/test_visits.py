@@ -12,39 +12,39 @@ from kuberuntime.plan import Apply, Delete, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import reconcile as decision  # by its module: decided once, not checked
 from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groups import Group, Workers
-from leaderworkerset.core.leaderworkerset.reconcile import Observed
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet
 
 
-class Counted(tuple[Group, ...]):
+class Counted(tuple[GroupFacts, ...]):
     """Groups, with the number of those that were visited."""
 
     __slots__ = ()
     visits = 0
 
-    def __iter__(self) -> Iterator[Group]:
+    def __iter__(self) -> Iterator[GroupFacts]:
         for group in super().__iter__():
             type(self).visits += 1
             yield group
 
 
-def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> Observed:
+def rolling(count: int, updated: int, *, honors_max_unavailable: bool) -> ObservedLeaderWorkerSet:
     """Return a rollout of one group after the other, of which the last ones are updated already."""
     before = builders.leaderworkerset_object(replicas=count)
     obj = builders.leaderworkerset_object(replicas=count, image="app:2")
     key, partition = builders.key_of(obj), count - updated
     revisions = (builders.revision(before), builders.revision(obj, number=2))
     groups = [_group(index, key if index >= partition else builders.key_of(before)) for index in range(count)]
-    observed = Observed(leaderworkerset=obj, revisions=revisions, has_shared_service=True)
+    observed = ObservedLeaderWorkerSet(leaderworkerset=obj, revisions=revisions, has_shared_service=True)
     live = builders.as_applied(_applied(replace(observed, leader_statefulset=_set(key, count, partition, obj))))
     if not honors_max_unavailable:
         del live["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
     return replace(observed, leader_statefulset=live, groups=Counted(groups), folded=fold(groups, "web"))
 
 
-def _group(index: int, key: str) -> Group:
+def _group(index: int, key: str) -> GroupFacts:
     workers = Workers(is_ready=True, revision=key, group_index=str(index))
-    return Group(f"web-{index}", str(index), index, is_leader_ready=True, revision=key, workers=workers)
+    return GroupFacts(f"web-{index}", str(index), index, is_leader_ready=True, revision=key, workers=workers)
 
 
 def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def _set(key: str, count: int, partition: int, obj: dict[str, Any]) -> dict[str,
     }
 
 
-def _applied(observed: Observed) -> dict[str, Any]:
+def _applied(observed: ObservedLeaderWorkerSet) -> dict[str, Any]:
     """Return the leader StatefulSet that the first reconcile applies."""
     found: dict[str, Any] = decision.reconcile(observed, builders.NOW).actions[0].object  # type: ignore[union-attr]
     return found
@@ -110,7 +110,7 @@ def test_a_step_visits_the_groups_alone_that_it_replaces(count: int) -> None:
     assert Counted.visits == count
 
 
-def with_outdated(observed: Observed, index: int, *, is_deleting: bool) -> Observed:
+def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting: bool) -> ObservedLeaderWorkerSet:
     """Return the same with one leader above the partition of the revision before, and the partition as it is to be."""
     groups = list(observed.groups)
     groups[index] = replace(groups[0], leader=f"web-{index}", group_index=str(index), index=index)

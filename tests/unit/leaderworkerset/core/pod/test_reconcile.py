@@ -10,12 +10,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Emit, Event, Plan
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.pod.reconcile import Observed, reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.pod.reconcile import ObservedGroup, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation, State
+from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.failure import describe
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -33,8 +33,8 @@ def group(
     leader: dict[str, Any] = LEADER,
     sets: tuple[dict[str, Any], ...] = (SET,),
     **fields: Any,
-) -> Observed:
-    return Observed(
+) -> ObservedGroup:
+    return ObservedGroup(
         leader=leader,
         leaderworkerset=lws,
         pods=(leader, *workers),
@@ -44,14 +44,14 @@ def group(
     )
 
 
-def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> Observed:
+def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> ObservedGroup:
     fields = {"leader": builders.leader_pod(lws), "sets": ()} | fields
     return group(lws=lws, **fields)
 
 
 def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[str, str] | None = None) -> Create:
     live = leaderworkerset.decode(lws)
-    regarding, related = events.reference(lws), events.reference(leader)
+    regarding, related = decisionevents.reference(lws), decisionevents.reference(leader)
     created = "Created worker statefulset for leader pod web-0"
     failed = "Failed to create worker statefulset for leader pod web-0: {error}"
     return Create(
@@ -73,7 +73,7 @@ def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None
     now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
     before = builders.leaderworkerset_object(size=4, image="app:1")
     leader = builders.leader_pod(before)
-    observed = Observed(
+    observed = ObservedGroup(
         leader=leader,
         leaderworkerset=now,
         pods=(leader,),
@@ -107,8 +107,8 @@ def test_differs_from_upstream_a_group_is_built_as_large_as_its_leader_was_made_
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
     of_large = builders.leader_pod(large, annotations={labels.SIZE: "3"})
 
-    while_growing = Observed(leader=of_small, leaderworkerset=large, pods=[of_small], revisions=revisions_)
-    while_shrinking = Observed(leader=of_large, leaderworkerset=small, pods=[of_large], revisions=revisions_)
+    while_growing = ObservedGroup(leader=of_small, leaderworkerset=large, pods=[of_small], revisions=revisions_)
+    while_shrinking = ObservedGroup(leader=of_large, leaderworkerset=small, pods=[of_large], revisions=revisions_)
 
     assert reconcile(while_growing, builders.NOW) == Plan()
     (created,) = reconcile(while_shrinking, builders.NOW).actions
@@ -158,7 +158,7 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
     assert wants_node(new_group(lws, leader=placed)) == "n1"
     assert wants_node(new_group(leader=placed)) == ""
     assert wants_node(group(lws=lws, leader=placed)) == ""
-    assert wants_node(Observed(leader=None)) == ""
+    assert wants_node(ObservedGroup(leader=None)) == ""
     assert reconcile(new_group(lws, leader=placed, node=node), builders.NOW) == Plan(
         (create_workers(lws, placed, {"rack": "r7"}),)
     )
@@ -176,8 +176,8 @@ def test_a_node_that_is_gone_is_an_error() -> None:
 @pytest.mark.parametrize(
     "observed",
     [
-        Observed(leader=None),
-        Observed(leader=LEADER, leaderworkerset=None),
+        ObservedGroup(leader=None),
+        ObservedGroup(leader=LEADER, leaderworkerset=None),
         group(sets=(), lws=builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})),
         group(sets=(), leader=builders.leader_pod(LWS, deleting=True)),
         group(
@@ -188,7 +188,7 @@ def test_a_node_that_is_gone_is_an_error() -> None:
     ],
     ids=["no leader", "no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
 )
-def test_what_is_gone_or_going_is_left_alone(observed: Observed) -> None:
+def test_what_is_gone_or_going_is_left_alone(observed: ObservedGroup) -> None:
     """R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8."""
     assert reconcile(observed, builders.NOW) == Plan()
 
@@ -207,7 +207,7 @@ def test_a_worker_leads_nothing() -> None:
     """R-POD-2: nothing is built for it, whatever is missing."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
-    assert reconcile(Observed(leader=worker, leaderworkerset=LWS), builders.NOW) == Plan()
+    assert reconcile(ObservedGroup(leader=worker, leaderworkerset=LWS), builders.NOW) == Plan()
 
 
 def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:
@@ -230,7 +230,9 @@ def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:
         "leader pod default/web-0 contains mistake annotation 'leaderworkerset.sigs.k8s.io/leader-name': "
         "requires Kubernetes ≥v1.27 or v1.26 with StatefulSetStartOrdinal feature"
     )
-    event = Event("Warning", "FailedCreate", "Create", note, events.reference(LWS), events.reference(leader))
+    event = Event(
+        "Warning", "FailedCreate", "Create", note, decisionevents.reference(LWS), decisionevents.reference(leader)
+    )
 
     assert reconcile(new_group(leader=leader), builders.NOW) == Plan((Emit(events=(event,)),))
 
@@ -242,7 +244,16 @@ def delete_leader(failed: str) -> Delete:
         key=meta.key(LEADER),
         propagation="Foreground",
         uid=meta.uid(LEADER),
-        on_success=(Event("Normal", "RecreateGroup", "Delete", note, events.reference(LWS), events.reference(LEADER)),),
+        on_success=(
+            Event(
+                "Normal",
+                "RecreateGroup",
+                "Delete",
+                note,
+                decisionevents.reference(LWS),
+                decisionevents.reference(LEADER),
+            ),
+        ),
     )
 
 
@@ -252,7 +263,7 @@ FAILED = builders.worker_pod(LEADER, restarts=1)
 def record(
     count: int,
     wait: float,
-    state: State = State.RECREATED,
+    state: RecreationState = RecreationState.RECREATED,
     *,
     leader: dict[str, Any] = LEADER,
     failed: dict[str, Any] = FAILED,
@@ -290,25 +301,25 @@ def test_a_group_that_fails_again_waits() -> None:
     again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)), builders.NOW)
 
     note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
-    told = Event("Warning", "BackOff", "Delete", note, events.reference(LWS), events.reference(LEADER))
-    assert again == Plan((apply(record(2, 10, State.WAITING), told),), requeue_after=10.0)
+    told = Event("Warning", "BackOff", "Delete", note, decisionevents.reference(LWS), decisionevents.reference(LEADER))
+    assert again == Plan((apply(record(2, 10, RecreationState.WAITING), told),), requeue_after=10.0)
 
 
 def test_a_condemned_group_goes_when_its_time_has_come() -> None:
     """Also when the pod that failed is gone and replaced, and when another manager looks."""
     whole = builders.worker_pod(LEADER)
 
-    waiting = record(2, 10, State.WAITING)
+    waiting = record(2, 10, RecreationState.WAITING)
     assert reconcile(group(whole, record=waiting), builders.NOW) == Plan(requeue_after=10.0)
     assert reconcile(group(whole, sets=(), record=waiting), builders.NOW) == Plan(requeue_after=10.0)
-    assert reconcile(group(whole, record=record(2, 0, State.WAITING)), builders.NOW) == Plan(
+    assert reconcile(group(whole, record=record(2, 0, RecreationState.WAITING)), builders.NOW) == Plan(
         (apply(record(2, 0)), delete_leader("web-0-1"))
     )
 
 
 def test_a_condemned_group_goes_at_once_where_the_clock_was_ahead_when_its_time_was_recorded() -> None:
     whole = builders.worker_pod(LEADER)
-    ahead = record(2, 400 * 86400, State.WAITING)
+    ahead = record(2, 400 * 86400, RecreationState.WAITING)
 
     delete = Plan((apply(record(2, 400 * 86400)), delete_leader("web-0-1")))
     assert reconcile(group(whole, record=ahead), builders.NOW) == delete
@@ -345,7 +356,9 @@ def test_without_backoff_every_failure_recreates_at_once_and_nothing_is_recorded
 
 
 def test_turning_the_backoff_off_lets_a_group_go_that_waits() -> None:
-    plan = reconcile(group(lws=annotated(restart_backoff="off"), record=record(2, 10, State.WAITING)), builders.NOW)
+    plan = reconcile(
+        group(lws=annotated(restart_backoff="off"), record=record(2, 10, RecreationState.WAITING)), builders.NOW
+    )
 
     assert plan == Plan((apply(record(2, 10)), delete_leader("web-0-1")))
 
@@ -360,31 +373,31 @@ def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
         " raise or remove annotation leaderworkerset.sigs.k8s.io/max-group-restarts,"
         " or change annotation leaderworkerset.sigs.k8s.io/resume-group-restarts"
     )
-    references = events.reference(LWS), events.reference(LEADER)
+    references = decisionevents.reference(LWS), decisionevents.reference(LEADER)
     told = Event("Warning", "MaxGroupRestartsExceeded", "Hold", note, *references)
-    assert plan == Plan((apply(record(4, 0, State.EXHAUSTED), told),))
-    left = group(FAILED, lws=annotated(max_group_restarts="3"), record=record(4, -9999, State.EXHAUSTED))
+    assert plan == Plan((apply(record(4, 0, RecreationState.EXHAUSTED), told),))
+    left = group(FAILED, lws=annotated(max_group_restarts="3"), record=record(4, -9999, RecreationState.EXHAUSTED))
     assert reconcile(left, builders.NOW) == Plan()
 
 
 def test_a_smaller_budget_also_holds_for_a_group_that_waits() -> None:
-    waiting = group(FAILED, lws=annotated(max_group_restarts="1"), record=record(2, 10, State.WAITING))
+    waiting = group(FAILED, lws=annotated(max_group_restarts="1"), record=record(2, 10, RecreationState.WAITING))
     (recorded,) = reconcile(waiting, builders.NOW).actions
 
     assert isinstance(recorded, Apply)
-    assert recorded.object == record(2, 10, State.EXHAUSTED)
+    assert recorded.object == record(2, 10, RecreationState.EXHAUSTED)
     assert [event.reason for event in recorded.on_success] == ["MaxGroupRestartsExceeded"]
 
 
 @pytest.mark.parametrize("annotations", [{}, {"max_group_restarts": "4"}, {"max_group_restarts": "unlimited"}])
 def test_a_larger_budget_resumes(annotations: dict[str, str]) -> None:
-    left = group(FAILED, lws=annotated(**annotations), record=record(4, -60, State.EXHAUSTED))
+    left = group(FAILED, lws=annotated(**annotations), record=record(4, -60, RecreationState.EXHAUSTED))
 
     assert reconcile(left, builders.NOW) == Plan((apply(record(4, -60)), delete_leader("web-0-1")))
 
 
-@pytest.mark.parametrize("state", [State.EXHAUSTED, State.WAITING])
-def test_a_new_text_starts_anew(state: State) -> None:
+@pytest.mark.parametrize("state", [RecreationState.EXHAUSTED, RecreationState.WAITING])
+def test_a_new_text_starts_anew(state: RecreationState) -> None:
     """Also a group that waits goes at once."""
     resumed = annotated(max_group_restarts="3", resume_group_restarts="again")
     plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, state)), builders.NOW)
@@ -428,7 +441,7 @@ def test_lost_pods_are_waited_for_by_default() -> None:
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
     assert wants_lost_nodes(observed, builders.NOW) == set()
-    assert wants_lost_nodes(Observed(leader=LEADER), builders.NOW) == set()
+    assert wants_lost_nodes(ObservedGroup(leader=LEADER), builders.NOW) == set()
     assert reconcile(observed, builders.NOW) == Plan()
 
 
@@ -463,7 +476,7 @@ def test_a_failure_that_does_not_count_leaves_the_leader_its_normal_course() -> 
 
 def test_a_spec_that_cannot_be_read_is_an_error() -> None:
     """Q-23."""
-    plan = reconcile(Observed(leader=LEADER, leaderworkerset=LWS | {"spec": {"replicas": "two"}}), builders.NOW)
+    plan = reconcile(ObservedGroup(leader=LEADER, leaderworkerset=LWS | {"spec": {"replicas": "two"}}), builders.NOW)
 
     assert plan.error is not None
     assert "spec.replicas" in plan.error

@@ -16,10 +16,10 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
-from leaderworkerset.core.leaderworkerset.groups import describe
+from leaderworkerset.core.leaderworkerset.groupfacts import describe
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, members_to_start
-from leaderworkerset.core.policies.policy import Decision, LiveGroup
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 OBJECT = builders.leaderworkerset_object()
 REVISION = builders.revision(OBJECT)
@@ -48,11 +48,11 @@ class EveryPod:
         metadata = meta.metadata(pod)
         return pod | {"metadata": metadata | {"annotations": meta.annotations(pod) | {"gang": name}}}
 
-    def decide(self, group: GangGroup) -> Decision:
+    def decide(self, group: GangGroup) -> PolicyDecision:
         if group.live.gang_objects:
-            return Decision()
+            return PolicyDecision()
         made = {"metadata": {"name": meta.name(group.live.leader)}, "spec": {"minMember": group.revised.size}}
-        return Decision(holds=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
+        return PolicyDecision(holds=self.holds, actions=(Create(resource=GROUP_KIND, object=made),))
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         return [
@@ -66,8 +66,8 @@ def kinds(actions: Sequence[Action]) -> list[str]:
     return [f"{action.resource.kind} {meta.name(action.object)}" for action in actions if isinstance(action, Create)]
 
 
-def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> of_group.Observed:
-    return of_group.Observed(
+def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> of_group.ObservedGroup:
+    return of_group.ObservedGroup(
         leader=LEADER, leaderworkerset=obj, pods=(LEADER,), revisions=(REVISION,), gang_objects=gang_objects
     )
 
@@ -137,7 +137,7 @@ def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> Non
         for name, revision in (("current", key), ("older", "older"))
     ]
     leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
-    observed = of_lws.Observed(
+    observed = of_lws.ObservedLeaderWorkerSet(
         leaderworkerset=OBJECT,
         leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)),
         revisions=(REVISION,),
@@ -184,6 +184,6 @@ def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
 def test_without_a_scheduler_nothing_is_decided_and_nothing_is_outdated() -> None:
     live = LiveGroup(obj=OBJECT, lws=leaderworkerset.decode(OBJECT), leader=LEADER, now=builders.NOW)
     group = GangGroup(live, leaderworkerset.decode(OBJECT))
-    assert NO_GANG.decide(group) == Decision()
+    assert NO_GANG.decide(group) == PolicyDecision()
     assert NO_GANG.outdated([LEADER], ["key"]) == ()
     assert NO_GANG.mark(LEADER, "") == LEADER

@@ -3,7 +3,7 @@
 from tests import builders
 
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.core.policies.policy import Decision, LiveGroup, Member, Policy, Template
+from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision, Template
 
 OBJECT = builders.leaderworkerset_object()
 LWS = leaderworkerset.decode(OBJECT)
@@ -15,4 +15,4 @@ def test_the_defaults_of_a_policy_change_nothing() -> None:
     live = LiveGroup(obj=OBJECT, lws=LWS, leader=LEADER, now=builders.NOW)
     assert NOTHING.annotations(Template(spec=LWS.spec.leader_worker_template, live={})) == {}
     assert NOTHING.admit(LEADER, Member(size=2, worker_index=0, is_leader=True)) is LEADER
-    assert NOTHING.decide(live) == Decision()
+    assert NOTHING.decide(live) == PolicyDecision()

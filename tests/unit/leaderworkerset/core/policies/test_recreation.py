@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.policies.recreation import Recreation, State
+from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.failure import Failure
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
@@ -39,7 +39,7 @@ def test_the_second_within_the_window_waits() -> None:
     second = following(FIRST, 60)
 
     assert (second.count, second.due) == (2, builders.NOW + timedelta(seconds=70))
-    assert second.state is State.WAITING
+    assert second.state is RecreationState.WAITING
 
 
 def test_a_recreation_that_somebody_else_forestalled_is_not_counted() -> None:
@@ -49,25 +49,25 @@ def test_a_recreation_that_somebody_else_forestalled_is_not_counted() -> None:
         leader = builders.leader_pod(LWS, key="k", uid=f"replaced-{number}")
         waiting = following(waiting, 2 + number / 3, leader=leader)
         assert (waiting.count, waiting.due) == (2, builders.NOW + timedelta(seconds=11))
-        assert waiting.state is State.WAITING
+        assert waiting.state is RecreationState.WAITING
     last = following(waiting, 50)
-    assert (last.count, last.due, last.state) == (2, builders.NOW + timedelta(seconds=50), State.RECREATED)
+    assert (last.count, last.due, last.state) == (2, builders.NOW + timedelta(seconds=50), RecreationState.RECREATED)
 
 
 def test_a_group_with_a_budget_is_given_up_after_it() -> None:
     settings = RestartSettings(max_restarts=2)
     third = following(replace(FIRST, count=2), 30, settings)
 
-    assert (third.count, third.state) == (3, State.EXHAUSTED)
-    assert following(third, 60, settings).state is State.EXHAUSTED
+    assert (third.count, third.state) == (3, RecreationState.EXHAUSTED)
+    assert following(third, 60, settings).state is RecreationState.EXHAUSTED
     assert following(third, 60, settings).count == 3
-    assert following(third, 700, settings).state is State.RECREATED
+    assert following(third, 700, settings).state is RecreationState.RECREATED
 
 
 def test_a_new_text_of_the_settings_starts_anew() -> None:
     again = following(replace(FIRST, count=5), 30, RestartSettings(resumed="a"))
 
-    assert (again.count, again.resumed, again.state) == (1, "a", State.RECREATED)
+    assert (again.count, again.resumed, again.state) == (1, "a", RecreationState.RECREATED)
     assert following(again, 31, RestartSettings(resumed="a")).count == 2
 
 
@@ -88,7 +88,7 @@ def test_delays_double_up_to_five_minutes_and_never_shrink(gaps: list[float]) ->
         now = previous.due + timedelta(seconds=gap)
         current = recreation.following(previous, LEADER, FAILURE, DEFAULTS, now)
         waits.append((current.due - now).total_seconds())
-        previous = replace(current, state=State.RECREATED)
+        previous = replace(current, state=RecreationState.RECREATED)
     assert waits == [min(10 * 2**n, 300) for n in range(len(waits))]
 
 
@@ -157,6 +157,6 @@ def test_a_record_of_an_earlier_version_is_one_that_was_carried_out() -> None:
 
 
 def test_a_time_that_a_clock_which_was_ahead_recorded_is_not_waited_for() -> None:
-    ahead = replace(FIRST, count=3, due=builders.NOW + timedelta(days=400), state=State.WAITING)
+    ahead = replace(FIRST, count=3, due=builders.NOW + timedelta(days=400), state=RecreationState.WAITING)
     found = following(ahead, 0)
     assert (found.count, found.due) == (3, builders.NOW + timedelta(seconds=20))

@@ -10,7 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Delete, Emit, Event
-from leaderworkerset.core import events
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.restarts import lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
 
@@ -36,7 +36,7 @@ def stuck(*pods: JSONObject, grace: float = 1, later: float = 0) -> Stuck:
 
 def deletion(pod: JSONObject, why: str) -> Delete:
     note = f"Pod {meta.name(pod)} is Terminating on node n1, which {why}: deleted it by force to release group 0"
-    event = Event("Warning", "LostPod", "Delete", note, events.reference(LWS), events.reference(pod))
+    event = Event("Warning", "LostPod", "Delete", note, decisionevents.reference(LWS), decisionevents.reference(pod))
     return Delete(resource=PODS, key=meta.key(pod), uid=meta.uid(pod), grace_period=0, on_success=(event,))
 
 
@@ -74,7 +74,7 @@ def test_a_leader_is_not_released_while_it_may_live() -> None:
         "Pod web-0 is Terminating on node n1, which is not Ready (Unknown, NodeStatusUnknown):"
         " a leader is released when its node is deleted or has the taint node.kubernetes.io/out-of-service"
     )
-    event = Event("Warning", "LostPod", "Hold", note, events.reference(LWS), events.reference(LEADER))
+    event = Event("Warning", "LostPod", "Hold", note, decisionevents.reference(LWS), decisionevents.reference(LEADER))
     unheard = {"n1": node("Unknown")}
 
     assert lost.release(stuck(LEADER), unheard) == Release((Emit(events=(event,)),), 30.0)

@@ -15,7 +15,9 @@ from typing import Any
 import aiohttp
 import pytest
 from tests.unit.localkube.apiserver.harness import PODS, StoppedClock, config_map, pod, served
+from tests.unit.standingtime import HalfSent, StandingTime, tasks_end
 
+from kuberuntime.serving.listening import LINGER_SECONDS
 from localkube.apiserver.front.certificate import build_certificate, server_context
 from localkube.apiserver.front.http import BODY_LIMIT, HttpServer, ListenError
 from localkube.apiserver.server import ApiServer
@@ -213,3 +215,23 @@ def test_connections_that_say_nothing_keep_no_client_out() -> None:
         run(scenario)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_the_rest_of_a_body_is_waited_for_no_longer_than_its_bound() -> None:
+    """Of a client that stays: the connection is closed. Of one that leaves: nothing of it is kept."""
+
+    async def scenario() -> None:
+        async with door() as opened:
+            loop = asyncio.get_running_loop()
+            at_rest = len(asyncio.all_tasks())
+            with StandingTime(loop) as time:
+                head = f"POST {CONFIG_MAPS} HTTP/1.1"  # and no token
+                staying, leaving = [await asyncio.to_thread(HalfSent, opened.port, head) for _ in range(2)]
+                leaving.leave()
+                assert (staying.status, leaving.status) == (401, 401)
+                await time.move(LINGER_SECONDS)
+                assert await asyncio.to_thread(staying.read_to_end)
+                assert await tasks_end(loop, at_rest)
+                staying.leave()
+
+    asyncio.run(scenario())

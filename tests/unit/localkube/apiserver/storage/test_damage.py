@@ -1,7 +1,6 @@
 """Whatever happens to the files of the store: a full correct start, or a refusal that leaves every byte as it was."""
 
 import asyncio
-import hashlib
 import os
 import random
 import shutil
@@ -16,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from localkube.apiserver.storage import layout, writeahead
-from localkube.apiserver.storage.errors import DamagedError, StoreError
 from localkube.apiserver.storage.store import Store, StoreKey
+from localkube.apiserver.storage.storeerrors import DamagedError, StoreError
 
 OBJECTS = 60
 Contents = list[list[bytes]]
@@ -53,10 +52,10 @@ def abandon(store: Store) -> None:
     store._lock.release()
 
 
-def digests(directory: Path) -> dict[str, str]:
-    """Return a digest of every file but the lock, which is no data."""
+def files(directory: Path) -> dict[str, bytes | None]:
+    """Return every file but the lock, which is no data."""
     return {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "directory"
+        path.name: path.read_bytes() if path.is_file() else None
         for path in directory.iterdir()
         if not path.name.endswith(".lock")
     }
@@ -64,11 +63,11 @@ def digests(directory: Path) -> dict[str, str]:
 
 def start(path: Path) -> Contents | None:
     """Start and stop; None for a refusal, which must have changed nothing."""
-    before = digests(path.parent)
+    before = files(path.parent)
     try:
         store = Store(path)
     except StoreError:
-        assert digests(path.parent) == before
+        assert files(path.parent) == before
         return None
     try:
         return contents(store)
@@ -258,10 +257,10 @@ def test_what_is_wrong_is_named(
     path = copied(stopped[0], tmp_path / "state")
     harm(path)
     (path.parent / "state.db.lock").touch()
-    before = digests(path.parent) if path.is_file() and not path.is_symlink() else {}
+    before = files(path.parent) if path.is_file() and not path.is_symlink() else {}
     with pytest.raises(StoreError, match=said):
         Store(path)
-    assert not before or digests(path.parent) == before
+    assert not before or files(path.parent) == before
 
 
 @pytest.mark.parametrize("harm", [remove, lambda path: path.write_bytes(b"")], ids=["missing", "empty"])
@@ -270,15 +269,15 @@ def test_a_log_without_its_file_is_kept(
 ) -> None:
     path = copied(killed[0], tmp_path / "state")
     harm(path)
-    before = digests(path.parent)
+    before = files(path.parent)
     with pytest.raises(DamagedError, match=r"state\.db: "):
         Store(path)
-    assert digests(path.parent) == before
+    assert files(path.parent) == before
 
 
 AS_NOBODY = """
 import os, sys
-from localkube.apiserver.storage.errors import StoreError
+from localkube.apiserver.storage.storeerrors import StoreError
 from localkube.apiserver.storage.store import Store
 if os.geteuid() == 0:
     os.seteuid(65534)
@@ -317,9 +316,9 @@ def test_a_file_that_cannot_be_written_is_refused_at_the_start(stopped: tuple[Pa
     (path.parent / "state.db.lock").touch()
     (path.parent / "state.db.lock").chmod(0o666)
     path.chmod(0o444)
-    before = digests(path.parent)
+    before = files(path.parent)
     assert "make the file and its directory writable" in refused_to_nobody(path)
-    assert digests(path.parent) == before
+    assert files(path.parent) == before
 
 
 def test_a_directory_that_cannot_be_written_is_refused(stopped: tuple[Path, Contents], public: Path) -> None:

@@ -13,13 +13,13 @@ import pytest
 import structlog
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.storage.errors import CompactedError, ExistsError, StaleError, StoreError, TooLargeError
 from localkube.apiserver.storage.store import (
     LARGEST,
     Change,
     Store,
     StoreKey,
 )
+from localkube.apiserver.storage.storeerrors import CompactedError, ExistsError, StaleError, StoreError, TooLargeError
 
 A = StoreKey("pods", "default", "a")
 B = StoreKey("pods", "other", "b")

@@ -6,21 +6,21 @@ import pytest
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
-from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, REMEMBERED, Graph, Node, Owner, read_node
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, REMEMBERED, Graph, GraphNode, Owner, read_node
 
 
-def node(name: str, *owners: str, blocks: bool = True) -> Node:
+def node(name: str, *owners: str, blocks: bool = True) -> GraphNode:
     """Build a config map that is owned by others; its UID is its name."""
     references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks) for owner in owners)
-    return Node(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
+    return GraphNode(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
 
 
-def deleting(one: Node, *finalizers: str) -> Node:
+def deleting(one: GraphNode, *finalizers: str) -> GraphNode:
     """Return the object on its way out."""
     return replace(one, deleting=True, finalizers=frozenset(finalizers))
 
 
-def build(*nodes: Node) -> Graph:
+def build(*nodes: GraphNode) -> Graph:
     """Build a graph that has seen these objects."""
     graph = Graph()
     for one in nodes:
@@ -94,7 +94,7 @@ def test_kinds_that_are_not_served_any_more_are_forgotten_without_being_deleted(
 def test_objects_are_reduced_to_what_matters() -> None:
     owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "web", "uid": "1", "blockOwnerDeletion": True}
     metadata = {"name": "web-0", "namespace": "default", "uid": "2", "ownerReferences": [owner], "finalizers": ["x"]}
-    assert read_node(PODS, {"metadata": metadata, "spec": {}}) == Node(
+    assert read_node(PODS, {"metadata": metadata, "spec": {}}) == GraphNode(
         PODS,
         ObjectKey("default", "web-0"),
         UID("2"),
@@ -104,7 +104,7 @@ def test_objects_are_reduced_to_what_matters() -> None:
 
 
 def test_a_reference_must_fit_in_all_parts() -> None:
-    pod = Node(PODS, ObjectKey("default", "a"), UID("1"))
+    pod = GraphNode(PODS, ObjectKey("default", "a"), UID("1"))
     assert pod.is_meant_by(Owner(UID("1"), "", "Pod", "a", blocks=False))
     assert not pod.is_meant_by(Owner(UID("1"), "", "Pod", "b", blocks=False))
     assert not pod.is_meant_by(Owner(UID("1"), "apps", "Pod", "a", blocks=False))

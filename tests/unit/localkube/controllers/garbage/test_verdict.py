@@ -10,16 +10,16 @@ from tests.examples import examples
 
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS
-from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, Node, Owner
+from localkube.controllers.garbage.graph import FOREGROUND, ORPHAN, Graph, GraphNode, Owner
 from localkube.controllers.garbage.verdict import Collect, Disown, Keep, OwnerState, Verdict, decide
 
 SOLID, WAITING, ABSENT = OwnerState.SOLID, OwnerState.WAITING, OwnerState.ABSENT
 
 
-def node(name: str, *owners: str) -> Node:
+def node(name: str, *owners: str) -> GraphNode:
     """Build a config map that is owned by others; its UID is its name."""
     references = tuple(Owner(UID(owner), "", "ConfigMap", owner, blocks=True) for owner in owners)
-    return Node(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
+    return GraphNode(CONFIG_MAPS, ObjectKey("default", name), UID(name), references)
 
 
 CHILD = node("child", "x")
@@ -40,7 +40,7 @@ FOREGROUND_CHILD = replace(node("child", "x"), deleting=True, finalizers=frozens
         pytest.param({"a": WAITING}, [FOREGROUND_CHILD], Collect("Foreground", unblock=True), id="a circle"),
     ],
 )
-def test_verdicts(states: dict[str, OwnerState], dependents: list[Node], expected: Verdict) -> None:
+def test_verdicts(states: dict[str, OwnerState], dependents: list[GraphNode], expected: Verdict) -> None:
     known = {UID(uid): state for uid, state in states.items()}
     assert decide(node("x", *states), known, dependents) == expected
 

@@ -7,17 +7,17 @@ import pytest
 from tests.unit.localkube.controllers.objects import build_node, build_pod, merge
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.scheduler.capacity import Cluster
+from localkube.controllers.scheduler.capacity import ClusterState
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
-from localkube.controllers.scheduler.pod import read_pod
+from localkube.controllers.scheduler.podinfo import read_pod
 from localkube.controllers.scheduler.predicates import Cause
 
 RACKS = [build_node(f"node-{number}", {"rack": f"r{number // 2}"}) for number in range(4)]
 
 
-def cluster_of(nodes: Sequence[JSONObject], running: Sequence[tuple[JSONObject, str]] = ()) -> Cluster:
+def cluster_of(nodes: Sequence[JSONObject], running: Sequence[tuple[JSONObject, str]] = ()) -> ClusterState:
     """Build a cluster with nodes and running pods."""
-    cluster = Cluster()
+    cluster = ClusterState()
     for node in nodes:
         cluster.put_node(node)
     for placed, name in running:
@@ -98,7 +98,7 @@ def test_reasons_are_counted_over_all_nodes() -> None:
 
 
 def test_without_nodes() -> None:
-    assert refused(decide(Cluster(), read_pod(pod()))) == "no nodes available to schedule pods"
+    assert refused(decide(ClusterState(), read_pod(pod()))) == "no nodes available to schedule pods"
 
 
 @pytest.mark.parametrize(

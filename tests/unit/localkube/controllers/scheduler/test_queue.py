@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.localkube.controllers.objects import build_pod
 
 from localkube.controllers.scheduler import queue
-from localkube.controllers.scheduler.pod import PodInfo, read_pod
+from localkube.controllers.scheduler.podinfo import PodInfo, read_pod
 from localkube.controllers.scheduler.predicates import Cause
 from localkube.controllers.scheduler.queue import SchedulingQueue
 

@@ -5,7 +5,7 @@ from tests.unit.localkube.controllers.objects import build_pod
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.controllers.scheduler import volumes
-from localkube.controllers.scheduler.pod import read_pod
+from localkube.controllers.scheduler.podinfo import read_pod
 
 
 @pytest.mark.parametrize(

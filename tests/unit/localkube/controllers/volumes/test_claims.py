@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Actions, Create, Emit, Patch
 from localkube import wellknown
 from localkube.controllers.volumes import claims
-from localkube.controllers.volumes.claims import Observed
+from localkube.controllers.volumes.claims import ObservedClaim
 
 ROOT = Path("/srv/volumes")
 KEY = {"namespace": "default", "name": "data"}
@@ -39,7 +39,7 @@ def decide(claim: JSONObject, *volumes: JSONObject, classes: tuple[JSONObject, .
     """Plan for a claim."""
     known = {meta.name(one): one for one in classes}
     return claims.plan(
-        Observed(claim=claim, volumes={meta.name(one): one for one in volumes}, classes=known, root=ROOT)
+        ObservedClaim(claim=claim, volumes={meta.name(one): one for one in volumes}, classes=known, root=ROOT)
     )
 
 

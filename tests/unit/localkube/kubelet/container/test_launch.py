@@ -10,8 +10,8 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.images import UnrunnableError
 from localkube.kubelet.container.launch import Launch, Surroundings
+from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Capabilities, Mount
-from localkube.kubelet.processes.settings import KubeletSettings
 from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts

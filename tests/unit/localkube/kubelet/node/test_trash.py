@@ -3,11 +3,15 @@
 import asyncio
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from localkube.kubelet.node.trash import Trash
 
 LIMIT = 60.0
+
+DEPTH = sys.getrecursionlimit() + 200
+"""Directories inside each other: a recursion ends before, and their path is longer than the 4,096 bytes it may have."""
 
 
 async def emptied(trash: Trash, directory: Path) -> None:
@@ -53,9 +57,9 @@ def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Pat
     """A container makes them in an emptyDir; a recursion would end the kubelet, and a path has only 4,096 bytes."""
     (tmp_path / "pod").mkdir()
     inside = os.open(tmp_path / "pod", os.O_RDONLY)
-    for _ in range(3000):
-        os.mkdir("deep", dir_fd=inside)
-        inside, above = os.open("deep", os.O_RDONLY, dir_fd=inside), inside
+    for _ in range(DEPTH):
+        os.mkdir("deeper", dir_fd=inside)
+        inside, above = os.open("deeper", os.O_RDONLY, dir_fd=inside), inside
         os.close(above)
     os.symlink("/etc", "link", dir_fd=inside)
     os.close(inside)

@@ -12,7 +12,7 @@ from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import directories, hostpath, mounts
+from localkube.kubelet.volumes import directories, hostpath, volumemounts
 from localkube.kubelet.volumes.directories import Claims
 
 
@@ -113,7 +113,7 @@ def test_a_socket_is_told_from_a_file(tmp_path: Path) -> None:
 
 def mount(root: Path, volume: JSONObject | None = None, env: dict[str, str] | None = None, **fields: Any) -> Mount:
     main = container(volumeMounts=[{"name": "v", "mountPath": "/data", **fields}])
-    (found,) = mounts.build(main, {"v": volume or {"name": "v", "emptyDir": {}}}, {"v": root}, env or {})
+    (found,) = volumemounts.build(main, {"v": volume or {"name": "v", "emptyDir": {}}}, {"v": root}, env or {})
     return found
 
 

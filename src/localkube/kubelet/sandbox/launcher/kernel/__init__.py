@@ -1,1 +1,1 @@
-"""System calls, namespaces, mounts and the network, as the launcher needs them."""
+"""The launcher's interface to the kernel: system calls, namespaces, mounts, the network."""

@@ -1,8 +1,8 @@
 """Opens paths inside a directory whose content a container controls, and may change at any moment.
 
-Every component is opened relative to the one before, and never followed: a symbolic link is read, and its parts are
-opened in the same way. So what was checked is what is opened, however often somebody exchanges it. What is returned is
-a descriptor (`O_PATH`): use the file by it, never by its path again.
+Every component is opened relative to the one before, without following links: a symbolic link is read, and its parts
+are opened in the same way. So the checked file is the opened one, even if it is replaced meanwhile. The result is a
+descriptor (`O_PATH`): use the file by it, never by its path again.
 """
 
 import errno
@@ -21,7 +21,7 @@ class LeadsOutError(Exception):
 
 
 class Wish(NamedTuple):
-    """How to open: what is made where nothing is, with which permissions, and where links may lead.
+    """The options of an open: what is created if it is missing, with which permissions, and where links may lead.
 
     `is_root`: the directory is the root of a container, so absolute links and `..` end there, as after chroot; else they
     raise `LeadsOutError`.
@@ -59,7 +59,7 @@ def is_directory(handle: int) -> bool:
 
 
 class _Walk:
-    """The directories from the root to where the walk is, all open, so that `..` needs no access to the file system."""
+    """The open directories from the root to the current position, so that `..` needs no access to the file system."""
 
     def __init__(self, root: int, wish: Wish, path: str) -> None:
         self._open = [root]
@@ -110,7 +110,7 @@ class _Walk:
         self._pending = _parts(target) + self._pending
 
     def _enter(self, part: str) -> int:
-        """Open one component; make it where that is wanted. One that others make or remove meanwhile is tried again."""
+        """Open one component; create it if requested. Retry if another process creates or removes it meanwhile."""
         for _ in range(_MOST_LINKS):
             try:
                 return os.open(part, _FLAGS, dir_fd=self._open[-1])

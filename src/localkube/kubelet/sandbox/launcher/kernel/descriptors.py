@@ -1,19 +1,19 @@
-"""The limit of open files: raised for those who run pods, kept as it was for programs, and reported in words.
+"""The limit of open files: raised for the kubelet and the launcher, unchanged for programs of pods.
 
-Programs that use select() break above 1024, so the limit that a user has is the one that programs get.
+Programs that use select() fail above 1024, so they get the limit of the user.
 """
 
 import errno
 import os
 import resource
 
-from .refusal import LimitReachedError
+from .kernelerrors import LimitReachedError
 
 _MOST = 1 << 16
 
 
 def raise_limit() -> int:
-    """Allow this process as many open files as it may have; return how many it was allowed before."""
+    """Raise the limit of this process to the hard limit; return the previous limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _MOST if hard == resource.RLIM_INFINITY else min(hard, _MOST)
     if soft != resource.RLIM_INFINITY and wanted > soft:
@@ -22,14 +22,14 @@ def raise_limit() -> int:
 
 
 def restore_limit(soft: int) -> None:
-    """Allow this process what it was allowed before."""
+    """Restore the previous limit of this process."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 
 
 def require_spare(count: int) -> None:
-    """Raise `LimitReachedError` unless this process may open so many more files, which keeps it answering when they get few.
+    """Raise `LimitReachedError` unless this process may open so many more files, so that it keeps a reserve.
 
-    They are taken and given back: to count those that are open would cost more with every pod.
+    Descriptors are opened and closed to check this: counting the open ones would take longer with every pod.
     """
     taken: list[int] = []
     try:

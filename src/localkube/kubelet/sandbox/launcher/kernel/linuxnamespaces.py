@@ -1,11 +1,10 @@
-"""Takes the launcher into namespaces of its own: user, mount, PID, network, UTS and IPC.
+"""Moves the launcher into new namespaces: user, mount, PID, network, UTS and IPC.
 
-The process that was started stays outside as a watchman (its child is PID 1 inside, and only a parent of a PID
-namespace can be outside it). The kernel kills the watchman when the cluster process ends, PID 1 when the watchman
-ends, and everything in the PID namespace when PID 1 ends.
+The process that was started stays outside as the parent of PID 1 inside. The kernel kills the parent when the cluster
+process ends, PID 1 when the parent ends, and everything in the PID namespace when PID 1 ends.
 
-Users keep their numbers: whoever runs this is themselves inside, so that programs see the user, the home directory and
-the permissions that they see outside, and do not take themselves for root. Root gets all the users it has outside.
+User ids are mapped to themselves: programs inside have the same user, home directory and permissions as outside, and
+are not root. If root runs this, all user ids that it has outside are mapped.
 """
 
 import os
@@ -14,14 +13,14 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from . import syscalls
+from .kernelerrors import explain
 from .readable import is_readable
-from .refusal import explain
 
 _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
 
 
 class IdMaps(NamedTuple):
-    """What to write into uid_map and gid_map; a map of one's own group alone forbids setgroups."""
+    """The contents of uid_map and gid_map; a map of the own group only forbids setgroups."""
 
     users: str
     groups: str
@@ -29,7 +28,7 @@ class IdMaps(NamedTuple):
 
 
 def identity_map(lines: str) -> str:
-    r"""Return the map that gives a child namespace the numbers that `lines` (an id map of this one) has here.
+    r"""Return the map that gives a child namespace the same ids as `lines` (an id map of this namespace).
 
     >>> identity_map("         0       1000          1\n         1     100000      65536\n")
     '0 0 1\n1 1 65536\n'
@@ -71,7 +70,7 @@ def enter(parent: int, refuse: Callable[[str], None]) -> None:
 
 
 def _follow(alive: int) -> None:
-    """Die with the watchman; `alive` is readable as soon as it has gone, perhaps before the kernel knows of it."""
+    """End with the parent; `alive` is readable once it has ended, which covers an end before the signal is set."""
     syscalls.die_with_parent(signal.SIGKILL)
     if is_readable(alive):
         os._exit(1)
@@ -83,7 +82,7 @@ def _keep_only(fd: int) -> None:
 
 
 def _unshare_with_maps() -> None:
-    """Make the namespaces; a helper that stays outside writes the id maps, as only it may write more than one line."""
+    """Create the namespaces; a helper process outside writes the id maps, as only it may write more than one line."""
     ready, go = os.pipe()
     mapped = os.getpid()
     helper = os.fork()

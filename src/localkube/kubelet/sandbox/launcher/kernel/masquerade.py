@@ -1,7 +1,8 @@
-"""One rule of nf_tables: what leaves by an interface gets that interface's address.
+"""One rule of nf_tables: packets that leave by an interface get that interface's address.
 
-A pure builder of the batch of messages that makes it (numbers are those of linux/netfilter/nf_tables.h; attributes are
-in network byte order), and the function that sends it to the network namespace at hand. No program is needed for it.
+A pure builder of the batch of messages that creates it (numbers are those of linux/netfilter/nf_tables.h; attributes
+are in network byte order), and the function that sends it to the current network namespace. No program is needed for
+it.
 """
 
 import errno
@@ -57,7 +58,7 @@ def _expression(name: str, *attributes: bytes) -> bytes:
 
 
 def build_masquerade(interface: int) -> bytes:
-    """Return the batch that makes table, chain and rule for what leaves by the interface of this number."""
+    """Return the batch that creates table, chain and rule for packets that leave by the interface of this number."""
     change = _NLM_F_REQUEST | _NLM_F_ACK | _NLM_F_CREATE
     hook = _nested(4, _number(1, _POSTROUTING), _number(2, _PRIORITY_SOURCE_NAT))
     output = struct.pack("=I", interface)  # compared with a register, which is in the machine's own order
@@ -83,7 +84,7 @@ def _encode(message: _Message, sequence: int) -> bytes:
 
 
 def masquerade(interface: int) -> None:
-    """Make the rule in the network namespace of the caller."""
+    """Create the rule in the network namespace of the caller."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER) as kernel:
         kernel.send(build_masquerade(interface))
         for _ in range(3):

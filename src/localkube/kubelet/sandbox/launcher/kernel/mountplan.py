@@ -1,12 +1,12 @@
-"""What has to be mounted so that a container sees the files it was promised: a pure plan.
+"""Plans the mounts of a container. Pure.
 
-In: which directory is the container's /, what should be seen where, and a view of the file system. Out: what to do, in
-order, with targets as the container will name them.
+In: the directory of the container's /, the requested mounts, and a view of the file system. Out: steps in order, with
+targets as paths in the container.
 
-A mount needs a place to be put on. Where the file system has none, one is made up without writing to it: the nearest
-directory above that exists is covered (by a temporary file system in which every entry of the covered directory is
-bound again), and in it the place is made. Below a volume no cover is wanted, since what the container
-writes there must reach the volume; there the place is made in the volume itself, as other container runtimes do.
+A mount needs a mount point. If the file system has none, one is provided without writing to it: the nearest existing
+parent directory is covered (by a temporary file system into which every entry of the covered directory is bound), and
+the mount point is created there. Below a volume there is no cover, since data that the container writes must reach the
+volume; there the mount point is created in the volume itself, as other container runtimes do.
 """
 
 import posixpath
@@ -29,14 +29,14 @@ class View(Protocol):
 
 
 class Opened(NamedTuple):
-    """A file or directory that is open already, because its path cannot be trusted a second time."""
+    """A file or directory that is already open, because its path may lead elsewhere later."""
 
     handle: int
     directory: bool
 
 
 class Wanted(NamedTuple):
-    """A host file or directory to be seen at `target`; a symbolic link is bound as the link it is."""
+    """A host file or directory to be mounted at `target`; a symbolic link is bound as a link."""
 
     source: str
     target: str
@@ -52,14 +52,14 @@ class Cover(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Make an empty file or directory to mount on, and the directories above it."""
+    """Create an empty file or directory as a mount point, with its parents."""
 
     target: str
     directory: bool
 
 
 class Bind(NamedTuple):
-    """Mount `source`, or what was opened of it, at `target`."""
+    """Mount `source`, or its open descriptor, at `target`."""
 
     source: str
     target: str
@@ -68,7 +68,7 @@ class Bind(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What to do, in this order. A `Place` among the mounts is one inside a volume mounted before it."""
+    """The steps in order. A `Place` among the mounts is inside a volume that was mounted before."""
 
     covers: list[Cover]
     places: list[Place]
@@ -99,8 +99,8 @@ def resolve(view: View, root: str, path: str) -> str:
 def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[str] = ()) -> Plan:
     """Plan the mounts of a container.
 
-    `private` names directories that are covered in any case, where they exist: what the container makes in them is
-    its own, while what the host has in them stays visible.
+    `private` names directories that are always covered if they exist: files that the container creates in them are
+    its own, while the host's entries stay visible.
     """
     binds = [_bind(view, root, want) for want in wanted]
     covers: dict[str, Cover] = {}
@@ -143,7 +143,7 @@ def _nearest_directory(view: View, root: str, target: str) -> str:
 
 
 def is_below(path: str, directory: str) -> bool:
-    """Return whether a path is that of something inside the directory."""
+    """Return whether a path is inside the directory."""
     return path != directory and path.startswith(directory.rstrip("/") + "/")
 
 

@@ -1,8 +1,8 @@
 """Performs a mount plan in the mount namespace of a container that is being started.
 
-The new root is put together at a mount point of the launcher's own, from the host's tree as it still is, and becomes /
-at the end. Directories are always bound with what is mounted below them: in a user namespace the kernel allows nothing
-else, as a bare bind could uncover what a mount hides.
+The new root is assembled from the host's tree at a mount point of the launcher, and becomes / at the end. Directories
+are always bound with the mounts below them: in a user namespace the kernel allows only this, as another bind could
+reveal files that a mount hides.
 """
 
 import errno
@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from . import beneath, syscalls
+from .kernelerrors import RefusedError
 from .mountplan import Bind, Cover, Place, Plan, is_below, on_host
-from .refusal import RefusedError
 
 _PSEUDO = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
 _CGROUPS = "sys/fs/cgroup"
@@ -22,7 +22,7 @@ _UNUSABLE = {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENOTCONN, errno.ESTA
 
 
 class HostView:
-    """The view of the real file system that a plan is made with."""
+    """The view of the real file system for a plan."""
 
     def is_directory(self, path: str) -> bool | None:
         """Return whether the path (not followed) is a directory; None when there is nothing."""
@@ -40,7 +40,7 @@ class HostView:
 
 
 class Root(NamedTuple):
-    """How the container's / is made: from which directory, at which mount point, and with what in it."""
+    """The container's /: its source directory, its mount point, and its mounts."""
 
     source: str
     point: str
@@ -51,7 +51,7 @@ class Root(NamedTuple):
 
 
 def build_root(root: Root) -> None:
-    """Mount the container's file system and make it /. The caller is in a mount namespace of its own."""
+    """Mount the container's file system and make it /. The caller must be in its own mount namespace."""
     if not any(cover.target == "/" for cover in root.plan.covers):
         bind(root.source, root.point)
     for cover in root.plan.covers:
@@ -72,7 +72,7 @@ def build_root(root: Root) -> None:
 
 
 def bind(source: str, target: str) -> None:
-    """Mount a file, a directory with all below it, or a symbolic link as such, at `target`."""
+    """Mount a file, a directory with its mounts, or a symbolic link as such, at `target`."""
     try:
         handle = os.open(source, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -90,10 +90,10 @@ def _bind_handle(handle: int, target: str) -> None:
 
 
 class _Tree:
-    """The new root while mounts are made in it, which remembers them.
+    """The new root during its assembly, with a record of its mounts.
 
-    A place inside a volume is opened from where the volume is mounted, and no link leads out of there: others may write
-    into the volume meanwhile, and outside of it is, mostly, the host.
+    A mount point inside a volume is opened from the root of the volume, and no link may lead out of it: others may
+    write into the volume meanwhile, and outside of it is the host.
     """
 
     def __init__(self, point: str) -> None:
@@ -101,14 +101,14 @@ class _Tree:
         self._mounted: list[str] = []
 
     def make(self, place: Place) -> None:
-        """Make a place to mount on, where there is none."""
+        """Create a mount point if it does not exist."""
         mode = 0o755 if place.directory else 0o644
         wish = beneath.Wish(make_directories=True, make_file=not place.directory, mode=mode)
         with self._open(place.target, wish):
             return
 
     def bind(self, step: Bind) -> None:
-        """Mount at a place."""
+        """Mount at a mount point."""
         with self._open(step.target) as place:
             if step.opened is None:
                 bind(step.source, f"/proc/self/fd/{place}")
@@ -146,7 +146,7 @@ def _cover(cover: Cover, target: str) -> None:
 
 
 def _repeat(entry: "os.DirEntry[str]", place: str) -> None:
-    """Show an entry of a covered directory again; leave out what could not be used either, or just went away."""
+    """Bind an entry of a covered directory; skip entries that are unusable or were just removed."""
     if entry.is_symlink():
         os.symlink(os.readlink(entry.path), place)
         return

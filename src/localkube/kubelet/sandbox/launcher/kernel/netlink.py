@@ -1,4 +1,4 @@
-"""Just enough of rtnetlink: links, addresses and routes as messages, and a socket that sends them.
+"""A minimal rtnetlink client: links, addresses and routes as messages, and a socket that sends them.
 
 The `build_*` functions are pure: they return the bytes of one request. Numbers are those of linux/rtnetlink.h,
 linux/if_link.h and linux/if_addr.h; integers are in the machine's own order.
@@ -44,7 +44,7 @@ _ATTRIBUTE = struct.Struct("=HH")
 
 
 class Request(NamedTuple):
-    """One request: its type, its flags, its body, and what it does, for errors."""
+    """One request: its type, flags and body, and its action, for errors."""
 
     kind: int
     flags: int
@@ -71,14 +71,14 @@ def _link(index: int, *, up: bool) -> bytes:
 
 
 def build_bridge(name: str, index: int) -> Request:
-    """Make a bridge, up, with the interface number given."""
+    """Create a bridge with the given interface number, and bring it up."""
     info = _attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "bridge"))
     body = _link(index, up=True) + _text(_IFLA_IFNAME, name) + info
     return Request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, f"make bridge {name}")
 
 
 class Peer(NamedTuple):
-    """The far end of a veth pair: its name and number, and the network namespace it is put into."""
+    """The far end of a veth pair: its name and number, and its network namespace."""
 
     name: str
     number: int
@@ -86,7 +86,7 @@ class Peer(NamedTuple):
 
 
 def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
-    """Make a veth pair, its near end (name, number) up on the bridge, its far end in another network namespace.
+    """Create a veth pair: its near end (name, number) up on the bridge, its far end in another network namespace.
 
     The kernel takes the far end's number only when the near end's is given too.
     """
@@ -122,7 +122,7 @@ def build_address(index: int, address: str, prefix: int) -> Request:
 
 
 def build_default_route(gateway: str) -> Request:
-    """Send by the gateway what has no other route."""
+    """Add the default route by the gateway."""
     body = _RTMSG.pack(
         socket.AF_INET, 0, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST, 0
     ) + _attribute(_RTA_GATEWAY, socket.inet_aton(gateway))
@@ -137,7 +137,7 @@ def encode(request: Request, sequence: int) -> bytes:
 
 
 def parse_acknowledgement(data: bytes, sequence: int) -> int | None:
-    """Return the error number (0: done) of the answer to request `sequence`; None when it is not in `data`."""
+    """Return the error number (0: success) of the response to request `sequence`; None if it is not in `data`."""
     while len(data) >= _HEADER.size:
         length, kind, _, answered, _ = _HEADER.unpack_from(data)
         if kind == _NLMSG_ERROR and answered == sequence:

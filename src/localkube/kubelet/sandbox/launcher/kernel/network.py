@@ -1,10 +1,10 @@
 """The pods' network: a bridge in the launcher's network namespace, a veth pair and a namespace per pod.
 
-A Linux bridge holds 1,023 ports. When it has all the pods it may have, further bridges are hung on it, each by a veth
-pair on one of the ports that were kept for that, so that all pods stay on one network.
+A Linux bridge has 1,023 ports. When its ports for pods are used up, further bridges are connected to it. Each has a
+veth pair on one of its reserved ports, so all pods are on one network.
 
-Nothing here needs root: the user namespace of the launcher owns these network namespaces. Nothing leads out of them
-either, unless a way out is attached to the bridge (`attach`). IPv6 stays on the loopback interface only.
+Nothing here needs root: the user namespace of the launcher owns these network namespaces. They have no connection to
+the outside unless one is attached to the bridge (`attach`). IPv6 is on the loopback interface only.
 """
 
 import errno
@@ -56,7 +56,7 @@ def _returning() -> Iterator[None]:
 
 @contextmanager
 def inside(fd: int) -> Iterator[None]:
-    """Work in another network namespace for the length of a block."""
+    """Run the body in another network namespace."""
     with _returning():
         syscalls.setns(fd, syscalls.CLONE_NEWNET)
         yield
@@ -71,7 +71,7 @@ class _Bridge:
 
 
 class BridgeNetwork:
-    """The bridges, in the network namespace that the launcher has just entered."""
+    """The bridges, in the network namespace of the launcher."""
 
     def __init__(self, address: str) -> None:
         self._netlink = Netlink()
@@ -85,10 +85,10 @@ class BridgeNetwork:
         )
 
     def attach(self, interface: str, gateway: str | None) -> None:
-        """Let pods out by an interface of this network namespace.
+        """Connect pods to the outside by an interface of this network namespace.
 
-        With a gateway, the interface carries pods' frames as they are: it becomes a port of the bridge. Without, it
-        has an address of its own, and pods' packets are forwarded to it under that address.
+        With a gateway, the interface becomes a port of the bridge and gets pods' frames unchanged. Without, it has its
+        own address, and pods' packets are forwarded to it with that address.
         """
         index = socket.if_nametoindex(interface)
         if gateway is None:
@@ -99,7 +99,7 @@ class BridgeNetwork:
         self._gateway = gateway
 
     def create(self, address: str) -> int:
-        """Make a pod's network namespace with lo and eth0, connected to a bridge; return its descriptor."""
+        """Create a pod's network namespace with lo and eth0, connected to a bridge; return its descriptor."""
         bridge = self._bridge_with_free_port()
         network, inner = _new_namespace()
         near = self._next("pod")
@@ -123,9 +123,9 @@ class BridgeNetwork:
         return network
 
     def remove(self, network: int) -> None:
-        """Let go of a pod's namespace, whose processes have ended: the kernel removes it, and the veth pair with it.
+        """Release a pod's namespace, whose processes have ended: the kernel removes it, with the veth pair.
 
-        It does so a little later. Removing the pair here would hold everything up for some 15 ms.
+        The kernel does so a little later. Removing the pair here would block the launcher for some 15 ms.
         """
         self._bridge_of.pop(network).pods -= 1
         os.close(network)
@@ -137,7 +137,7 @@ class BridgeNetwork:
         return self._extend()
 
     def _extend(self) -> _Bridge:
-        """Hang another bridge on the first."""
+        """Connect another bridge to the first one."""
         name, index = self._next("kube")
         inner, inner_index = self._next("down")
         with _current() as here:
@@ -150,7 +150,7 @@ class BridgeNetwork:
         return self._bridges[-1]
 
     def _next(self, kind: str) -> tuple[str, int]:
-        """Return a name and a number that no interface here has."""
+        """Return an unused interface name and number."""
         self._made += 1
         return f"{kind}{self._made}", _INDEX + self._made
 
@@ -163,7 +163,7 @@ def _new_namespace() -> tuple[int, Netlink]:
 
 
 def _tune() -> None:
-    """Set what container runtimes set: low ports and ping for everyone; and no IPv6 traffic of hundreds of pods."""
+    """Set the sysctls of container runtimes: low ports and ping for all users; and disable IPv6 traffic of pods."""
     group = os.getegid()
     _set("net/ipv4/ip_unprivileged_port_start", "0")
     _set("net/ipv4/ping_group_range", f"{group} {group}")

@@ -1,4 +1,4 @@
-"""Process descriptors: a handle on a process that can be passed on, and that no later process can take the place of."""
+"""Process descriptors: handles of processes that can be passed on and never refer to a later process."""
 
 import os
 
@@ -17,7 +17,7 @@ def parse_pid(fdinfo: str) -> int:
 
 
 def read_pid(pidfd: int, proc: int | None = None) -> int:
-    """Return the PID of the process as /proc counts, or as another /proc does that `proc` is a descriptor of."""
+    """Return the PID of the process in /proc, or in the /proc of which `proc` is a descriptor."""
     handle = os.open(
         f"self/fdinfo/{pidfd}" if proc is not None else f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY, dir_fd=proc
     )

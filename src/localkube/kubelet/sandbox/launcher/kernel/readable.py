@@ -1,4 +1,4 @@
-"""Whether a descriptor can be read from now; any descriptor, where select() knows those below 1024 only."""
+"""Checks whether a descriptor is readable; select() works for descriptors below 1024 only."""
 
 import select
 

@@ -1,4 +1,4 @@
-"""System calls that Python's standard library lacks, each raising `OSError` with what was tried.
+"""System calls that Python's standard library lacks; each raises `OSError` with the failed action.
 
 Constants are those of the kernel's headers and equal on all architectures.
 """
@@ -50,7 +50,7 @@ def _check(result: int, action: str) -> None:
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces named by `flags` for fresh ones."""
+    """Move this process into new namespaces of the kinds in `flags`."""
     try:
         _check(_libc.unshare(flags), "make namespaces")
     except OSError as error:
@@ -59,7 +59,7 @@ def unshare(flags: int) -> None:
 
 
 def setns(fd: int, flags: int) -> None:
-    """Enter a namespace (or, by a pidfd, those of a process named by `flags`)."""
+    """Enter a namespace (or, by a pidfd, the namespaces of a process of the kinds in `flags`)."""
     _check(_libc.setns(fd, flags), "setns")
 
 
@@ -99,7 +99,7 @@ def require_read_only_mounts() -> None:
 
 
 def change_root(target: str) -> None:
-    """Make the mount at `target` the root of this mount namespace and let go of the old one."""
+    """Make the mount at `target` the root of this mount namespace, and detach the old one."""
     os.chdir(target)
     _check(_libc.pivot_root(b".", b"."), f"pivot_root {target}")
     unmount(".")
@@ -113,12 +113,12 @@ def set_hostname(name: str) -> None:
 
 
 def die_with_parent(signal: int) -> None:
-    """Have the kernel send `signal` when the parent (strictly: the thread that started us) ends."""
+    """Make the kernel send `signal` when the parent (precisely: the thread that started this process) ends."""
     _check(_prctl(_PR_SET_PDEATHSIG, signal), "prctl PDEATHSIG")
 
 
 def adopt_orphans() -> None:
-    """Become the parent of descendants whose own parent ends."""
+    """Make this process the parent of descendants whose parent ends (a subreaper)."""
     _check(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "prctl CHILD_SUBREAPER")
 
 
@@ -128,7 +128,7 @@ def set_process_name(name: str) -> None:
 
 
 def drop_capability(number: int) -> None:
-    """Take a capability out of what programs started from here can ever get."""
+    """Remove a capability from the bounding set of this process and its descendants."""
     _check(_prctl(_PR_CAPBSET_DROP, number), f"drop capability {number}")
 
 

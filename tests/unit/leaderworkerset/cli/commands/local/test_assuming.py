@@ -49,7 +49,7 @@ def test_without_auto_nothing_is_assumed_and_what_is_lacking_is_offered() -> Non
     found = assume(pods(), ClusterOptions(gpus_per_node=8))
     assert (found.nodes.count, found.nodes.gpus) == (1, 8)
     (note,) = found.lines
-    assert "note: no node here has what the manifest asks for (rdma/ib, label pool), so pods will wait" in note
+    assert "note: no node here has what the manifest requires (rdma/ib, label pool), so pods will wait" in note
     whole = ClusterOptions(gpus_per_node=8, node_labels=("pool=gpu",), node_capacity=("cpu=4,rdma/ib=1",))
     assert assume(pods(), whole).lines == ()
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.commands.local import clusterlog
 
 WRITE = """
 import logging, os, sys
 from pathlib import Path
 from leaderworkerset.cli.commands.local import clusterlog
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 
-place = Place("demo", Path(sys.argv[1]))
+place = ClusterDirectory("demo", Path(sys.argv[1]))
 sys.stderr = clusterlog.BoundedLog(place, limit=10_000)
 if "full" in sys.argv:
     os.mkdir(place.log.with_suffix(".new"))
@@ -25,7 +25,7 @@ os.write(1, b"last words")
 """
 
 
-def write(place: Place, *words: str) -> None:
+def write(place: ClusterDirectory, *words: str) -> None:
     with place.log.open("ab") as log:
         subprocess.run(
             [sys.executable, "-c", WRITE, str(place.directory), *words],
@@ -37,11 +37,11 @@ def write(place: Place, *words: str) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place("demo", tmp_path)
+def place(tmp_path: Path) -> ClusterDirectory:
+    return ClusterDirectory("demo", tmp_path)
 
 
-def test_a_full_log_becomes_the_older_one(place: Place) -> None:
+def test_a_full_log_becomes_the_older_one(place: ClusterDirectory) -> None:
     write(place)
     assert place.log.read_text().splitlines()[-2].startswith("ERROR:root:event 999 ")
     assert place.log.read_text().endswith("last words")
@@ -50,12 +50,14 @@ def test_a_full_log_becomes_the_older_one(place: Place) -> None:
     assert sorted(path.name for path in place.directory.iterdir()) == ["cluster.log", "cluster.log.1"]
 
 
-def test_a_log_that_cannot_be_changed_drops_what_is_too_much(place: Place) -> None:
+def test_a_log_that_cannot_be_changed_drops_what_is_too_much(place: ClusterDirectory) -> None:
     write(place, "full")
     assert place.log.stat().st_size < 11_000
 
 
-def test_another_standard_error_than_the_log_is_left_as_it_is(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_standard_error_than_the_log_is_left_as_it_is(
+    place: ClusterDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place.log.write_text("")
     with (place.directory / "other").open("w") as other:
         monkeypatch.setattr(sys, "stderr", other)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.cluster.places import Place
+from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError
@@ -24,34 +24,34 @@ EVERYTHING = ClusterOptions(
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place("demo", tmp_path)
+def place(tmp_path: Path) -> ClusterDirectory:
+    return ClusterDirectory("demo", tmp_path)
 
 
-def test_all_options_are_read_as_they_were_written(place: Place) -> None:
+def test_all_options_are_read_as_they_were_written(place: ClusterDirectory) -> None:
     keptoptions.save(place, EVERYTHING)
     assert keptoptions.load(place) == EVERYTHING
 
 
-def test_the_file_is_private_and_replaced_at_once(place: Place) -> None:
+def test_the_file_is_private_and_replaced_at_once(place: ClusterDirectory) -> None:
     keptoptions.save(place, EVERYTHING)
     keptoptions.save(place, ClusterOptions())
     assert keptoptions.load(place) == ClusterOptions()
     assert {path.name: path.stat().st_mode & 0o777 for path in place.directory.iterdir()} == {"options.json": 0o600}
 
 
-def test_a_cluster_that_was_never_started_has_none(place: Place) -> None:
+def test_a_cluster_that_was_never_started_has_none(place: ClusterDirectory) -> None:
     assert keptoptions.load(place) is None
-    assert keptoptions.load(Place("none", place.directory / "none")) is None
+    assert keptoptions.load(ClusterDirectory("none", place.directory / "none")) is None
 
 
-def test_options_of_another_version_are_left_out(place: Place) -> None:
+def test_options_of_another_version_are_left_out(place: ClusterDirectory) -> None:
     (place.directory / keptoptions.FILE).write_text('{"nodes": 3, "of_the_future": [1]}')
     assert keptoptions.load(place) == ClusterOptions(nodes=3)
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": "four"}'])
-def test_a_damaged_file_is_named_with_the_way_to_begin_without_it(place: Place, text: str) -> None:
+def test_a_damaged_file_is_named_with_the_way_to_begin_without_it(place: ClusterDirectory, text: str) -> None:
     (place.directory / keptoptions.FILE).write_text(text)
     with pytest.raises(CommandError, match=r"options\.json: .*; `lws up demo --defaults` begins without it"):
         keptoptions.load(place)

@@ -8,7 +8,7 @@ import pytest
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import explain
 from leaderworkerset.cli.commands.rollout.causes import Causes
-from leaderworkerset.cli.views.progress import Progress
+from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
 
 
@@ -81,7 +81,7 @@ class Terminal(io.StringIO):
 def test_a_note_stays_above_what_is_awaited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     stream = Terminal()
-    progress = Progress(stream)
+    progress = ProgressLine(stream)
     progress.show("1 of 2")
     progress.note("stuck")
     assert stream.getvalue() == "\r\x1b[K1 of 2\r\x1b[Kstuck\n\r\x1b[K1 of 2"
@@ -89,7 +89,7 @@ def test_a_note_stays_above_what_is_awaited(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_note_between_lines_repeats_none() -> None:
     stream = io.StringIO()
-    progress = Progress(stream)
+    progress = ProgressLine(stream)
     progress.show("1 of 2")
     progress.note("stuck")
     progress.show("1 of 2")

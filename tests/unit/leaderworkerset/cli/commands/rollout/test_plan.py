@@ -41,7 +41,7 @@ def test_a_plan_from_a_snapshot(tmp_path: Path, saved: str, capsys: pytest.Captu
     assert capsys.readouterr().out.splitlines() == [
         "web: 1 field would change",
         "  spec.leaderWorkerTemplate.workerTemplate.spec.containers[main].image: app:1 -> app:2",
-        "a new revision: 2 groups of 1 pod would be made",
+        "a new revision: 2 groups of 1 pod would be created",
         "  step 1: group 1; 1 available",
         "  step 2: group 0; 1 available",
         "at most 0 extra pods; at least 1 of 2 groups available",
@@ -61,7 +61,7 @@ def test_what_is_not_in_the_snapshot_would_be_created(
     tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app.run(["-n", "other", "plan", "-f", manifest(tmp_path), "--snapshot", saved]) == 0
-    assert capsys.readouterr().out.startswith("web: created\n2 groups of 1 pod would be made\n")
+    assert capsys.readouterr().out.startswith("web: created\n2 groups of 1 pod would be created\n")
 
 
 def test_more_groups_than_can_be_planned_are_refused_by_name(
@@ -87,4 +87,4 @@ def test_a_diff_that_cannot_be_made_is_no_difference(tmp_path: Path, capsys: pyt
 def test_a_snapshot_is_read_or_written(tmp_path: Path, saved: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["plan", "-f", manifest(tmp_path), "--snapshot", saved, "--save-snapshot", saved]
     assert app.run(words) == 2
-    assert "do not go together" in capsys.readouterr().err
+    assert "cannot be combined" in capsys.readouterr().err

@@ -7,8 +7,8 @@ from tests.simulation.virtualtime import VirtualClock
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.commands.rollout import history, rollout, subjects
-from leaderworkerset.cli.commands.rollout.following import Deadline
-from leaderworkerset.cli.commands.rollout.restart import Wanted
+from leaderworkerset.cli.commands.rollout.restart import RestartRequest
+from leaderworkerset.cli.commands.rollout.rolloutstatus import Deadline
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.steering.pasts import Entry
@@ -32,7 +32,7 @@ def test_the_history_as_a_table() -> None:
         "REVISION   KEY    AGE   GROUPS   CHANGE-CAUSE",
         "2          key2   60m   -        new weights",
         "3 *        key3   60m   0-2,5    -",
-        "* is what new groups are made from",
+        "* is the revision of new groups",
     ]
     assert history.table([], builders.NOW) == ["REVISION   KEY   AGE   GROUPS   CHANGE-CAUSE"]
 
@@ -40,13 +40,13 @@ def test_the_history_as_a_table() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("web",), Wanted("web")),
-        (("web/3", "web/1", "web/3"), Wanted("web", (1, 3))),
-        (("web/1/2",), Wanted("web", (1,), 2)),
+        (("web",), RestartRequest("web")),
+        (("web/3", "web/1", "web/3"), RestartRequest("web", (1, 3))),
+        (("web/1/2",), RestartRequest("web", (1,), 2)),
     ],
 )
-def test_what_is_restarted(words: tuple[str, ...], expected: Wanted) -> None:
-    assert Wanted.parse(words) == expected
+def test_what_is_restarted(words: tuple[str, ...], expected: RestartRequest) -> None:
+    assert RestartRequest.parse(words) == expected
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,18 @@ def test_what_is_restarted(words: tuple[str, ...], expected: Wanted) -> None:
 )
 def test_what_cannot_be_restarted_together(words: tuple[str, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Wanted.parse(words)
+        RestartRequest.parse(words)
 
 
 @pytest.mark.parametrize(
     ("wanted", "text"),
-    [(Wanted("web", (1,)), "group 1"), (Wanted("web", (1, 2)), "groups 1-2"), (Wanted("web", (1,), 2), "rank 1/2")],
+    [
+        (RestartRequest("web", (1,)), "group 1"),
+        (RestartRequest("web", (1, 2)), "groups 1-2"),
+        (RestartRequest("web", (1,), 2), "rank 1/2"),
+    ],
 )
-def test_what_is_restarted_in_words(wanted: Wanted, text: str) -> None:
+def test_what_is_restarted_in_words(wanted: RestartRequest, text: str) -> None:
     assert str(wanted) == text
 
 

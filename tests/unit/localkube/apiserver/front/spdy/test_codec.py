@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localkube.apiserver.front.spdy.codec import CONTROL_LIMIT, DATA_LIMIT, FrameReader, FrameWriter
-from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import (
     Data,
     Frame,
@@ -16,11 +15,12 @@ from localkube.apiserver.front.spdy.frames import (
     MoreHeaders,
     Ping,
     RstStream,
-    Settings,
+    SettingsFrame,
     SynReply,
     SynStream,
     WindowUpdate,
 )
+from localkube.apiserver.front.spdy.protocolerror import ProtocolError
 
 RECORDED = """
 800300010000003e0000000100000000000078f9e3c6a7c202253a703a2b294a4dcc851625aca9a0808614cb45e01c60616061c0c0c0c0590489
@@ -47,7 +47,7 @@ MEANT: tuple[Frame, ...] = (
     MoreHeaders(3, {"a": "1\0002"}, fin=True),
     Ping(1),
     RstStream(3, 5),
-    Settings(((7, 65536),)),
+    SettingsFrame(((7, 65536),)),
     WindowUpdate(3, 1000),
     GoAway(3, 0),
 )
@@ -60,7 +60,7 @@ FRAMES: st.SearchStrategy[Any] = st.one_of(
     st.builds(SynReply, STREAMS, HEADERS, st.booleans()),
     st.builds(MoreHeaders, STREAMS, HEADERS, st.booleans()),
     st.builds(RstStream, STREAMS, WORDS),
-    st.builds(Settings, st.lists(st.tuples(st.integers(0, 2**24 - 1), WORDS)).map(tuple)),
+    st.builds(SettingsFrame, st.lists(st.tuples(st.integers(0, 2**24 - 1), WORDS)).map(tuple)),
     st.builds(Ping, WORDS),
     st.builds(GoAway, st.integers(0, 2**31 - 1), WORDS),
     st.builds(WindowUpdate, st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1)),

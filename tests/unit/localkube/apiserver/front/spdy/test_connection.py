@@ -12,7 +12,6 @@ from localkube.apiserver.front.spdy.connection import (
     Event,
     StreamOpened,
 )
-from localkube.apiserver.front.spdy.errors import ProtocolError
 from localkube.apiserver.front.spdy.frames import (
     Data,
     Frame,
@@ -22,11 +21,12 @@ from localkube.apiserver.front.spdy.frames import (
     Ping,
     ResetStatus,
     RstStream,
-    Settings,
+    SettingsFrame,
     SynReply,
     SynStream,
     WindowUpdate,
 )
+from localkube.apiserver.front.spdy.protocolerror import ProtocolError
 
 
 class Peer:
@@ -72,7 +72,9 @@ def test_pings_of_the_client_are_answered() -> None:
 
 
 def test_settings_and_windows_change_nothing() -> None:
-    peer = Peer(SynStream(1), Settings(((7, 1),)), WindowUpdate(1, 5), WindowUpdate(0, 5), MoreHeaders(1, {"a": "b"}))
+    peer = Peer(
+        SynStream(1), SettingsFrame(((7, 1),)), WindowUpdate(1, 5), WindowUpdate(0, 5), MoreHeaders(1, {"a": "b"})
+    )
     assert peer.events == [StreamOpened(1, {})]
     peer.connection.send(1, b"as before")
     assert peer.hear() == [Data(1, b"as before")]

@@ -19,7 +19,7 @@ from tests.unit.localkube.apiserver.harness import (
     served,
 )
 
-from localkube.apiserver.requests.watch import BUFFER, PIECE, TOGETHER, Watcher, line
+from localkube.apiserver.requests.watch import BUFFER, PIECE, TOGETHER, HandedOut, Watcher, line
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
@@ -206,7 +206,7 @@ def test_watches_end_when_the_server_does() -> None:
 
 def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
     async def scenario() -> None:
-        watcher = Watcher()
+        watcher = Watcher(HandedOut())
         watcher.push(b"x" * BUFFER)
         watcher.push(b"y")
         watcher.push(b"never")
@@ -224,7 +224,7 @@ def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
     async def scenario() -> None:
-        watcher = Watcher()
+        watcher = Watcher(HandedOut())
         for chunk in pushed:
             watcher.push(chunk)
         watcher.end(b"z")

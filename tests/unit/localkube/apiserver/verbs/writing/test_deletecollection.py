@@ -75,7 +75,7 @@ def test_a_large_collection_is_never_in_memory_as_objects() -> None:
     variables = {f"key-{number}": "x" for number in range(200)}
 
     async def scenario(api: Api) -> None:
-        for number in range(12 * BATCH):
+        for number in range(8 * BATCH):
             await api.create(CONFIG_MAPS, config_map(f"c-{number:03}") | {"data": variables})
         tracemalloc.start()
         try:
@@ -87,7 +87,7 @@ def test_a_large_collection_is_never_in_memory_as_objects() -> None:
         finally:
             tracemalloc.stop()
         assert answer["items"] == []
-        assert len(whole["items"]) == 12 * BATCH
+        assert len(whole["items"]) == 8 * BATCH
         assert peak < size / 2
 
     run(scenario)

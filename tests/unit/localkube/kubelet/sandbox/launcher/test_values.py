@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from localkube.kubelet.sandbox import addresses
 from localkube.kubelet.sandbox.launcher import stub, supervise
-from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, pidfd, refusal
+from localkube.kubelet.sandbox.launcher.kernel import kernelerrors, linuxnamespaces, pidfd
 
 
 @pytest.mark.parametrize(
-    "module", [addresses, linuxnamespaces, pidfd, refusal, stub, supervise], ids=lambda module: module.__name__
+    "module", [addresses, linuxnamespaces, pidfd, kernelerrors, stub, supervise], ids=lambda module: module.__name__
 )
 def test_examples_in_docstrings_hold(module: ModuleType) -> None:
     result = doctest.testmod(module)

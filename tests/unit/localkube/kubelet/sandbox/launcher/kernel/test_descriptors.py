@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from localkube.kubelet.sandbox.launcher.kernel import descriptors
-from localkube.kubelet.sandbox.launcher.kernel.refusal import RefusedError
+from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import RefusedError
 
 FEW = 128
 

@@ -1,0 +1,107 @@
+"""The objects that the controllers of LeaderWorkerSets keep in memory: caches, indexes, keys.
+
+Everything that belongs to a LeaderWorkerSet carries its name as a label, so one selector bounds what is watched: memory
+grows with the pods of LeaderWorkerSets, not with those of the cluster. Objects are indexed by the LeaderWorkerSet whose
+name they carry, and by the group.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.requests import Selection
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers import kept
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.core.pod.reconcile import is_leader
+
+BY_LWS: Final = "leaderworkerset"
+BY_GROUP: Final = "group"
+LEADERS: Final = "leaders"
+RECORDS: Final = "records"
+
+OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
+"""A label of the ControllerRevisions of StatefulSets, which are many; they copy the labels of our pods."""
+
+
+def ours(resource: Resource, further: str = "") -> Selection:
+    """Select the objects that carry the name of a LeaderWorkerSet, and match further label requirements."""
+    return Selection(resource, label_selector=labels.NAME + further)
+
+
+def lws_key(obj: JSONObject) -> ObjectKey:
+    """Return the key of the LeaderWorkerSet whose name the object carries."""
+    return ObjectKey(meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""))
+
+
+def group_value(lws: ObjectKey, group_index: str) -> str:
+    """Return the index value of a group."""
+    return f"{lws}/{group_index}"
+
+
+def lws_values(obj: JSONObject) -> Iterable[str]:
+    """Index an object by its LeaderWorkerSet."""
+    return (str(lws_key(obj)),)
+
+
+def revision_values(revision: JSONObject) -> Iterable[str]:
+    """Index a revision of a LeaderWorkerSet, or one without owner, by the LeaderWorkerSet in its label."""
+    owner = meta.controller_of(revision)
+    is_own = owner is None or owner["kind"] == LEADERWORKERSETS.kind
+    return lws_values(revision) if is_own and labels.TEMPLATE_REVISION_HASH in meta.labels(revision) else ()
+
+
+def record_values(revision: JSONObject) -> Iterable[str]:
+    """Index the record of a group's recreations by its LeaderWorkerSet."""
+    return lws_values(revision) if labels.RECREATIONS in meta.annotations(revision) else ()
+
+
+def leader_values(pod: JSONObject) -> Iterable[str]:
+    """Index a leader pod by its LeaderWorkerSet."""
+    return lws_values(pod) if is_leader(pod) else ()
+
+
+def group_values(obj: JSONObject) -> Iterable[str]:
+    """Index a pod or worker StatefulSet by its group; the leader StatefulSet has none."""
+    group_index = meta.labels(obj).get(labels.GROUP_INDEX)
+    return () if group_index is None else (group_value(lws_key(obj), group_index),)
+
+
+def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
+    """Return no key: for objects that are read, and awaited after writes, but whose changes alter no decision alone."""
+    return ()
+
+
+LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
+STATEFULSET_CACHE: Final = Cache(ours(STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
+POD_CACHE: Final = Cache(ours(PODS), {BY_GROUP: group_values, LEADERS: leader_values}, keep=kept.pod)
+SERVICE_CACHE: Final = Cache(ours(SERVICES), keep=kept.service)
+REVISION_CACHE: Final = Cache(
+    ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
+    {BY_LWS: revision_values, RECORDS: record_values},
+    keep=kept.revision,
+)
+
+CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
+"""The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Informers:
+    """The open caches of LeaderWorkerSets, by name."""
+
+    leaderworkersets: Informer
+    statefulsets: Informer
+    pods: Informer
+    services: Informer
+    revisions: Informer
+
+
+def informers_of(caches: Caches) -> Informers:
+    """Return the caches of LeaderWorkerSets among the open ones."""
+    return Informers(*(caches[cache] for cache in CACHES))

@@ -1,0 +1,92 @@
+"""The events of decisions: which object each is about, its reason and its message (contract 8.3).
+
+Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
+"""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Event
+
+CREATING_REVISION: Final = "CreatingRevision"
+GROUPS_PROGRESSING: Final = "GroupsProgressing"
+GROUPS_UPDATING: Final = "GroupsUpdating"
+RECREATE_GROUP: Final = "RecreateGroup"
+BACK_OFF: Final = "BackOff"
+RESTARTS_EXHAUSTED: Final = "MaxGroupRestartsExceeded"
+LOST_POD: Final = "LostPod"
+FAILED_CREATE: Final = "FailedCreate"
+FAILED_UPDATE: Final = "FailedUpdate"
+
+
+def reference(obj: JSONObject) -> JSONObject:
+    """Return a reference to an object, as the `regarding` and `related` of events have it."""
+    metadata = meta.metadata(obj)
+    fields = {field: metadata[field] for field in ("namespace", "name", "uid", "resourceVersion") if field in metadata}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
+
+
+def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of an object of a group, or of all groups, that was created."""
+    return Event("Normal", GROUPS_PROGRESSING, "Create", note, reference(obj), related and reference(related))
+
+
+def creating_revision(obj: JSONObject, revision: JSONObject, note: str) -> Event:
+    """Return the event of a revision that was recorded."""
+    return Event("Normal", CREATING_REVISION, "Create", note, reference(obj), reference(revision))
+
+
+def deleting_surge(obj: JSONObject, note: str) -> Event:
+    """Return the event of surplus groups that are deleted (R-ROLL-3)."""
+    return Event("Normal", GROUPS_PROGRESSING, "Delete", note, reference(obj))
+
+
+def updating(obj: JSONObject, note: str) -> Event:
+    """Return the event that names the groups that are rolled now (R-LSTS-7)."""
+    return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+
+
+def replacing_group(obj: JSONObject, note: str) -> Event:
+    """Return the event of a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
+    return Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
+
+
+def failed_create(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of an object that could not be created."""
+    return Event("Warning", FAILED_CREATE, "Create", note, reference(obj), related and reference(related))
+
+
+def failed_update(obj: JSONObject, note: str) -> Event:
+    """Return the event of a leader StatefulSet that could not be changed."""
+    return Event("Warning", FAILED_UPDATE, "Update", note, reference(obj))
+
+
+def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
+    """Return the event of changed conditions (R-STAT-10)."""
+    return Event("Normal", reason, "Update", note, reference(obj))
+
+
+def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Return the event of a group that is recreated (R-POD-5)."""
+    return Event("Normal", RECREATE_GROUP, "Delete", note, reference(obj), reference(leader))
+
+
+def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Return the event of a group that failed again and waits to be recreated."""
+    return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))
+
+
+def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Return the event of a group that failed too often and is not recreated any more."""
+    return Event("Warning", RESTARTS_EXHAUSTED, "Hold", note, reference(obj), reference(leader))
+
+
+def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Return the event of a pod on a lost node that was deleted by force."""
+    return Event("Warning", LOST_POD, "Delete", note, reference(obj), reference(pod))
+
+
+def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Return the event of a pod on a lost node that blocks its group."""
+    return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))

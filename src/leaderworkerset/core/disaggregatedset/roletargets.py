@@ -1,0 +1,41 @@
+"""How many groups each role shall have, and how fast a rollout may replace them (R-DS-25, R-DS-40 to R-DS-42)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kuberuntime.objects import intstr
+from kuberuntime.objects.intstr import IntOrString
+from leaderworkerset.api.disaggregatedset import Role
+
+Scalers: TypeAlias = Mapping[str, int]
+"""The replicas that the scalers of External roles set, by role; a role is absent if its scaler's name is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class RoleBudget:
+    """The groups above and below the target that a rollout may have."""
+
+    surge: int = 1
+    unavailable: int = 0
+
+
+def target(role: Role, scalers: Scalers, fallback: int) -> int:
+    """Return the desired groups of a role in a slice; `fallback` if neither spec nor scaler sets them."""
+    return scalers.get(role.name, fallback) if role.is_external else role.replicas
+
+
+def budget(role: Role | None, wanted: int) -> RoleBudget:
+    """Return the budgets of a role with `wanted` groups (R-DS-42); a removed role has the default."""
+    given = None if role is None else role.rolling_update
+    if given is None:
+        return RoleBudget()
+    surge = _scaled(given.max_surge, wanted, up=True)
+    unavailable = _scaled(given.max_unavailable, wanted, up=False)
+    return RoleBudget(surge, unavailable) if unavailable > 0 or surge > 0 else RoleBudget()
+
+
+def _scaled(value: IntOrString | None, whole: int, *, up: bool) -> int:
+    if value is None or not intstr.is_scalable(value):
+        return 0
+    return max(0, intstr.scale_up(value, whole) if up else intstr.scale_down(value, whole))

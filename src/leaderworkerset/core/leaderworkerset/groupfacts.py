@@ -1,0 +1,115 @@
+"""The facts of a group that decisions need: one small value per leader pod, folded by the rollout and the status.
+
+In: a leader pod and the StatefulSet of its workers, as cached. Out: a `GroupFacts`. Only its creation reads whole
+objects. A caller that keeps it until one of both objects changes makes a pass over a thousand groups a pass over a
+thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import labels
+
+UNKNOWN: Final = UID("")
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """The StatefulSet of a group's workers. `group_index` is its label, verbatim."""
+
+    is_ready: bool
+    revision: str
+    group_index: str
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFacts:
+    """One leader pod and its workers, if their StatefulSet exists.
+
+    `group_index` is the leader's label, verbatim; `index` the same as a number, None if it is not a number.
+    `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
+    `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
+    leader was created with, which may differ from the spec now; 0 if the leader does not name it.
+    """
+
+    leader: str
+    group_index: str
+    index: int | None
+    is_leader_ready: bool
+    revision: str
+    workers: Workers | None
+    uid: UID = UNKNOWN
+    is_deleting: bool = False
+    statefulset_revision: str = ""
+    is_gated: bool = False
+    own_size: int = 0
+
+    def is_whole(self, size: int) -> bool:
+        """Return whether all objects of a group of this size exist."""
+        return size == 1 or self.workers is not None
+
+    def is_ready(self, size: int) -> bool:
+        """Return whether leader and workers are ready (R-STAT-6)."""
+        return self.is_leader_ready and (size == 1 or (self.workers is not None and self.workers.is_ready))
+
+    def is_updated(self, size: int, revision: str) -> bool:
+        """Return whether leader and workers are of the given revision (R-STAT-6)."""
+        if self.revision != revision:
+            return False
+        return size == 1 or (self.workers is not None and self.workers.revision == revision)
+
+
+def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
+    """Extract the facts from a leader pod and the StatefulSet with the same name.
+
+    Workers of an earlier leader of this name do not count: they end soon; they may be ready, but their group is not.
+    """
+    if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
+        worker_statefulset = None
+    group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
+    return GroupFacts(
+        leader=meta.name(leader),
+        group_index=group_index,
+        index=int(group_index) if group_index.isascii() and group_index.isdigit() else None,
+        is_leader_ready=is_pod_ready(leader),
+        revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
+        workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
+        uid=meta.uid(leader),
+        is_deleting=meta.is_deleting(leader),
+        statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
+        is_gated=bool(meta.spec(leader).get("schedulingGates")),
+        own_size=own_size(leader),
+    )
+
+
+def own_size(leader: JSONObject) -> int:
+    """Return the size of the group that a leader was created with, 0 if it does not name one."""
+    text = meta.annotations(leader).get(labels.SIZE, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def is_pod_ready(pod: JSONObject) -> bool:
+    """Return whether the pod runs and is Ready."""
+    return meta.status(pod).get("phase") == "Running" and meta.is_condition_true(pod, "Ready")
+
+
+def is_statefulset_ready(statefulset: JSONObject) -> bool:
+    """Return whether all pods are available and of one revision (R-ROLL-9)."""
+    status = meta.status(statefulset)
+    replicas = meta.spec(statefulset).get("replicas", 1)
+    return bool(
+        replicas == (status.get("availableReplicas") or 0)
+        and (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
+    )
+
+
+def describe_workers(statefulset: JSONObject) -> Workers:
+    """Extract the facts from the StatefulSet of a group's workers."""
+    own = meta.labels(statefulset)
+    return Workers(
+        is_ready=is_statefulset_ready(statefulset),
+        revision=own.get(labels.TEMPLATE_REVISION_HASH, ""),
+        group_index=own.get(labels.GROUP_INDEX, ""),
+    )

@@ -1,0 +1,98 @@
+"""The revision history of a LeaderWorkerSet: revisions that no group uses any more, kept to be shown and restored.
+
+Once all groups are of the current revision, the Go controller deletes all others (R-REV-14). Here they lose two labels
+instead: that of the LeaderWorkerSet's name, and that of their key. Both controllers and all clients find revisions by
+these labels, so they count what the Go controller would have kept. The reasons: docs/adr/0012-revision-history.md.
+
+In: the LeaderWorkerSet, the outdated revisions and, only if some of them are kept, the history so far. Out: the actions
+that keep the newest revision of each content and delete the rest. One write moves a revision; without a change there
+is none.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Action, Delete, Patch, Plan, guarded_delete, guarded_patch
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import revisions
+
+DEFAULT_LIMIT: Final = 10
+"""The number of revisions that are kept by default; Deployments keep as many."""
+
+HIGHEST_LIMIT: Final = 100
+"""The maximum that can be kept: each is an object of the size of the template."""
+
+
+def limit(obj: JSONObject) -> int:
+    """Return how many old revisions of the LeaderWorkerSet are kept; an annotation that is not a number is ignored."""
+    value = meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, "")
+    return min(int(value), HIGHEST_LIMIT) if value.isascii() and value.isdigit() else DEFAULT_LIMIT
+
+
+def selector(name: str) -> str:
+    """Return the label selector of the history of the LeaderWorkerSet `name`."""
+    return f"{labels.HISTORY_OF}={name}"
+
+
+def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Iterable[JSONObject]) -> list[Action]:
+    """Return the actions for outdated revisions and the history so far, when all groups are of the revision `key`.
+
+    The newest revision of each content is kept, as many as the limit allows; the current content is not history. Revisions
+    without owner are deleted, since they would not be garbage collected with the LeaderWorkerSet.
+    """
+    leaving = list(outdated)
+    past = [one for one in known if _is_owned(one, obj)]
+    kept = {
+        meta.uid(one) for one in newest([*filter(lambda one: _is_owned(one, obj), leaving), *past], key, limit(obj))
+    }
+    moves: list[Action] = [
+        _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
+    ]
+    return moves + [guarded_delete(CONTROLLER_REVISIONS, one) for one in past if meta.uid(one) not in kept]
+
+
+def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject]:
+    """Return the newest `count` revisions, one for each content, without that of `key`."""
+    by_key: dict[str, JSONObject] = {}
+    for one in sorted(found, key=revisions.number_of, reverse=True):
+        by_key.setdefault(key_of(one), one)
+    return [one for one in by_key.values() if key_of(one) != key][:count]
+
+
+def key_of(revision: JSONObject) -> str:
+    """Return the key of a revision, in the history or before."""
+    return revisions.key_of(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+def is_growing(plan: Plan) -> bool:
+    """Return whether a plan adds to the history, so that the history so far has to be known."""
+    return any(
+        isinstance(action, Patch)
+        and action.resource == CONTROLLER_REVISIONS
+        and labels.HISTORY_OF in meta.labels(action.patch)
+        for action in plan.actions
+    )
+
+
+def is_retiring(plan: Plan, known: Iterable[JSONObject]) -> bool:
+    """Return whether a plan moves one of these revisions to the history, or deletes it."""
+    names = {meta.key(one) for one in known}
+    return is_growing(plan) or any(
+        isinstance(action, Delete) and action.resource == CONTROLLER_REVISIONS and action.key in names
+        for action in plan.actions
+    )
+
+
+def _is_owned(revision: JSONObject, obj: JSONObject) -> bool:
+    return (meta.controller_of(revision) or {}).get("uid") == meta.uid(obj)
+
+
+def _keep(obj: JSONObject, revision: JSONObject) -> Patch:
+    change = {
+        "labels": {labels.NAME: None, labels.TEMPLATE_REVISION_HASH: None, labels.HISTORY_OF: meta.name(obj)},
+        "annotations": {labels.TEMPLATE_REVISION_HASH: revisions.key_of(revision)},
+    }
+    return guarded_patch(CONTROLLER_REVISIONS, revision, {"metadata": change}, if_present=True)

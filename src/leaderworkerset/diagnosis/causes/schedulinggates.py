@@ -1,0 +1,205 @@
+"""Queues, gates and schedulers: causes of pods that no scheduler has tried to place. Pure."""
+
+from datetime import timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
+from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.wording import duration
+
+GROUPED: Final = tuple((one, one.group_object) for one in PROVIDERS.values() if one.group_object is not None)
+"""The providers that have an object for each group, and the kind of that object."""
+
+IGNORED: Final = timedelta(seconds=5)
+"""A scheduler reports on a pod within a fraction of a second; an older pod without a report has no scheduler."""
+
+IDLE: Final = timedelta(minutes=1)
+"""How long the default scheduler of a busy cluster may take before its silence is a cause."""
+
+STARTED: Final = frozenset({"Running", "Finished", "Completed"})
+"""Phases of PodGroups whose pods may start."""
+
+
+def gates(rank: Rank) -> list[str]:
+    """Return the scheduling gates of a rank's pod."""
+    return [str(gate.get("name")) for gate in meta.spec(rank.object or {}).get("schedulingGates") or []]
+
+
+def awaits_queue(observed: Observed) -> Finding | None:
+    """Find pods that Kueue holds back, and the state of their Workloads."""
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if any(_is_kueues(one) for one in gates(rank))]
+    if not gated:
+        return None
+    rank = gated[0]
+    queue = meta.labels(observed.view.object).get(labels.QUEUE_NAME, "")
+    told = [text for one in observed.get(QUEUED_WORKLOADS) if (text := _waits(one, rank))]
+    said = told[0] if told else "no Workload of the group is known"
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"Kueue has not admitted pod {rank.pod}{ranks.others(len(gated))} (queue {queue or 'none'}): {said}",
+        evidence=(f"{rank.pod} has scheduling gate {', '.join(gates(rank))}", *told[:3]),
+        steps=(
+            observed.kubectl("get workloads.kueue.x-k8s.io"),
+            observed.kubectl(f"describe localqueue {queue}".strip()),
+        ),
+    )
+
+
+def _is_kueues(gate: str) -> bool:
+    return gate.startswith(f"{SERVED_BY_KUEUE}/")
+
+
+def _waits(workload: JSONObject, rank: Rank) -> str:
+    """Return what the Workload of a pod waits for; empty for another pod's, or one that is admitted."""
+    named = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
+    own = named.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
+    if meta.name(workload) != own or meta.is_condition_true(workload, "Admitted"):
+        return ""
+    reserved = meta.find_condition(workload, "QuotaReserved") or meta.find_condition(workload, "Finished") or {}
+    text = reserved.get("message") or "it is waiting in its queue"
+    return f"Workload {meta.name(workload)}: {ranks.quote(str(text))}"
+
+
+def is_gated(observed: Observed) -> Finding | None:
+    """Find pods with scheduling gates that another component has to remove."""
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank)]
+    if not gated:
+        return None
+    names = ", ".join(gates(gated[0]))
+    return Finding(
+        subject=ranks.subject(gated[0]),
+        sentence=f"pod {gated[0].pod}{ranks.others(len(gated))} is held by scheduling gate {names}",
+        evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}",),
+        steps=(f"find out which component removes scheduling gate {names}, and why it does not",),
+    )
+
+
+def gang_is_incomplete(observed: Observed) -> Finding | None:
+    """Find a group that its gang scheduler does not start, and the state of its PodGroup."""
+    for rank in observed.at(ranks.is_unscheduled):
+        for provider, kind in GROUPED:
+            for one in observed.get(kind):
+                if _is_of_group(one, rank) and (said := _lacks(one)):
+                    name = f"{kind.kind} {meta.name(one)}"
+                    return Finding(
+                        subject=ranks.subject(rank),
+                        sentence=f"group {rank.group} is not started as a whole by {provider.name}: {said}",
+                        evidence=(f"{name}: {said}", f"{rank.pod}: {ranks.quote(rank.why)}"),
+                        steps=(
+                            observed.kubectl(f"describe {kind.group_resource} {meta.name(one)}"),
+                            "make room for the whole group: nodes for some of its pods are not enough",
+                        ),
+                    )
+    return None
+
+
+def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
+    """Return whether a PodGroup is of the group that a pod belongs to."""
+    own = meta.labels(rank.object or {})
+    theirs = meta.labels(podgroup)
+    return all(theirs.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(theirs)
+
+
+def _lacks(podgroup: JSONObject) -> str:
+    """Return why a PodGroup does not start, in its own words if it has some."""
+    status = meta.status(podgroup)
+    phase = str(status.get("phase") or "")
+    least = meta.spec(podgroup).get("minMember")
+    refused = [
+        str(one.get("message") or one.get("reason") or one["type"])
+        for one in status.get("conditions") or []
+        if (one.get("type") == "Unschedulable" and one.get("status") == "True")
+        or (one.get("type") in {"Scheduled", "PodGroupScheduled"} and one.get("status") == "False")
+    ]
+    if refused:
+        return ranks.quote(refused[-1])
+    if not phase or phase in STARTED:
+        return ""
+    return f"phase {phase}" + (f", {least} pods must fit at once" if least else "")
+
+
+def ignored(observed: Observed) -> list[tuple[Rank, timedelta]]:
+    """Return pods on which no scheduler has reported, and for how long."""
+    found = []
+    for rank in observed.at(ranks.is_unscheduled):
+        age = observed.since(rank.created)
+        untold = meta.find_condition(rank.object or {}, "PodScheduled") is None and not rank.why
+        if untold and age is not None and age >= IGNORED:
+            found.append((rank, age))
+    return found
+
+
+def unknown_scheduler(observed: Observed) -> Finding | None:
+    """Find pods whose scheduler does not act."""
+    found = [(rank, age, _scheduler(rank)) for rank, age in ignored(observed) if _scheduler(rank) != DEFAULT_SCHEDULER]
+    if not found:
+        return None
+    rank, age, scheduler = found[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"no scheduler called {scheduler} has acted on pod {rank.pod}{ranks.others(len(found))} for {duration(age)}",
+        evidence=(f"{rank.pod}: spec.schedulerName {scheduler}, and no condition PodScheduled",),
+        steps=(f"start scheduler {scheduler}, or correct schedulerName in the template of {observed.view.name}",),
+    )
+
+
+def no_scheduler(observed: Observed) -> Finding | None:
+    """Find pods that the default scheduler does not act on."""
+    found = [(rank, age) for rank, age in ignored(observed) if age >= IDLE]
+    if not found:
+        return None
+    rank, age = found[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"the scheduler has not acted on pod {rank.pod}{ranks.others(len(found))} for {duration(age)}",
+        evidence=(f"{rank.pod} has no condition PodScheduled",),
+        steps=(f"{observed.commands.kubectl} -n kube-system get pods -l component=kube-scheduler",),
+    )
+
+
+def _scheduler(rank: Rank) -> str:
+    return scheduler_name(meta.spec(rank.object or {}))
+
+
+QUEUED: Final = Cause(
+    code="LWS-E030",
+    title="Kueue has not admitted the group",
+    meaning="Kueue holds the pods of a group until its queue has quota for the whole group.",
+    remedy="Wait for quota, raise it, or read the Workload, which says what does not fit.",
+    find=awaits_queue,
+)
+GATED: Final = Cause(
+    code="LWS-E031",
+    title="a scheduling gate holds the pods",
+    meaning="The pods have scheduling gates. No scheduler places them before all gates are removed.",
+    remedy="Find out which component removes the gate. A gate in the pod template has to be removed there.",
+    find=is_gated,
+)
+INCOMPLETE: Final = Cause(
+    code="LWS-E032",
+    title="there is no room for the whole group",
+    meaning="A gang scheduler starts a group only if all required pods fit at once.",
+    remedy="Make room for the whole group, or make the group smaller.",
+    find=gang_is_incomplete,
+)
+UNKNOWN_SCHEDULER: Final = Cause(
+    code="LWS-E033",
+    title="the named scheduler does not act",
+    meaning="The pod template names a scheduler, and no scheduler of that name acts on this cluster.",
+    remedy="Start that scheduler, or correct schedulerName.",
+    find=unknown_scheduler,
+)
+NO_SCHEDULER: Final = Cause(
+    code="LWS-E034",
+    title="the scheduler does not act",
+    meaning="Pods wait for a node, and the scheduler of the cluster has not tried to place them.",
+    remedy="Check that kube-scheduler runs and leads.",
+    find=no_scheduler,
+)

@@ -1,0 +1,57 @@
+"""The settings of an installation that an administrator may choose."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import leaderworkerset
+from kuberuntime.objects.meta import JSONObject
+
+Certificates: TypeAlias = Literal["internal", "cert-manager"]
+
+NAMESPACE: Final = "lws-system"
+IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
+"""The image that `deploy/Containerfile` builds; clusters that pull from elsewhere set another one with `--image`.
+
+A name without a host would be pulled from a public registry, where anyone may own it.
+"""
+
+CONFIGURATION: Final = """\
+apiVersion: config.lws.x-k8s.io/v1alpha1
+kind: Configuration
+leaderElection:
+  leaderElect: true
+internalCertManagement:
+  enable: true
+"""
+"""The manager's default configuration file (contract 12.6)."""
+
+MOUNTED_CERTIFICATES: Final = CONFIGURATION.replace("enable: true", "enable: false")
+"""The configuration file of a manager whose certificates cert-manager issues (R-OP-20)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """The nodes that the manager runs on; None omits the field."""
+
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: Sequence[JSONObject] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InstallSettings:
+    """The settings; `configuration` is the text of the manager's file, `spread` adds objects for availability.
+
+    `certificates` is the issuer for webhooks and metrics, `prometheus` the namespace of the Prometheus that scrapes
+    (empty: none does).
+    """
+
+    namespace: str = NAMESPACE
+    image: str = IMAGE
+    replicas: int = 2
+    configuration: str = CONFIGURATION
+    spread: bool = False
+    certificates: Certificates = "internal"
+    verbosity: int = 2
+    placement: Placement = Placement()
+    prometheus: str = ""

@@ -1,0 +1,62 @@
+"""Admission rules of namespaces: where objects may be created, what may not be deleted, the steps of a deletion.
+
+A namespace is deleted in two steps: DELETE marks it as Terminating; the namespace controller empties it and then
+removes `kubernetes` from `spec.finalizers` through `/finalize`, which removes the namespace.
+"""
+
+from datetime import datetime
+from typing import Final
+
+from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NAMESPACES, Resource
+from localkube.apiserver.model import refusal
+from localkube.apiserver.storage.store import Store, StoreKey
+
+INITIAL: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
+IMMORTAL: Final = ("default", "kube-system", "kube-public")
+FINALIZER: Final = "kubernetes"
+
+
+def require_open(store: Store, resource: Resource, namespace: str, name: str) -> None:
+    """Refuse to create an object in a namespace that does not exist or is terminating."""
+    if not resource.namespaced:
+        return
+    obj = store.get(StoreKey(NAMESPACES.group_resource, "", namespace))
+    if obj is None:
+        raise refusal.not_found(NAMESPACES, namespace)
+    if meta.is_deleting(obj):
+        why = f"unable to create new content in namespace {namespace} because it is being terminated"
+        cause = {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+        raise refusal.forbidden(resource, name, why, [cause])
+
+
+def require_mortal(resource: Resource, name: str) -> None:
+    """Refuse to delete the namespaces that every cluster has."""
+    if resource == resources.NAMESPACES and name in IMMORTAL:
+        raise refusal.forbidden(resource, name, "this namespace may not be deleted")
+
+
+def marked(namespace: JSONObject) -> JSONObject:
+    """Return a namespace that is being deleted with the phase Terminating."""
+    return {**namespace, "status": {**meta.status(namespace), "phase": "Terminating"}}
+
+
+def initial(name: str, uid: str, now: datetime) -> JSONObject:
+    """Build one of the namespaces that every cluster has, by name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {
+            "name": name,
+            "uid": uid,
+            "creationTimestamp": timestamps.render(now),
+            "labels": {"kubernetes.io/metadata.name": name},
+        },
+        "spec": {"finalizers": [FINALIZER]},
+        "status": {"phase": "Active"},
+    }

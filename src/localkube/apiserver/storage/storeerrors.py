@@ -1,0 +1,79 @@
+"""Errors of the store: of refused reads and writes, and of its file, for the user of the cluster.
+
+```
+CompactedError      a revision that is no longer retained
+ExistsError         an object that exists already
+StaleError          a write for a revision that is no longer the current one
+TooLargeError       an object that is too large
+StoreError          the file cannot be used; the text names it and says what to do
+└── DamagedError    it is damaged, or not a store; it was not changed
+```
+"""
+
+import sqlite3
+from typing import Final
+
+from localkube.errors import LocalkubeError
+
+INTACT: Final = "what was stored before is intact"
+ADVICE: Final = {
+    sqlite3.SQLITE_FULL: f"free space on the disk; {INTACT}",
+    sqlite3.SQLITE_IOERR: f"check the disk and its free space; {INTACT}",
+    sqlite3.SQLITE_BUSY: "another program holds the file: close it",
+    sqlite3.SQLITE_LOCKED: "another program holds the file: close it",
+    sqlite3.SQLITE_READONLY: "make the file and its directory writable",
+    sqlite3.SQLITE_CANTOPEN: "make sure that its directory exists and can be written to",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged: restore a copy, or use another file",
+    sqlite3.SQLITE_NOTADB: "this is not a file of the embedded cluster: use another, or restore a copy",
+}
+UNKNOWN: Final = "use another file if this persists"
+
+
+class CompactedError(Exception):
+    """The requested revision is no longer retained; `oldest` is the oldest that is."""
+
+    def __init__(self, oldest: int) -> None:
+        super().__init__(f"revisions before {oldest} are no longer remembered")
+        self.oldest = oldest
+
+
+class ExistsError(Exception):
+    """An object of this key exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class StaleError(Exception):
+    """The object is no longer at the revision on which the write is based."""
+
+
+class TooLargeError(Exception):
+    """The object is larger than etcd accepts; nothing was written."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: request is too large")
+
+
+class StoreError(LocalkubeError):
+    """The file cannot be used; the text names it and says what to do. `transient`: trying again may help."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+class DamagedError(StoreError):
+    """The file is damaged. `salvageable`: all but its last changes can be read."""
+
+    def __init__(self, message: str, *, salvageable: bool = False) -> None:
+        super().__init__(message)
+        self.salvageable = salvageable
+
+
+def explain(path: str, error: sqlite3.Error) -> StoreError:
+    """Return the `StoreError` of an error of SQLite, for the user of the cluster."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+    return StoreError(f"{path}: {error}: {ADVICE.get(code, UNKNOWN)}", transient=transient)

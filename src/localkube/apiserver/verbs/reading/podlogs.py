@@ -1,0 +1,75 @@
+"""GET of a pod's `/log`: the output of a container, from the kubelet."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import cast
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.gotypes import scalars
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import podtarget
+from localkube.apiserver.verbs.reading.get import get
+from localkube.podaccess import LogOptions, NodeError
+
+AT_LEAST = {"tailLines": 0, "sinceSeconds": 1, "limitBytes": 1}
+
+
+async def logs(backend: Backend, call: Call) -> AsyncIterator[bytes] | None:
+    """Return the parts of the log, None for a pod without a node; raise a refusal of the node before."""
+    asked = read_options(call)
+    pod = get(backend, call)
+    options = replace(asked, container=podtarget.container_of(pod, asked.container))
+    if not meta.spec(pod).get("nodeName"):
+        return None
+    pieces = backend.node.current.logs(pod, options)
+    try:
+        first = await anext(pieces, None)
+    except NodeError as error:
+        raise refusal.bad_request(str(error)) from error
+    return _pieces(first, pieces)
+
+
+def read_options(call: Call) -> LogOptions:
+    """Read the query of `/log`; `container` is empty where it is not given."""
+    numbers = {name: call.number(name) for name in AT_LEAST}
+    errors: list[FieldError] = [
+        invalid(name, value, f"must be greater than or equal to {AT_LEAST[name]}")
+        for name, value in numbers.items()
+        if value is not None and value < AT_LEAST[name]
+    ]
+    if "sinceTime" in call.query and numbers["sinceSeconds"] is not None:
+        errors.append(invalid("sinceSeconds", numbers["sinceSeconds"], "may not be used together with sinceTime"))
+    if errors:
+        raise refusal.invalid("", "PodLogOptions", call.name, errors)
+    return LogOptions(
+        container=call.query.get("container", ""),
+        follow=call.flag("follow"),
+        previous=call.flag("previous"),
+        timestamps=call.flag("timestamps"),
+        tail_lines=numbers["tailLines"],
+        since_seconds=numbers["sinceSeconds"],
+        since_time=_moment(call),
+        limit_bytes=numbers["limitBytes"],
+    )
+
+
+def _moment(call: Call) -> str | None:
+    """Return the time of `sinceTime` in UTC; refuse an invalid one."""
+    text = call.query.get("sinceTime")
+    try:
+        return scalars.read(scalars.Time, text).text if text else None
+    except ValueError as error:
+        raise refusal.bad_request(f"sinceTime: {error}") from error
+
+
+async def _pieces(first: bytes | None, rest: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:
+    if first is None or rest is None:
+        return
+    async with aclosing(cast("AsyncGenerator[bytes, None]", rest)):
+        yield first
+        async for piece in rest:
+            yield piece

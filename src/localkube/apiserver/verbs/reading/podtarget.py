@@ -1,0 +1,37 @@
+"""Finds the pod and the container for `/log`, `/exec` and `/portforward`."""
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests.call import Call
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading.get import get
+
+
+def running_pod(backend: Backend, call: Call) -> JSONObject:
+    """Return the pod of a call, which must have a node."""
+    pod = get(backend, call)
+    if not meta.spec(pod).get("nodeName"):
+        raise refusal.bad_request(f"pod {call.name} does not have a host assigned")
+    return pod
+
+
+def container_of(pod: JSONObject, asked: str) -> str:
+    """Return the requested container; without a name the pod must have exactly one."""
+    spec, name = meta.spec(pod), meta.name(pod)
+    ordinary = _names(spec, "containers")
+    initial = _names(spec, "initContainers")
+    if not asked and len(ordinary) == 1:
+        return ordinary[0]
+    if not asked:
+        others = f" or one of the init containers: [{' '.join(initial)}]" if initial else ""
+        raise refusal.bad_request(
+            f"a container name must be specified for pod {name}, choose one of: [{' '.join(ordinary)}]{others}"
+        )
+    if asked not in (*ordinary, *initial, *_names(spec, "ephemeralContainers")):
+        raise refusal.bad_request(f"container {asked} is not valid for pod {name}")
+    return asked
+
+
+def _names(spec: JSONObject, field: str) -> list[str]:
+    return [container["name"] for container in spec.get(field) or []]

@@ -1,0 +1,51 @@
+"""The state of a pod for the StatefulSet controller (`isRunningAndReady`, `isHealthy`, ...)."""
+
+from datetime import datetime, timedelta
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+
+
+def phase(pod: JSONObject) -> str:
+    """Return `status.phase`, empty before the API server set it."""
+    return str(meta.status(pod).get("phase") or "")
+
+
+def is_created(pod: JSONObject) -> bool:
+    """Return whether the API server has the pod."""
+    return phase(pod) != ""
+
+
+def is_finished(pod: JSONObject) -> bool:
+    """Return whether the pod ended, succeeded or failed; a StatefulSet replaces it in both cases."""
+    return phase(pod) in ("Failed", "Succeeded")
+
+
+def is_ready(pod: JSONObject) -> bool:
+    """Return whether the pod is running and ready."""
+    return phase(pod) == "Running" and meta.is_condition_true(pod, "Ready")
+
+
+def available_at(pod: JSONObject, min_ready_seconds: int) -> datetime | None:
+    """Return when the pod counts as available, None while it is not ready."""
+    condition = meta.find_condition(pod, "Ready")
+    if not is_ready(pod) or condition is None:
+        return None
+    since = condition.get("lastTransitionTime")
+    if min_ready_seconds and not since:
+        return None
+    ready_since = datetime.fromisoformat(since) if since else datetime.fromtimestamp(0).astimezone()
+    return ready_since + timedelta(seconds=min_ready_seconds)
+
+
+def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool:
+    """Return whether the pod has been ready for long enough."""
+    if min_ready_seconds == 0:
+        return is_ready(pod)
+    at = available_at(pod, min_ready_seconds)
+    return at is not None and not is_awaited(at, min_ready_seconds, now)
+
+
+def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
+    """Return whether the pod becomes available later, also if the clock was set back since it became ready."""
+    return now < at <= now + timedelta(seconds=min_ready_seconds)

@@ -1,0 +1,292 @@
+"""Decides which pods of a StatefulSet to create, repair and delete next.
+
+In: one `ObservedStatefulSet`. Out: a `Plan`: phases one after the other, then the status in any case, then the history
+is truncated to its limit. Mirrors `updateStatefulSet` of kube-controller-manager:
+
+1. Wanted ordinals from the lowest: finished pods are deleted, missing ones created, edited ones repaired.
+2. Condemned pods (outside the ordinals) from the highest are deleted.
+3. RollingUpdate: the highest pod at or above the partition that is not at the update revision is deleted, and nothing
+   while a pod above it is unavailable.
+
+OrderedReady stops at the first pod that is not running, ready and available; Parallel does 1 and 2 all at once, stops
+only after errors, and waits for availability in 3.
+
+A set may have two billion replicas, of which the cluster can run a few thousand. So no step takes time by
+`spec.replicas`: a plan has the existing pods, and the first `AT_ONCE` of the missing ones. Creating those enqueues the
+set again.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain, islice
+from typing import Final, NamedTuple, TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
+from kuberuntime.plan import Actions, Create, Delete, Emit, Finally, Plan, PutStatus, Together, guarded_patch
+from localkube.controllers.statefulset import identity, podclaims, podhealth, revisions, setevents, status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedStatefulSet:
+    """Everything that the decision depends on.
+
+    `pods` are those the set owns; `claims` are the claims of its pods by name; `history` is ordered; `renewal` has the
+    actions that create or renumber the revision `update` where needed.
+    """
+
+    statefulset: JSONObject
+    pods: Sequence[JSONObject]
+    claims: Mapping[str, JSONObject]
+    current: JSONObject
+    update: JSONObject
+    collisions: int
+    now: datetime
+    history: Sequence[JSONObject] = ()
+    renewal: Actions = ()
+
+
+AT_ONCE: Final = 500
+"""Missing pods that one plan creates at most."""
+
+Phase: TypeAlias = tuple[Actions, ...]
+"""Sequences of actions that are performed concurrently; a failure ends the plan after the phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatefulSetDecision:
+    """The phases for the pods. `status` is the whole new status, written even if a phase fails."""
+
+    phases: tuple[Phase, ...]
+    status: JSONObject
+    requeue_after: float | None = None
+
+
+class Need(NamedTuple):
+    """The actions for one pod, and whether OrderedReady must wait for it."""
+
+    actions: Actions
+    blocks: bool
+
+
+def plan(observed: ObservedStatefulSet) -> Plan:
+    """Return the next actions of a set."""
+    decision = decide(observed)
+    phases = tuple(Together(sequences=phase) for phase in decision.phases)
+    after = _status_actions(observed.statefulset, decision.status)
+    changes = (Finally(actions=phases, after=after),) if phases or after else ()
+    return Plan((*observed.renewal, *changes, *_truncation(observed)), requeue_after=decision.requeue_after)
+
+
+def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
+    """Decide what to do with the pods of a set, and what its status is."""
+    phases = () if meta.is_deleting(observed.statefulset) else _phases(observed)
+    return StatefulSetDecision(
+        phases=tuple(phase for phase in phases if phase),
+        status=status.build(observed.statefulset, _counts(observed), observed.collisions),
+        requeue_after=status.next_available(observed.statefulset, observed.pods, observed.now),
+    )
+
+
+def build_pod(observed: ObservedStatefulSet, ordinal: int) -> JSONObject:
+    """Build the missing pod: at the current revision below the partition, at the update revision from there on."""
+    statefulset = observed.statefulset
+    strategy = meta.spec(statefulset).get("updateStrategy") or {}
+    boundary = -1
+    if strategy.get("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.get("rollingUpdate")
+        keep = int(meta.status(statefulset).get("currentReplicas") or 0) if rolling is None else _partition(rolling)
+        boundary = identity.start_ordinal(statefulset) + keep
+    revision = observed.current if ordinal < boundary else observed.update
+    return identity.build_pod(statefulset, revision, ordinal)
+
+
+def missing(statefulset: JSONObject, pods: Iterable[JSONObject]) -> list[int]:
+    """Return the lowest wanted ordinals without a pod, `AT_ONCE` of them at most."""
+    taken = set(map(identity.ordinal_of, pods))
+    return list(islice((ordinal for ordinal in identity.ordinals(statefulset) if ordinal not in taken), AT_ONCE))
+
+
+def _status_actions(statefulset: JSONObject, wanted: JSONObject) -> Actions:
+    """Return the write of the status if it changed; a set that was deleted meanwhile needs none."""
+    if not status.is_changed(statefulset, wanted):
+        return ()
+    version = meta.resource_version(statefulset)
+    changed = statefulset | {"status": wanted}
+    return (PutStatus(resource=STATEFULSETS, object=changed, resource_version=version, if_present=True),)
+
+
+def _truncation(observed: ObservedStatefulSet) -> Actions:
+    """Return the deletions of the revisions beyond the history limit."""
+    live = {meta.name(observed.current), meta.name(observed.update), *map(identity.revision_of, observed.pods)}
+    return tuple(
+        Delete(resource=CONTROLLER_REVISIONS, key=meta.key(revision), propagation="Background", uid=meta.uid(revision))
+        for revision in revisions.obsolete(observed.statefulset, observed.history, live)
+    )
+
+
+def _phases(observed: ObservedStatefulSet) -> tuple[Phase, ...]:
+    wanted, condemned = _sort(observed)
+    candidates = wanted | dict.fromkeys(missing(observed.statefulset, wanted.values()))
+    replicas = (_replica(observed, ordinal, candidates[ordinal]) for ordinal in sorted(candidates))
+    retention = (Need(_claim_actions(observed, pod, wanted=False), blocks=False) for pod in condemned)
+    removals = _condemned_needs(observed, wanted, condemned)
+    if _is_ordered(observed.statefulset):
+        actions, blocked = _until_blocked(chain(replicas, retention, removals))
+        update: Actions = () if blocked else _update_actions(observed, wanted)
+        return ((actions,) if actions else (), (update,) if update else ())
+    burst: list[Phase] = [
+        tuple(need.actions for need in needs if need.actions) for needs in (replicas, retention, removals)
+    ]
+    update = _update_actions(observed, wanted)
+    return (*burst, (update,) if update else ())
+
+
+def _sort(observed: ObservedStatefulSet) -> tuple[dict[int, JSONObject], list[JSONObject]]:
+    """Return the pods of wanted ordinals, from the lowest, and the condemned pods from the highest ordinal."""
+    ordinals = identity.ordinals(observed.statefulset)
+    by_ordinal = {identity.ordinal_of(pod): pod for pod in observed.pods}
+    wanted = {ordinal: by_ordinal[ordinal] for ordinal in sorted(by_ordinal) if ordinal in ordinals}
+    condemned = [pod for ordinal, pod in by_ordinal.items() if ordinal >= 0 and ordinal not in ordinals]
+    return wanted, sorted(condemned, key=identity.ordinal_of, reverse=True)
+
+
+def _until_blocked(needs: Iterable[Need]) -> tuple[Actions, bool]:
+    actions: Actions = ()
+    for need in needs:
+        actions += need.actions
+        if need.blocks:
+            return actions, True
+    return actions, False
+
+
+def _replica(observed: ObservedStatefulSet, ordinal: int, pod: JSONObject | None) -> Need:
+    if pod is None:
+        return Need(_create_actions(observed, ordinal), blocks=True)
+    statefulset = observed.statefulset
+    if podhealth.is_finished(pod):
+        return Need(() if meta.is_deleting(pod) else (_delete(statefulset, pod),), blocks=True)
+    missing = _claim_creations(observed, pod) if podhealth.phase(pod) == "Pending" else ()
+    if _is_ordered(statefulset) and (meta.is_deleting(pod) or not _is_available(observed, pod)):
+        return Need(missing, blocks=True)
+    return Need(missing + _repair_actions(observed, pod), blocks=False)
+
+
+def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
+    statefulset = observed.statefulset
+    pod = build_pod(observed, ordinal)
+    if podclaims.is_stale(statefulset, meta.name(pod), observed.claims):
+        return ()
+    if deleting := podclaims.deleting_claim(statefulset, meta.name(pod), observed.claims):
+        reason = f"pvc {deleting} is being deleted"
+        return (Emit(events=(setevents.pod_failed(statefulset, "create", meta.name(pod), reason),)),)
+    create = Create(
+        resource=PODS,
+        object=pod,
+        on_success=(setevents.pod_done(statefulset, "create", meta.name(pod)),),
+        on_failure=(setevents.pod_failed(statefulset, "create", meta.name(pod)),),
+    )
+    return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, wanted=True))
+
+
+def _claim_creations(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
+    statefulset, name = observed.statefulset, meta.name(pod)
+    return tuple(
+        Create(
+            resource=PERSISTENT_VOLUME_CLAIMS,
+            object=claim,
+            if_absent=True,
+            on_success=(setevents.claim_done(statefulset, meta.name(claim), name),),
+            on_failure=(
+                setevents.claim_failed(statefulset, meta.name(claim), name),
+                setevents.pod_failed(statefulset, "create", name),
+            ),
+        )
+        for claim in podclaims.build(statefulset, name)
+        if meta.name(claim) not in observed.claims
+    )
+
+
+def _repair_actions(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
+    """Restore the identity labels of a pod, create missing claims, and set the owners of its claims."""
+    statefulset = observed.statefulset
+    actions: Actions = ()
+    if not identity.has_identity(statefulset, pod):
+        labels = meta.labels(pod) | identity.identity_labels(statefulset, identity.ordinal_of(pod))
+        actions = (guarded_patch(PODS, pod, {"metadata": {"labels": labels}}),)
+    return actions + _claim_actions(observed, pod, wanted=True)
+
+
+def _claim_actions(observed: ObservedStatefulSet, pod: JSONObject, *, wanted: bool) -> Actions:
+    return tuple(podclaims.retention_patches(observed.statefulset, pod, wanted=wanted, claims=observed.claims))
+
+
+def _condemned_needs(
+    observed: ObservedStatefulSet, wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]
+) -> list[Need]:
+    first_unhealthy = _first_unhealthy(wanted, condemned)
+    return [
+        Need((), blocks=True)
+        if meta.is_deleting(pod) or _waits_its_turn(observed, pod, first_unhealthy)
+        else Need((_delete(observed.statefulset, pod),), blocks=True)
+        for pod in condemned
+    ]
+
+
+def _waits_its_turn(observed: ObservedStatefulSet, pod: JSONObject, first_unhealthy: JSONObject | None) -> bool:
+    """Return whether OrderedReady keeps an unavailable condemned pod, because a lower one is unhealthy too."""
+    held = pod is not first_unhealthy and not _is_available(observed, pod)
+    return held and _is_ordered(observed.statefulset)
+
+
+def _first_unhealthy(wanted: Mapping[int, JSONObject], condemned: Sequence[JSONObject]) -> JSONObject | None:
+    candidates = [*wanted.values(), *reversed(condemned)]
+    return next((pod for pod in candidates if meta.is_deleting(pod) or not podhealth.is_ready(pod)), None)
+
+
+def _update_actions(observed: ObservedStatefulSet, wanted: Mapping[int, JSONObject]) -> Actions:
+    """Delete the highest outdated pod at or above the partition, once all pods above it are available."""
+    strategy = meta.spec(observed.statefulset).get("updateStrategy") or {}
+    if strategy.get("type", "RollingUpdate") != "RollingUpdate":
+        return ()
+    partition = _partition(strategy.get("rollingUpdate") or {})
+    for ordinal in reversed(identity.ordinals(observed.statefulset)[partition:]):
+        pod = wanted.get(ordinal)
+        if pod is None:
+            return ()
+        if meta.is_deleting(pod) or podhealth.is_finished(pod):
+            return ()
+        if identity.revision_of(pod) != meta.name(observed.update):
+            return (_delete(observed.statefulset, pod),)
+        if not _is_available(observed, pod):
+            return ()
+    return ()
+
+
+def _delete(statefulset: JSONObject, pod: JSONObject) -> Delete:
+    return Delete(
+        resource=PODS,
+        key=meta.key(pod),
+        propagation="Background",
+        uid=meta.uid(pod),
+        on_success=(setevents.pod_done(statefulset, "delete", meta.name(pod)),),
+        on_failure=(setevents.pod_failed(statefulset, "delete", meta.name(pod)),),
+    )
+
+
+def _is_ordered(statefulset: JSONObject) -> bool:
+    return str(meta.spec(statefulset).get("podManagementPolicy") or "OrderedReady") == "OrderedReady"
+
+
+def _is_available(observed: ObservedStatefulSet, pod: JSONObject) -> bool:
+    return podhealth.is_available(pod, status.min_ready_seconds(observed.statefulset), observed.now)
+
+
+def _partition(rolling: JSONObject) -> int:
+    return int(rolling.get("partition") or 0)
+
+
+def _counts(observed: ObservedStatefulSet) -> status.Counts:
+    return status.count(observed.statefulset, observed.pods, (observed.current, observed.update), observed.now)

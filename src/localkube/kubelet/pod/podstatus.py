@@ -1,0 +1,193 @@
+"""Builds the status of a pod in the API, from its specification and the states of its containers. Pure.
+
+Parts of the status by other writers are kept: conditions that are not the kubelet's, and unknown fields.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.pod import lifecycle
+from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
+from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec.qos import qos_class
+
+STUB_IMAGE: Final = "stub://"
+"""The prefix of the imageID of containers that the built-in stub server replaces."""
+
+STUB_CONDITION: Final = "Stub"
+"""The condition of pods that have stubs among their containers; its message names them."""
+
+
+def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSONObject:
+    """Return the whole status of the pod."""
+    old = meta.status(pod)
+    phase = pod_phase(pod, state)
+    new: JSONObject = old | {
+        "phase": phase,
+        "conditions": _conditions(pod, state, phase, now),
+        "hostIP": host_ip,
+        "hostIPs": [{"ip": host_ip}],
+        "startTime": timestamps.render(state.start_time),
+        "qosClass": old.get("qosClass") or qos_class(pod),
+        "containerStatuses": _container_statuses(pod, podspec.regular_containers(pod), state),
+    }
+    if podspec.init_containers(pod):
+        new["initContainerStatuses"] = _container_statuses(pod, podspec.init_containers(pod), state)
+    if state.ip:
+        new |= {"podIP": state.ip, "podIPs": [{"ip": state.ip}]}
+    if state.failure and phase == "Failed":
+        new |= {"reason": state.failure.reason, "message": state.failure.message}
+    return new
+
+
+def pod_phase(pod: JSONObject, state: PodState) -> str:
+    """Return the phase: Pending until every container has run, then Running until the pod has ended."""
+    live = any(container.is_live for container in state.containers.values())
+    regular = list(state.of(podspec.regular_containers(pod)))
+    begun = is_initialized(pod, state) and all(_has_run(container) for container in regular)
+    if state.failure or lifecycle.is_settled(pod, state) or (meta.is_deleting(pod) and begun and not live):
+        if live:
+            return "Running"
+        good = not state.failure and all(_exit_code(container) == 0 for container in regular)
+        return "Succeeded" if good else "Failed"
+    return "Running" if begun else "Pending"
+
+
+def _runs(container: ContainerState) -> bool:
+    return container.phase in (Phase.RUNNING, Phase.STOPPING)
+
+
+def _has_run(container: ContainerState) -> bool:
+    return _runs(container) or _exit_code(container) is not None
+
+
+def _exit_code(container: ContainerState) -> int | None:
+    ended = container.termination or container.last
+    return ended.exit_code if ended else None
+
+
+def _container_statuses(pod: JSONObject, containers: list[JSONObject], state: PodState) -> list[JSONObject]:
+    initialized = is_initialized(pod, state)
+    return [_container_status(pod, container, state, initialized=initialized) for container in containers]
+
+
+def is_initialized(pod: JSONObject, state: PodState) -> bool:
+    """Return whether all init containers are done: completed or, for sidecars, started."""
+    return all(container.passed for container in state.of(podspec.init_containers(pod)))
+
+
+def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *, initialized: bool) -> JSONObject:
+    current = state.containers[container["name"]]
+    is_init = container in podspec.init_containers(pod)
+    reason = "PodInitializing" if podspec.init_containers(pod) and not initialized else "ContainerCreating"
+    status: JSONObject = {
+        "name": current.name,
+        "state": _state(current, Waiting(reason, state.problem)),
+        "lastState": {"terminated": _terminated(current.last)} if current.last else {},
+        "ready": is_ready(pod, container, current, is_init=is_init),
+        "restartCount": current.restarts,
+        "image": container.get("image") or "",
+        "imageID": current.image_id,
+        "started": current.started,
+    }
+    return status | ({"containerID": f"process://{current.container_id}"} if current.container_id else {})
+
+
+def _state(current: ContainerState, default: Waiting) -> JSONObject:
+    match current.phase:
+        case Phase.RUNNING | Phase.STOPPING if current.started_at is not None:
+            return {"running": {"startedAt": timestamps.render(current.started_at)}}
+        case Phase.TERMINATED if current.termination is not None:
+            return {"terminated": _terminated(current.termination)}
+        case _:
+            waiting = current.waiting or default
+            return {"waiting": {"reason": waiting.reason} | ({"message": waiting.message} if waiting.message else {})}
+
+
+def back_off(pod: JSONObject, container: str, wait: timedelta) -> Waiting:
+    """Return the waiting state of a container in back-off."""
+    whose = f"container={container} pod={meta.name(pod)}_{meta.namespace(pod)}({meta.uid(pod)})"
+    return Waiting(CRASH_LOOP, f"back-off {int(wait.total_seconds())}s restarting failed {whose}")
+
+
+def _terminated(ended: Termination) -> JSONObject:
+    status: JSONObject = {
+        "exitCode": ended.exit_code,
+        "reason": ended.reason,
+        "startedAt": timestamps.render(ended.started_at) if ended.started_at else None,
+        "finishedAt": timestamps.render(ended.finished_at),
+        "signal": ended.signal,
+        "message": ended.message,
+        "containerID": f"process://{ended.container_id}" if ended.container_id else "",
+    }
+    return {key: value for key, value in status.items() if value or key == "exitCode"}
+
+
+def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *, is_init: bool) -> bool:
+    """Return whether the container counts as ready: an init container when it is done, others by their probe."""
+    if is_init and not podspec.is_sidecar(container, pod):
+        return current.passed
+    return _runs(current) and current.started and current.ready
+
+
+def _conditions(pod: JSONObject, state: PodState, phase: str, now: datetime) -> list[JSONObject]:
+    old = {condition["type"]: condition for condition in meta.status(pod).get("conditions") or []}
+    computed = {condition["type"]: condition for condition in _computed(pod, state, phase, old)}
+    kept = [computed.pop(kind, condition) for kind, condition in old.items()]
+    return [_with_time(condition, old.get(condition["type"]), now) for condition in [*kept, *computed.values()]]
+
+
+def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
+    incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].passed]
+    unready = _unready(pod, state)
+    containers = _verdict("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
+    if phase in ("Succeeded", "Failed"):
+        reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
+        containers = {"type": "ContainersReady", "status": "False", "reason": reason}
+    stubs = [c.name for c in state.containers.values() if c.image_id.startswith(STUB_IMAGE)]
+    return [
+        {"type": "PodReadyToStartContainers", "status": "True" if state.has_sandbox else "False"},
+        _verdict("Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete),
+        _ready(pod, containers, old),
+        containers,
+        *([_stub_condition(stubs)] if stubs else []),
+    ]
+
+
+def _unready(pod: JSONObject, state: PodState) -> list[str]:
+    sidecars = [c for c in podspec.init_containers(pod) if podspec.is_sidecar(c, pod)]
+    counted = [*sidecars, *podspec.regular_containers(pod)]
+    return [c["name"] for c in counted if not is_ready(pod, c, state.containers[c["name"]], is_init=False)]
+
+
+def _verdict(kind: str, reason: str, message: str, offenders: list[str]) -> JSONObject:
+    if not offenders:
+        return {"type": kind, "status": "True"}
+    return {"type": kind, "status": "False", "reason": reason, "message": f"{message}: [{' '.join(offenders)}]"}
+
+
+def _ready(pod: JSONObject, containers: JSONObject, old: dict[str, JSONObject]) -> JSONObject:
+    """Return the condition Ready, from the containers and the conditions of the readiness gates."""
+    if containers["status"] != "True":
+        return containers | {"type": "Ready"}
+    gates = [gate["conditionType"] for gate in meta.spec(pod).get("readinessGates") or []]
+    closed = [gate for gate in gates if old.get(gate, {}).get("status") != "True"]
+    if not closed:
+        return {"type": "Ready", "status": "True"}
+    message = "; ".join(f'the status of pod readiness gate "{gate}" is not "True"' for gate in closed)
+    return {"type": "Ready", "status": "False", "reason": "ReadinessGatesNotReady", "message": message}
+
+
+def _stub_condition(stubs: list[str]) -> JSONObject:
+    message = f"replaced by the built-in stub server: {', '.join(stubs)}"
+    return {"type": STUB_CONDITION, "status": "True", "reason": "ImageNotRunnable", "message": message}
+
+
+def _with_time(condition: JSONObject, old: JSONObject | None, now: datetime) -> JSONObject:
+    if old is not None and old.get("status") == condition["status"]:
+        since = old.get("lastTransitionTime") or timestamps.render(now)
+    else:
+        since = timestamps.render(now)
+    return condition | {"lastTransitionTime": since}

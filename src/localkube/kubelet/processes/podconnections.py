@@ -1,0 +1,103 @@
+"""Connections into the networks of pods, and a minimal HTTP client for probes and hooks."""
+
+import asyncio
+import os
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from localkube.kubelet.processes.runner import ProcessRunner
+
+Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+LONGEST_BODY: Final = 10 * 1024
+"""Bytes of a response that are read."""
+
+USER_AGENT: Final = "kube-probe/1.35"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Get:
+    """One HTTP GET."""
+
+    host: str
+    port: int
+    path: str = "/"
+    tls: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        """Return the URL of the request, for messages."""
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.port}{self.path}"
+
+
+async def connect(
+    runner: ProcessRunner, sandbox_id: str | None, address: tuple[str, int], tls: ssl.SSLContext | None = None
+) -> Streams:
+    """Connect from a pod's network (None: from the network of all pods); raises OSError."""
+    sock = await runner.open_socket(sandbox_id)
+    try:
+        await asyncio.get_running_loop().sock_connect(sock, address)
+    except BaseException as error:  # also when cancelled: the socket must be closed
+        sock.close()
+        if isinstance(error, OSError) and error.errno:
+            raise OSError(error.errno, os.strerror(error.errno)) from error  # asyncio's text lacks the reason
+        raise
+    name = address[0] if tls else None
+    return await asyncio.open_connection(sock=sock, ssl=tls, server_hostname=name)
+
+
+async def get(runner: ProcessRunner, request: Get) -> tuple[int, bytes]:
+    """Send one GET, not following redirects and trusting any certificate; return status and some of the body."""
+    tls = _trusting() if request.tls else None
+    reader, writer = await connect(runner, None, (request.host, request.port), tls)
+    try:
+        writer.write(_encode(request))
+        await writer.drain()
+        return _decode(await _read_all(reader))
+    finally:
+        writer.close()
+
+
+def _trusting() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _encode(request: Get) -> bytes:
+    default = {"Host": f"{request.host}:{request.port}", "User-Agent": USER_AGENT, "Accept": "*/*"}
+    given = {name.title(): value for name, value in request.headers.items()}
+    headers = default | given | {"Connection": "close"}
+    lines = [f"GET {request.path or '/'} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+async def _read_all(reader: asyncio.StreamReader) -> bytes:
+    answer = b""
+    while len(answer) < LONGEST_BODY and (piece := await reader.read(LONGEST_BODY)):
+        answer += piece
+        if _is_whole(answer):
+            break
+    return answer
+
+
+def _is_whole(answer: bytes) -> bool:
+    """Return whether the announced length has been read, for servers that keep the connection open."""
+    head, found, body = answer.partition(b"\r\n\r\n")
+    for line in head.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if found and name.strip().lower() == b"content-length" and value.strip().isdigit():
+            return len(body) >= int(value)
+    return False
+
+
+def _decode(answer: bytes) -> tuple[int, bytes]:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    words = head.split(b"\r\n", 1)[0].split(b" ", 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
+        raise ConnectionError(f"malformed HTTP answer {head[:40]!r}")
+    return int(words[1]), body

@@ -1,0 +1,116 @@
+"""Starts the launcher process; an error gives the reason if it cannot start."""
+
+import asyncio
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from localkube.kubelet.sandbox.channel import Channel
+from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
+from localkube.statedirectory import open_private
+
+Isolation: TypeAlias = Literal["namespaces", "plain"]
+
+_LOADER = "import sys; sys.path.append(sys.argv[2]); from launcher.main import main; main()"
+DIRECTORY = Path(__file__).parent
+
+
+class LauncherRefusedError(Exception):
+    """The machine refuses a requirement of this kind of launcher; the text names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A running launcher. `pid` is the process inside the namespaces, `process` the one to wait for."""
+
+    process: subprocess.Popen[bytes]
+    pid: int
+    channel: Channel
+
+    async def stop(self) -> None:
+        """End the launcher and all its descendants; return when they have ended."""
+        self.channel.close()
+        await asyncio.to_thread(self.process.wait)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchOptions:
+    """The options of a launcher: its isolation, and the address of its bridge (None: on the host's network).
+
+    `files` is the limit of open files for programs of pods.
+    """
+
+    isolation: Isolation
+    gateway: str | None
+    state_directory: Path
+    files: int
+
+
+def log_of(state_directory: Path) -> Path:
+    """Return the file of a launcher's unexpected errors."""
+    return state_directory / "launcher.log"
+
+
+async def launch(
+    options: LaunchOptions, on_event: Callable[[Message], None], on_closed: Callable[[], None]
+) -> Launcher:
+    """Start a launcher and wait until it is ready. It ends with the calling thread, which runs the event loop."""
+    run = options.state_directory / "sandbox"
+    run.mkdir(parents=True, exist_ok=True)
+    log = log_of(options.state_directory)
+    ours, theirs = socket.socketpair()
+    with theirs, open_private(log) as errors:
+        configuration = {
+            "fd": theirs.fileno(),
+            "parent": os.getpid(),
+            "isolation": options.isolation,
+            "gateway": options.gateway,
+            "run": str(run.resolve()),
+            "files": options.files,
+        }
+        process = subprocess.Popen(  # noqa: ASYNC220 - takes a millisecond, and must be this thread's child
+            [sys.executable, "-I", "-S", "-c", _LOADER, json.dumps(configuration), str(DIRECTORY)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+        )
+    link = Link(ours)
+    try:
+        pid = await _wait_until_ready(link)
+    except (LauncherRefusedError, LinkClosedError) as error:
+        link.close()
+        await asyncio.to_thread(process.wait)
+        raise LauncherRefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
+    except BaseException:
+        link.close()  # this ends the launcher
+        raise
+    return Launcher(process, pid, Channel(link, on_event, on_closed))
+
+
+async def _wait_until_ready(link: Link) -> int:
+    loop = asyncio.get_running_loop()
+    link.sock.setblocking(False)
+    while True:
+        readable = asyncio.Event()
+        loop.add_reader(link.fileno(), readable.set)
+        try:
+            await readable.wait()
+        finally:
+            loop.remove_reader(link.fileno())
+        for message in [received.message for received in link.receive()]:
+            if "refused" in message:
+                raise LauncherRefusedError(message["refused"])
+            return int(message["ready"])
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return lines[-1] if lines else "without a word"

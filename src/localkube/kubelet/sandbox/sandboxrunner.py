@@ -1,0 +1,306 @@
+"""`ProcessRunner` on one machine: sends requests to the launcher, assigns addresses, notifies subscribers of ends.
+
+When a launcher ends, all its sandboxes end. The next sandbox starts a new launcher on the same kind of ground: at once
+the first time, then with increasing back-off while launchers keep ending.
+
+The runner uses the best ground that the machine grants (namespaces with a network per pod, namespaces on the host's
+network, plain processes). `Capabilities.lost` has what the machine refused, and the effects.
+"""
+
+import asyncio
+import itertools
+import signal
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kuberuntime.clock import SystemClock
+from localkube.kubelet.processes.runner import (
+    Capabilities,
+    ContainerSpec,
+    Exit,
+    Network,
+    ProcessRunner,
+    SandboxSpec,
+    StartError,
+)
+from localkube.kubelet.sandbox import requests
+from localkube.kubelet.sandbox.addresses import (
+    GATEWAY,
+    LOOPBACK,
+    POD_NETWORK,
+    AddressesExhaustedError,
+    AddressPool,
+    LoopbackBlock,
+)
+from localkube.kubelet.sandbox.channel import LauncherEndedError
+from localkube.kubelet.sandbox.deaths import Deaths
+from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
+from localkube.kubelet.sandbox.launcher.link import Message
+from localkube.kubelet.sandbox.launcherprocess import (
+    Isolation,
+    Launcher,
+    LauncherRefusedError,
+    LaunchOptions,
+    launch,
+    log_of,
+)
+from localkube.kubelet.sandbox.way_out import WayOut
+from localkube.kubelet.spec import backoff
+
+KILLED = Exit(137, 9)
+
+NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
+NO_NAMESPACES = (
+    "host names, the pods' hosts file, volumes, and certain death of daemons: pods are plain processes of this machine"
+)
+NO_LIMITS = "memory and CPU limits: they are not enforced here"
+
+
+class GroundAttempt(NamedTuple):
+    """A kind of ground to try, and what is lost if it is refused (empty: there is no other to try)."""
+
+    isolation: Isolation
+    network: Network
+    without: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """A running pod in the runner."""
+
+    address: str
+    on_lost: Callable[[], None]
+
+
+class SandboxRunner:
+    """Runs pods with a launcher."""
+
+    def __init__(self, *, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> None:
+        self._network = network
+        self._isolation = isolation
+        self._state_directory = state_directory
+        self._launcher: Launcher | None = None
+        self._way_out: WayOut | None = None
+        self._block: LoopbackBlock | None = None
+        self._pool: AddressPool | None = None
+        self._granted: GroundAttempt | None = None
+        self._healing = asyncio.Lock()
+        self._deaths = Deaths()
+        self._files = 0
+        self._sandboxes: dict[str, Sandbox] = {}
+        self._on_exit: dict[str, Callable[[Exit], None]] = {}
+        self._numbers = itertools.count(1)
+        self._commands: dict[int, str] = {}
+
+    async def start(self) -> Capabilities:
+        """Prepare the machine; return the granted capabilities."""
+        await self.stop()
+        self._files = raise_limit()
+        return await self._start(self._attempts())
+
+    async def _start(self, attempts: Sequence[GroundAttempt]) -> Capabilities:
+        lost = [NO_LIMITS]
+        isolation, network, _ = self._granted = await self._launch(attempts, lost)
+        if network == "isolated":
+            self._pool = AddressPool(POD_NETWORK)
+            self._way_out = WayOut(self._state_directory)
+            granted = await self._way_out.open(self._require())
+            lost += granted.lost
+            return Capabilities(isolation == "namespaces", network, granted.kind, tuple(lost))
+        if sys.platform == "linux":
+            self._block = LoopbackBlock()
+            self._pool = AddressPool(self._block.network)
+        return Capabilities(isolation == "namespaces", network, "host", tuple(lost))
+
+    async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
+        """Create the pod's namespaces and network; return its IP address."""
+        await self._heal()
+        launcher = self._require()
+        address = self._take_address(spec)
+        try:
+            await launcher.channel.request("create", requests.create(spec, address))
+        except BaseException:
+            self._release_address(address)
+            raise
+        self._sandboxes[spec.id] = Sandbox(address, on_lost)
+        return address
+
+    async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
+        """Start a process in its sandbox; return its PID on the host."""
+        return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
+
+    async def exec(
+        self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]
+    ) -> int:
+        """Start a further process in a running container; return its PID on the host."""
+        key = f"exec-{next(self._numbers)}-{container_id}"
+
+        def forget(end: Exit) -> None:
+            self._commands = {pid: command for pid, command in self._commands.items() if command != key}
+            on_exit(end)
+
+        pid = await self._begin("exec", {"key": key, "container": container_id, "argv": list(argv)}, fds, forget)
+        self._commands[pid] = key
+        return pid
+
+    async def kill_exec(self, pid: int) -> None:
+        """Kill a process that `exec` started, and its descendants. A process that has ended is not an error."""
+        key = self._commands.get(pid)
+        if key is not None:
+            await self.signal(key, signal.SIGKILL, everything=True)
+
+    async def signal(self, container_id: str, signal: int, *, everything: bool = False) -> None:
+        """Signal the container's first process, or all its processes. A container that has ended is not an error."""
+        await self._request_if_running(
+            "signal", {"container": container_id, "signal": int(signal), "everything": everything}
+        )
+
+    async def open_socket(self, sandbox_id: str | None) -> socket.socket:
+        """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
+        answer = await self._require().channel.request("socket", {"pod": sandbox_id})
+        sock = socket.socket(fileno=answer.fds[0])
+        sock.setblocking(False)
+        return sock
+
+    async def remove_sandbox(self, sandbox_id: str) -> None:
+        """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
+        await self._request_if_running("remove", {"pod": sandbox_id})
+        sandbox = self._sandboxes.pop(sandbox_id, None)
+        if sandbox is not None:
+            self._release_address(sandbox.address)
+
+    async def stop(self) -> None:
+        """Remove all sandboxes and end the runner."""
+        self._granted = None
+        await self._clear()
+        if self._files:
+            restore_limit(self._files)
+            self._files = 0
+
+    async def _clear(self) -> None:
+        launcher, self._launcher = self._launcher, None
+        if launcher is not None:
+            await launcher.stop()
+        if self._way_out is not None:
+            await self._way_out.close()
+            self._way_out = None
+        if self._block is not None:
+            self._block.release()
+            self._block = None
+        self._sandboxes.clear()
+        self._pool = None
+
+    async def _heal(self) -> None:
+        """Start a new launcher if the previous one ended; raise `LauncherEndedError` during the back-off."""
+        async with self._healing:
+            if self._granted is None or self._is_alive():
+                return
+            not_before = self._deaths.not_before
+            if backoff.is_early(not_before, SystemClock().now()):
+                raise LauncherEndedError(
+                    f"the launcher of the pods ended again; a new one is started after {not_before:%H:%M:%S} UTC, "
+                    f"see {log_of(self._state_directory)}"
+                )
+            await self._clear()
+            try:
+                await self._start([self._granted])
+            except StartError:
+                self._deaths.note(SystemClock().now())
+                raise
+
+    async def _launch(self, attempts: Sequence[GroundAttempt], lost: list[str]) -> GroundAttempt:
+        for attempt in attempts:
+            isolation, network, without = attempt
+            options = LaunchOptions(
+                isolation=isolation,
+                gateway=GATEWAY if network == "isolated" else None,
+                state_directory=self._state_directory,
+                files=self._files,
+            )
+            try:
+                self._launcher = await launch(options, self._on_event, self._on_closed)
+            except LauncherRefusedError as error:
+                if not without:
+                    raise StartError(f"cannot start the launcher of the pods: {error}") from error
+                lost.append(f"{without} ({error})")
+            else:
+                if self._isolation == "plain":
+                    lost.append(NO_NAMESPACES)
+                return attempt
+        raise AssertionError("the last attempt returns or raises")
+
+    def _attempts(self) -> list[GroundAttempt]:
+        """Return the kinds of ground to try, the best first."""
+        plain = GroundAttempt("plain", "shared")
+        if self._isolation == "plain":
+            return [plain]
+        shared = [GroundAttempt("namespaces", "shared", NO_NAMESPACES), plain]
+        return shared if self._network == "shared" else [GroundAttempt("namespaces", "isolated", NO_NETWORKS), *shared]
+
+    def _is_alive(self) -> bool:
+        return self._launcher is not None and not self._launcher.channel.closed
+
+    def _require(self) -> Launcher:
+        if self._launcher is None or self._launcher.channel.closed:
+            raise LauncherEndedError("the launcher of the pods does not run")
+        return self._launcher
+
+    async def _request_if_running(self, op: str, fields: Message) -> None:
+        """Send a request that is fulfilled already if the launcher has ended."""
+        try:
+            await self._require().channel.request(op, fields)
+        except LauncherEndedError:
+            return
+
+    async def _begin(self, op: str, fields: Message, fds: tuple[int, ...], on_exit: Callable[[Exit], None]) -> int:
+        launcher = self._require()
+        self._on_exit[fields["key"]] = on_exit
+        try:
+            answer = await launcher.channel.request(op, fields, fds)
+        except StartError:
+            self._on_exit.pop(fields["key"], None)
+            raise
+        return int(answer.message["pid"])
+
+    def _take_address(self, spec: SandboxSpec) -> str:
+        if self._pool is None:
+            return LOOPBACK
+        if spec.host_network and self._granted is not None and self._granted.network == "isolated":
+            return GATEWAY
+        try:
+            return self._pool.take()
+        except AddressesExhaustedError as error:
+            raise StartError(f"pod {spec.hostname}: {error}") from error
+
+    def _release_address(self, address: str) -> None:
+        if self._pool is not None:
+            self._pool.release(address)
+
+    def _on_event(self, event: Message) -> None:
+        on_exit = self._on_exit.pop(event["exit"], None)
+        if on_exit is not None:
+            on_exit(Exit(event["code"], event["signal"]))
+
+    def _on_closed(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._granted is not None:  # the runner is not being stopped
+            self._deaths.note(SystemClock().now())
+            for sandbox in self._sandboxes.values():
+                loop.call_soon(sandbox.on_lost)
+            self._sandboxes.clear()
+        ended, self._on_exit = self._on_exit, {}
+        for on_exit in ended.values():
+            loop.call_soon(on_exit, KILLED)
+
+
+def create_runner(*, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> ProcessRunner:
+    """Return the runner of pods on this machine.
+
+    `isolation="plain"` forces plain processes; otherwise they are used only where the machine refuses namespaces. Use one
+    `state_directory` per cluster: it holds the launcher's log, and an empty directory that the launcher mounts on.
+    """
+    return SandboxRunner(network=network, state_directory=state_directory, isolation=isolation)

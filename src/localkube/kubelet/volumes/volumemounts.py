@@ -1,0 +1,63 @@
+"""The mounts of a container's volumes: `volumeMounts` with subPath and subPathExpr."""
+
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.processes.runner import Mount
+from localkube.kubelet.sandbox.launcher.kernel import beneath
+from localkube.kubelet.spec import environment
+from localkube.kubelet.spec.podspec import SpecError
+from localkube.kubelet.volumes.payload import FAMILIES
+
+MADE: Final = beneath.Wish(make_directories=True)
+
+
+def build(
+    container: JSONObject, volumes: Mapping[str, JSONObject], directories: Mapping[str, Path], env: Mapping[str, str]
+) -> tuple[Mount, ...]:
+    """Return the container's mounts; `volumes` are the pod's by name, `directories` their paths."""
+    mounts = []
+    for mount in container.get("volumeMounts") or []:
+        name = mount["name"]
+        if name not in directories:
+            raise SpecError(f'container "{container["name"]}", volumeMounts: there is no volume "{name}" in this pod')
+        sub_path = _sub_path(mount, directories[name], env)
+        read_only = _is_read_only(mount, volumes[name])
+        mounts.append(Mount(directories[name], mount["mountPath"], read_only=read_only, sub_path=sub_path))
+    return tuple(mounts)
+
+
+def _is_read_only(mount: JSONObject, volume: JSONObject) -> bool:
+    """Return whether the mount is read-only; volumes that the kubelet writes (ConfigMaps, for example) always are."""
+    written = any(volume.get(family) is not None for family in FAMILIES)
+    claim = volume.get("persistentVolumeClaim") or {}
+    return bool(mount.get("readOnly")) or bool(claim.get("readOnly")) or written
+
+
+def _sub_path(mount: JSONObject, directory: Path, env: Mapping[str, str]) -> str:
+    """Return the path inside the volume (empty: the volume itself), created as a directory if it does not exist.
+
+    The path may be replaced until it is mounted, so the launcher opens it again with the same checks.
+    """
+    text = str(mount.get("subPath") or _expanded(mount.get("subPathExpr") or "", env))
+    if not text:
+        return ""
+    if text.startswith("/") or ".." in PurePosixPath(text).parts:
+        raise SpecError(f'volumeMounts[].subPath: invalid value "{text}": must be a relative path without ".."')
+    try:
+        with beneath.opened(str(directory), text, MADE):
+            return text
+    except beneath.LeadsOutError as error:
+        raise SpecError(
+            f'volumeMounts[].subPath: "{text}" leads out of volume "{mount["name"]}" through a link'
+        ) from error
+
+
+def _expanded(expression: str, env: Mapping[str, str]) -> str:
+    for match in environment.REFERENCE.finditer(expression):
+        name = match["name"]
+        if name is not None and name not in env:
+            raise SpecError(f'volumeMounts[].subPathExpr: "{expression}": there is no variable "{name}"')
+    return environment.expand(expression, env)

@@ -1,0 +1,80 @@
+"""Two managers whose wall clocks are set by an hour while one of them leads: of all machines, or of one manager's only.
+
+In: families as `playing.py` has them, always with two managers. In every schedule clocks are set. Mostly groups fail and a
+manager loses its lease or dies beside that, so that one goes on with what the other wrote by another clock.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+import msgspec
+from tests.simulation.schedules import faultplans, happenings
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+
+MANAGERS: Final = 2
+HOUR: Final = 3600.0
+
+BEFORE: Final = (0.0, 0.3, 2.0, 5.0, 12.0)
+"""Seconds before a clock is set; a leader renews its lease every two, another takes it after fifteen."""
+
+
+async def set_clocks(play: Play) -> None:
+    """Set the wall clocks of all machines."""
+    seconds = play.random.choice((-HOUR, HOUR))
+    play.note("machine", "moves the clock by", f"{seconds:.0f} s")
+    play.world.clock.jump += seconds
+
+
+async def set_clock_of_manager(play: Play) -> None:
+    """Set the wall clock of the machine of one manager; it stays as it is when the manager is started again."""
+    name = play.random.choice(sorted(play.world.managers))
+    seconds = play.random.choice((-HOUR, 0.0, HOUR))
+    play.note("machine", f"sets the clock of {name} off by", f"{seconds:.0f} s")
+    play.world.clocks[name].skew = seconds
+
+
+SET: Final[Sequence[Happening]] = (set_clocks, set_clock_of_manager, set_clock_of_manager)
+CHANGES_OF_LEADER: Final[Sequence[Happening]] = (happenings.estrange_leader, happenings.kill_manager)
+FAILURES: Final[Sequence[Happening]] = (
+    happenings.restart_container, happenings.fail_twice, happenings.crash_loop, happenings.delete_pod,
+)  # fmt: skip
+"""What groups are recreated for, whose back-off is written down with a time."""
+
+
+def draw(random: Random) -> list[tuple[float, Happening]]:
+    """Pick what happens: as in every schedule, and in between clocks that are set, groups that fail, leaders that change."""
+    picked = happenings.draw(random)
+    added: list[Happening] = [random.choice(SET) for _ in range(random.choice((1, 2, 3)))]
+    added += [random.choice(CHANGES_OF_LEADER) for _ in range(random.choice((0, 1, 1, 2)))]
+    added += [random.choice(FAILURES) for _ in range(random.choice((0, 1, 2)))]
+    for one in added:
+        picked.insert(random.randint(0, len(picked)), (random.choice(BEFORE), one))
+    return picked
+
+
+async def play_clocks(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+    """Play branches of a family; every verdict is sent."""
+    world.reseed(name)
+    random = Random(name)
+    lws = draw_leaderworkerset(random)
+    creates = random.random() < 1 / 3
+    world.settings = replace(world.settings, managers=(faultplans.CALM,) * MANAGERS)
+    for number in range(MANAGERS):
+        world.start_manager(f"manager-{number}", faultplans.CALM)
+    if not creates:
+        await world.create(lws)
+    await world.at_rest()
+    for number in branches:
+        seed = f"{name}.{number}"
+
+        async def one(send: Send, seed: str = seed) -> None:
+            random = Random(seed)
+            script = draw_script(random, MANAGERS, lws if creates else None)
+            send(msgspec.json.encode(await play(world, seed, replace(script, picked=draw(random)))))
+
+        await branch(one, send)

@@ -1,0 +1,45 @@
+"""What a role shall have, and the budgets of its rollouts (R-DS-25, R-DS-42)."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.api.disaggregatedset import Role, RoleRollingUpdate, RoleRolloutStrategy, RoleSpec, Scaling
+from leaderworkerset.core.disaggregatedset.roletargets import RoleBudget, budget, target
+
+
+def rolled(**fields: Any) -> Role:
+    strategy = RoleRolloutStrategy(rolling_update_configuration=RoleRollingUpdate(**fields))
+    return Role(name="prefill", spec=RoleSpec(replicas=10, rollout_strategy=strategy))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"max_surge": 2, "max_unavailable": 1}, RoleBudget(2, 1)),
+        ({"max_surge": "25%", "max_unavailable": "25%"}, RoleBudget(3, 2)),
+        ({"max_unavailable": 1}, RoleBudget(0, 1)),
+        ({"max_surge": 0, "max_unavailable": 0}, RoleBudget(1, 0)),
+        ({"max_surge": -3}, RoleBudget(1, 0)),
+        ({"max_surge": "a lot", "max_unavailable": 2}, RoleBudget(0, 2)),
+        ({}, RoleBudget(1, 0)),
+    ],
+    ids=["numbers", "percentages", "absent is none", "both 0", "negative", "not scalable", "nothing given"],
+)
+def test_budgets(given: dict[str, Any], expected: RoleBudget) -> None:
+    """R-DS-42."""
+    assert budget(rolled(**given), 10) == expected
+
+
+@pytest.mark.parametrize("role", [None, Role(name="prefill"), Role(name="prefill", spec=RoleSpec())])
+def test_a_role_without_configuration_may_surge_by_one(role: Role | None) -> None:
+    """R-DS-42."""
+    assert budget(role, 10) == RoleBudget(1, 0)
+
+
+def test_a_scaler_decides_for_an_external_role_only() -> None:
+    """R-DS-25."""
+    external = Role(name="prefill", scaling=Scaling(mode="External"), spec=RoleSpec(replicas=4))
+    assert target(external, {"prefill": 7}, 3) == 7
+    assert target(external, {}, 3) == 3
+    assert target(rolled(), {"prefill": 7}, 3) == 10

@@ -1,0 +1,60 @@
+"""The catalogue of events (contract 8.3): type, reason and action of each."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.plan import Event
+from leaderworkerset.core import decisionevents
+
+LWS = builders.leaderworkerset_object()
+LEADER = builders.leader_pod(LWS)
+
+
+def test_a_reference_names_its_object() -> None:
+    """Contract 8.3: only what the object has."""
+    assert decisionevents.reference(LEADER) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "namespace": "default",
+        "name": "web-0",
+        "uid": "uid-of-web-0",
+        "resourceVersion": "1",
+    }
+    assert decisionevents.reference({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}}) == {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "name": "n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("event", "words", "related"),
+    [
+        (decisionevents.created(LWS, "n"), ("Normal", "GroupsProgressing", "Create"), None),
+        (decisionevents.created(LWS, "n", LEADER), ("Normal", "GroupsProgressing", "Create"), LEADER),
+        (decisionevents.creating_revision(LWS, LEADER, "n"), ("Normal", "CreatingRevision", "Create"), LEADER),
+        (decisionevents.deleting_surge(LWS, "n"), ("Normal", "GroupsProgressing", "Delete"), None),
+        (decisionevents.updating(LWS, "n"), ("Normal", "GroupsUpdating", "Update"), None),
+        (decisionevents.replacing_group(LWS, "n"), ("Normal", "GroupsUpdating", "Delete"), None),
+        (decisionevents.failed_create(LWS, "n"), ("Warning", "FailedCreate", "Create"), None),
+        (decisionevents.failed_create(LWS, "n", LEADER), ("Warning", "FailedCreate", "Create"), LEADER),
+        (decisionevents.failed_update(LWS, "n"), ("Warning", "FailedUpdate", "Update"), None),
+        (decisionevents.condition_changed(LWS, "AllGroupsReady", "n"), ("Normal", "AllGroupsReady", "Update"), None),
+        (decisionevents.recreating_group(LWS, LEADER, "n"), ("Normal", "RecreateGroup", "Delete"), LEADER),
+        (decisionevents.backing_off(LWS, LEADER, "n"), ("Warning", "BackOff", "Delete"), LEADER),
+        (
+            decisionevents.restarts_exhausted(LWS, LEADER, "n"),
+            ("Warning", "MaxGroupRestartsExceeded", "Hold"),
+            LEADER,
+        ),
+        (decisionevents.releasing_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Delete"), LEADER),
+        (decisionevents.waiting_for_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Hold"), LEADER),
+    ],
+)
+def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any, Any, Any], related: Any) -> None:
+    """R-LSTS-7, R-WSTS-2, R-ROLL-3, R-POD-5, R-STAT-10."""
+    regarding = decisionevents.reference(LWS)
+
+    assert event == Event(*words, "n", regarding, None if related is None else decisionevents.reference(related))

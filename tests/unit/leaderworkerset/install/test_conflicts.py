@@ -1,0 +1,44 @@
+"""Configurations under which the installed objects could not reach the manager."""
+
+import pytest
+import yaml
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.install.conflicts import misfits
+from leaderworkerset.install.installsettings import CONFIGURATION
+from leaderworkerset.manager.config import configuration
+
+HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
+
+
+def test_the_installed_configuration_fits() -> None:
+    assert misfits(configuration.decode(yaml.safe_load(CONFIGURATION))) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "failure"),
+    [
+        ({"webhook": {"port": 9444}}, 'webhook.port: Unsupported value: 9444: supported values: "9443"'),
+        (
+            {"metrics": {"bindAddress": ":9000"}},
+            'metrics.bindAddress: Unsupported value: ":9000": supported values: ":8443", "0"',
+        ),
+        (
+            {"health": {"livenessEndpointName": "/alive"}},
+            'health.livenessEndpointName: Unsupported value: "/alive": supported values: "/healthz"',
+        ),
+        (
+            {"internalCertManagement": {"enable": True, "webhookSecretName": "own"}},
+            (
+                'internalCertManagement.webhookSecretName: Unsupported value: "own":'
+                ' supported values: "lws-webhook-server-cert"'
+            ),
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(document: JSONObject, failure: str) -> None:
+    assert [str(error) for error in misfits(configuration.decode(HEAD | document))] == [failure]
+
+
+def test_metrics_may_be_off() -> None:
+    assert misfits(configuration.decode(HEAD | {"metrics": {"bindAddress": "0"}})) == []

@@ -1,0 +1,70 @@
+"""Free memory is given back to the system, where the C library can."""
+
+import asyncio
+import ctypes
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from localkube.apiserver.storage import allocator
+from localkube.apiserver.storage.store import COMPACT_EVERY, Store, StoreKey
+
+HOLES = """
+import resource
+from pathlib import Path
+from localkube.apiserver.storage import allocator
+
+def used():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+blocks = [bytearray(4000) for _ in range(16000)]
+last = blocks[-1]  # what is before it cannot be given back by moving the end of the heap
+full = used()
+del blocks
+assert allocator.trim()
+print(full - used(), len(last))
+"""
+"""A program that frees 64 MB in front of something that lives, and prints by how much it is smaller then."""
+
+
+@pytest.fixture(autouse=True)
+def _found_anew() -> Iterator[None]:
+    allocator._malloc_trim.cache_clear()
+    yield
+    allocator._malloc_trim.cache_clear()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc gives free memory back when asked")
+def test_holes_in_the_heap_are_given_back() -> None:
+    printed = subprocess.run([sys.executable, "-c", HOLES], capture_output=True, text=True, check=True).stdout
+    assert int(printed.split()[0]) > 32 * 2**20
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, ImportError])
+def test_a_c_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    def refuse(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(ctypes, "CDLL", refuse)
+    assert not allocator.trim()
+
+
+def test_a_store_gives_memory_back_when_it_forgets_history(monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed: list[int] = []
+
+    async def scenario() -> None:
+        objects = Store(remembered=10)
+        monkeypatch.setattr(allocator, "trim", lambda: trimmed.append(objects.revision))
+        key = StoreKey("configmaps", "default", "a")
+        obj = objects.create(key, {"metadata": {}})
+        for _ in range(2 * COMPACT_EVERY + 100):
+            obj = objects.update(key, obj, obj)
+            await objects.settle()
+        objects.close()
+
+    asyncio.run(scenario())
+    assert len(trimmed) == 2

@@ -1,0 +1,82 @@
+"""Clients that leave bodies unsent, and event loops whose clock stands still until a test moves it.
+
+Sockets and threads go on meanwhile, so a test finds whether a bound in time is what it should be, however slow the machine
+is: what is bounded ends once the clock is moved by the bound, and with a longer one never.
+"""
+
+import asyncio
+import socket
+import ssl
+from contextlib import suppress
+from typing import Final, Self
+
+LIMIT: Final = 20.0
+"""Real seconds in which anything must come true."""
+
+POLL: Final = 0.01
+TURNS: Final = 20
+"""Turns of a loop in which a request that is answered comes to wait for the rest of its body."""
+
+
+class StandingTime:
+    """Stops the clock of a loop, which may run in another thread, while the context is entered."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._now = loop.time()
+        self._goes_on = loop.time
+
+    def __enter__(self) -> Self:
+        self._loop.time = lambda: self._now  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.time = self._goes_on  # type: ignore[method-assign]
+        self._wake()
+
+    async def move(self, seconds: float) -> None:
+        """Move the clock when what goes on without it waits for time, and let the loop see what is due."""
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_turn(), self._loop))
+        self._now += seconds
+        self._wake()
+
+    def _wake(self) -> None:
+        self._loop.call_soon_threadsafe(lambda: None)
+
+
+class HalfSent:
+    """A connection whose one request announces a body and has only its first byte; blocking, for a thread of its own."""
+
+    def __init__(self, port: int, head: str, context: ssl.SSLContext | None = None) -> None:
+        plain = socket.create_connection(("127.0.0.1", port), LIMIT)
+        self._socket = context.wrap_socket(plain, server_hostname="127.0.0.1") if context is not None else plain
+        self._socket.sendall(f"{head}\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 100\r\n\r\n{{".encode())
+        self.status = int(self._socket.recv(4096).split()[1])
+
+    def read_to_end(self) -> bool:
+        """Return whether the server closes the connection; it may have said so by a reset."""
+        try:
+            with suppress(ConnectionResetError, ssl.SSLEOFError):
+                while self._socket.recv(4096):
+                    continue
+        except TimeoutError:
+            return False
+        return True
+
+    def leave(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+
+async def tasks_end(loop: asyncio.AbstractEventLoop, count: int) -> bool:
+    """Wait until a loop has no more than so many tasks; return whether that came true."""
+    for _ in range(int(LIMIT / POLL)):
+        if len(asyncio.all_tasks(loop)) <= count:
+            return True
+        await asyncio.sleep(POLL)
+    return False
+
+
+async def _turn() -> None:
+    for _ in range(TURNS):
+        await asyncio.sleep(0)
