@@ -31,7 +31,7 @@ ADDRESS_LAST = ("bind", "connect", "connect_ex", "sendto")
 """Methods of sockets whose last argument is an address, (name, port)."""
 
 
-class Names:
+class HostsFile:
     """The addresses in a hosts file, read again when it was replaced."""
 
     def __init__(self, path: str) -> None:
@@ -68,30 +68,30 @@ def _read(text: str) -> dict[str, str]:
     return found
 
 
-def install(names: Names, hostname: str) -> None:
+def install(hosts: HostsFile, hostname: str) -> None:
     """Let this process resolve the names, and report the pod's host name as its own."""
     for function in HOST_FIRST:
-        setattr(socket, function, _resolving(getattr(socket, function), names))
+        setattr(socket, function, _resolving(getattr(socket, function), hosts))
     for method in ADDRESS_LAST:
-        setattr(socket.socket, method, _addressing(getattr(socket.socket, method), names))
+        setattr(socket.socket, method, _addressing(getattr(socket.socket, method), hosts))
     if hostname:
         socket.gethostname = lambda: hostname
 
 
-def _resolving(function: Callable[..., Any], names: Names) -> Callable[..., Any]:
+def _resolving(function: Callable[..., Any], hosts: HostsFile) -> Callable[..., Any]:
     @functools.wraps(function)
     def resolve(host: Any, *rest: Any, **options: Any) -> Any:
-        return function(names.address(host), *rest, **options)
+        return function(hosts.address(host), *rest, **options)
 
     return resolve
 
 
-def _addressing(method: Callable[..., Any], names: Names) -> Callable[..., Any]:
+def _addressing(method: Callable[..., Any], hosts: HostsFile) -> Callable[..., Any]:
     @functools.wraps(method)
     def send(self: socket.socket, *arguments: Any) -> Any:
         *rest, address = arguments or (None,)
         if self.family == socket.AF_INET and isinstance(address, tuple) and address:
-            arguments = (*rest, (names.address(address[0]), *address[1:]))
+            arguments = (*rest, (hosts.address(address[0]), *address[1:]))
         return method(self, *arguments)
 
     return send
@@ -106,5 +106,5 @@ def import_hidden() -> None:
 
 
 if os.environ.get(HOSTS) and __name__ == "sitecustomize":
-    install(Names(os.environ[HOSTS]), os.environ.get(HOSTNAME, ""))
+    install(HostsFile(os.environ[HOSTS]), os.environ.get(HOSTNAME, ""))
     import_hidden()

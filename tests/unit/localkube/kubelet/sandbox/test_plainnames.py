@@ -11,7 +11,7 @@ import pytest
 from localkube.kubelet.sandbox import plainnames
 from localkube.kubelet.sandbox.plainnames import with_names
 from localkube.kubelet.sandbox.resolver import sitecustomize
-from localkube.kubelet.sandbox.resolver.sitecustomize import Names
+from localkube.kubelet.sandbox.resolver.sitecustomize import HostsFile
 
 HOSTS = "127.0.0.1 localhost\n127.9.0.4 web-0.web.default web-0  # the leader\n\n127.9.0.5 web-0-1.web.default\n"
 
@@ -23,7 +23,7 @@ def hosts_file(tmp_path: Path) -> Path:
 
 
 def test_names_are_found_as_a_resolver_finds_them(hosts: Path) -> None:
-    names = Names(str(hosts))
+    names = HostsFile(str(hosts))
     for name in ("web-0", "WEB-0.web.default", "web-0.web.default.", b"web-0"):
         assert names.address(name) == "127.9.0.4"
     for other in ("web-1", "", None, 7, b"\xff", "# the"):
@@ -31,7 +31,7 @@ def test_names_are_found_as_a_resolver_finds_them(hosts: Path) -> None:
 
 
 def test_a_replaced_file_is_read_again_and_a_removed_one_is_remembered(hosts: Path) -> None:
-    names = Names(str(hosts))
+    names = HostsFile(str(hosts))
     assert names.address("web-1") == "web-1"
     fresh = hosts.with_name("new")
     fresh.write_text("127.9.0.9 web-1\n")
@@ -46,7 +46,7 @@ def test_functions_and_sockets_take_names(hosts: Path, monkeypatch: pytest.Monke
         monkeypatch.setattr(socket, name, getattr(socket, name))
     for name in sitecustomize.ADDRESS_LAST:
         monkeypatch.setattr(socket.socket, name, getattr(socket.socket, name))
-    sitecustomize.install(Names(str(hosts)), "web-0")
+    sitecustomize.install(HostsFile(str(hosts)), "web-0")
     assert socket.gethostname() == "web-0"
     assert socket.gethostbyname("web-0-1.web.default") == "127.9.0.5"
     found = socket.getaddrinfo("web-0", 80, type=socket.SOCK_STREAM)
@@ -69,7 +69,7 @@ def test_sockets_of_other_families_are_left_alone(hosts: Path, tmp_path: Path, m
     for name in sitecustomize.ADDRESS_LAST:
         monkeypatch.setattr(socket.socket, name, getattr(socket.socket, name))
     monkeypatch.setattr(sitecustomize, "HOST_FIRST", ())
-    sitecustomize.install(Names(str(hosts)), "")
+    sitecustomize.install(HostsFile(str(hosts)), "")
     monkeypatch.chdir(tmp_path)
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("web-0")
