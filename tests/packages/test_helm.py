@@ -1,4 +1,4 @@
-"""The chart as Helm renders it: object for object what `lws install` applies (R-OP-56)."""
+"""The chart as Helm renders it: object for object what `lws install` applies."""
 
 import subprocess
 from datetime import timedelta
@@ -74,6 +74,7 @@ def built(settings: InstallSettings) -> dict[tuple[str, str], JSONObject]:
     ids=["internal", "cert-manager", "prometheus"],
 )
 def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: InstallSettings) -> None:
+    """R-OP-52, R-OP-53, R-OP-56, R-OP-82: also the binding of the role that reads metrics; roles of Prometheus if asked for."""
     assert render(*words) == built(settings)
 
 
@@ -91,6 +92,7 @@ def test_another_release_renames_what_may_be_renamed() -> None:
 
 
 def test_values_reach_the_pods() -> None:
+    """R-OP-52."""
     words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
     deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
         "Deployment", "lws-controller-manager"
@@ -148,13 +150,14 @@ def hashed(values: str) -> str:
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:
-    """R-OP-53."""
+    """R-OP-53, R-OP-82."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1
     )
 
 
 def test_guards_can_be_left_out() -> None:
+    """R-OP-74."""
     found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false,userRoles.enable=false")
     assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
     assert not [name for _, name in found if name.endswith(("-editor-role", "-viewer-role"))]

@@ -73,7 +73,7 @@ def test_the_component_spreads_the_managers(administrator: Administrator, tmp_pa
 
 
 def test_the_component_lets_the_manager_write_gangs(administrator: Administrator, tmp_path: Path) -> None:
-    """The rights are those of `lws install` with gang scheduling; the configuration is the user's."""
+    """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
     folder = overlay(tmp_path, components=["components/gang"])
     ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")
