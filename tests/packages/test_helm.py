@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.packages import build
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -43,7 +44,7 @@ def helm(*words: str, code: int = 0) -> str:
 
 def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> dict[tuple[str, str], JSONObject]:
     flags = ("-n", namespace, "--kube-version=1.36.0", "--skip-tests")
-    objects = yaml.load_all(helm("template", release, str(CHART), *flags, *words), yaml.CSafeLoader)
+    objects = yaml.load_all(helm("template", release, str(CHART), *flags, *words), SafeLoader)
     return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects if obj}
 
 

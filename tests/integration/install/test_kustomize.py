@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.integration.install.conftest import Administrator
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.install import installsettings, userroles
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -36,7 +37,7 @@ def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    return by_name(yaml.load_all(administrator.kubectl("kustomize", str(folder)), yaml.CSafeLoader))
+    return by_name(yaml.load_all(administrator.kubectl("kustomize", str(folder)), SafeLoader))
 
 
 def overlay(directory: Path, **fields: Any) -> Path:

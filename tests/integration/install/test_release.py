@@ -12,6 +12,7 @@ from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 from tests.packages import build
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.operator.operatornames import OPERATORS
 
@@ -30,7 +31,7 @@ def check(administrator: Administrator, objects: Iterable[dict[str, Any]]) -> No
 
 
 def load(text: str) -> list[dict[str, Any]]:
-    return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
+    return [obj for obj in yaml.load_all(text, SafeLoader) if obj]
 
 
 def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:

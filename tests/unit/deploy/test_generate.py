@@ -8,6 +8,7 @@ import pytest
 import yaml
 from deploy import generate
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import InstallSettings
@@ -18,7 +19,7 @@ DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
 def load(path: Path) -> list[JSONObject]:
-    return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
+    return list(yaml.load_all(path.read_text(), SafeLoader))
 
 
 def resources(folder: Path) -> list[JSONObject]:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -28,7 +29,7 @@ IGNORED = {"ownerReferences", "labels", "annotations"}
 
 @cache  # the definitions of the release are large
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
-    objects = (obj for name in names for obj in yaml.load_all((DEPLOY / name).read_text(), yaml.CSafeLoader))
+    objects = (obj for name in names for obj in yaml.load_all((DEPLOY / name).read_text(), SafeLoader))
     return by_name(objects)
 
 
