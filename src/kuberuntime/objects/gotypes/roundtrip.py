@@ -96,7 +96,7 @@ def _default(types: GoTypes, field: GoField) -> Any:
         is_struct = field.type in TIMES and not field.pointer
         return None if field.omit_zero or (field.omit_empty and not is_struct) else _always(None)
     if field.shape == "struct":
-        return msgspec.field(default_factory=_compile(types.owner(field.type), field.type))
+        return _always(_compile(types.owner(field.type), field.type)())
     if field.type == AMOUNTS:
         return scalars.NO_AMOUNTS
     if field.shape in CONTAINERS:
@@ -106,7 +106,10 @@ def _default(types: GoTypes, field: GoField) -> Any:
 
 
 def _always(value: Any) -> Any:
-    """Return a default that is written, too: one that msgspec calls for, without running Python."""
+    """Return a default that is written, too: one that msgspec calls for, without running Python.
+
+    All that lack the field share it, as nobody changes what is read: what is written is another tree each time.
+    """
     factory: Callable[[], Any] = repeat(value).__next__
     return msgspec.field(default_factory=factory)
 

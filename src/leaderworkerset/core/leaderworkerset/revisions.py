@@ -117,8 +117,10 @@ def _resolve(
 ) -> Resolution:
     if current is None and key:
         return Resolution.made(obj, written(content), next_number(known), key=key)
-    if current is not None and not _is_surely_another(current, content):
-        is_exact = is_same_json(current.get("data"), content)
+    # Where a status of this generation was written, the content is likely the same; else a difference is found sooner.
+    is_exact = current is not None and meta.is_observed(obj) and is_same_json(current.get("data"), content)
+    if current is not None and (is_exact or not _is_surely_another(current, content)):
+        is_exact = is_exact or is_same_json(current.get("data"), content)
         if is_exact or _is_restored(current, obj, content):
             return replace(Resolution.found(current, obj, number_of(current)), is_exact=is_exact)
     return _reuse_or_create(obj, known, content, current)
