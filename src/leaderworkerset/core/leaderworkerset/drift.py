@@ -41,7 +41,7 @@ def covers(live: JSON, desired: JSON) -> bool:
 
 
 def _covers(live: JSON, desired: JSON, depth: int) -> bool:
-    if depth and isinstance(live, dict) and isinstance(desired, dict):
+    if depth and isinstance(live, dict) and isinstance(desired, dict) and _is_nested(desired):
         return all(_covers(live.get(name), value, depth - 1) for name, value in desired.items())
     found: Pairs | None = ([live], [desired])
     while found is not None:
@@ -50,6 +50,11 @@ def _covers(live: JSON, desired: JSON, depth: int) -> bool:
             return True
         found = _parts(living, wanted)
     return False
+
+
+def _is_nested(value: JSONObject) -> bool:
+    """Return whether an object holds others, unlike labels, of which there may be thousands."""
+    return not {dict, list}.isdisjoint(map(type, value.values()))
 
 
 def _differing(living: Sequence[JSON], wanted: Sequence[JSON]) -> Pairs:
