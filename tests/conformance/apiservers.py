@@ -18,6 +18,7 @@ from kuberuntime.access.credentials import Credentials
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import SystemClock
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -54,7 +55,7 @@ async def embedded() -> AsyncIterator[Transport]:
 
 def definition() -> JSONObject:
     """Return the CustomResourceDefinition of LeaderWorkerSets."""
-    loaded: JSONObject = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), yaml.CSafeLoader)
+    loaded: JSONObject = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), SafeLoader)
     return loaded
 
 

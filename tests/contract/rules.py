@@ -5,24 +5,29 @@ those run: on the core (pure functions and single parts), on the embedded cluste
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-RULE: Final = re.compile(r"\b([RQ])-(?:([A-Z]+)-)?(\d+)")
+STEM: Final = r"(?:[RQ]-(?:[A-Z]+-)?|AT-\d{3}-)"
+RULE: Final = re.compile(rf"\b{STEM}\d+")
 DEFINITION: Final = re.compile(
-    r"^(?:- )?(?:\*\*|\| )([RQ]-(?:[A-Z]+-)?\d+(?:\.\.\d+)?)†?(?:\*\*| \||(?= [^\n*]{0,60}\*\*))", re.MULTILINE
+    rf"^(?:- )?(?:\*\*|\| )({STEM}\d+(?:\.\.\d+)?)†?(?:\*\*| \||(?= [^\n*]{{0,60}}\*\*))", re.MULTILINE
 )
-RANGE: Final = re.compile(r"\b([RQ]-(?:[A-Z]+-)?)(\d+) (?:to|and up to) \1(\d+)")
+RANGE: Final = re.compile(rf"\b({STEM})(\d+) (?:to|and up to) \1(\d+)")
 
-CONTRACTS: Final = {
+CONTRACTS: Final[Mapping[str, str | tuple[str, ...]]] = {
     "contract.md": "",
     "contract-disaggregatedset.md": "R-DS-",
     "contract-kueue.md": "R-KQ-",
+    "contract-operator.md": ("R-OP-", "AT-"),
 }
-"""The contracts, and how those of their rules begin that are counted: each has a numbering of quirks of its own."""
+"""The contracts, and how those of their rules begin that are counted: each has a numbering of quirks of its own.
+
+Scenarios (AT) are counted as rules are.
+"""
 
 ELSEWHERE: Final = {
     "R-MGR": "the manager's flags and endpoints",
@@ -53,6 +58,8 @@ OTHERS: Final = {
     "R-KQ-150": "a pattern of the Job controller",
     "R-KQ-151": "plans of the Go project",
     "R-KQ-160": "quota and placement may come from two: advice to users",
+    "R-OP-45": "how another vendor builds and scans",
+    "R-OP-81": "certification tools of another vendor",
     "R-DS-105": "the Go controller has no metrics of its own",
 }
 """Rules that say what others do, and ask nothing of this project."""
@@ -64,6 +71,10 @@ NO_BEHAVIOUR: Final = {
     "Q-30": "the Helm chart",
 }
 """Quirks that nobody can observe in a cluster."""
+
+
+ON_KUBERNETES: Final = tuple(f"tests/integration/{folder}/" for folder in ("install", "lwsoperator", "manager"))
+"""Folders whose tests run on a real control plane only."""
 
 
 class Place(StrEnum):
@@ -82,7 +93,7 @@ class Proof:
     place: Place
 
 
-def defined(contract: str, prefix: str = "") -> list[str]:
+def defined(contract: str, prefix: str | tuple[str, ...] = "") -> list[str]:
     """Return the ids of all rules and quirks in the order of the contract; later tables may speak of them again."""
     found = (rule for match in DEFINITION.finditer(contract) for rule in _expand(match[1]))
     return list(dict.fromkeys(rule for rule in found if rule.startswith(prefix)))
@@ -106,8 +117,8 @@ def _expand(text: str) -> list[str]:
 def cited(text: str) -> set[str]:
     """Return the rules that a text names, ranges written out.
 
-    >>> sorted(cited("R-ROLL-1 to R-ROLL-3, and Q-5"))
-    ['Q-5', 'R-ROLL-1', 'R-ROLL-2', 'R-ROLL-3']
+    >>> sorted(cited("R-ROLL-1 to R-ROLL-3, Q-5, and AT-000-2b"))
+    ['AT-000-2', 'Q-5', 'R-ROLL-1', 'R-ROLL-2', 'R-ROLL-3']
     """
     text = " ".join(text.split())
     ranged = {f"{stem}{n}" for stem, first, last in RANGE.findall(text) for n in range(int(first), int(last) + 1)}
@@ -116,7 +127,7 @@ def cited(text: str) -> set[str]:
 
 def place_of(test: str) -> Place:
     """Tell from its id where a test runs."""
-    if "kubernetes" in test.partition("[")[2]:
+    if "kubernetes" in test.partition("[")[2] or test.startswith(ON_KUBERNETES):
         return Place.KUBERNETES
     if "embedded" in test.partition("[")[2] or test.startswith(("tests/unit/controllers/", "tests/e2e/")):
         return Place.EMBEDDED

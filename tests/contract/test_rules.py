@@ -7,7 +7,9 @@ from tests.contract import rules
 from tests.contract.rules import Place, Proof
 
 TESTS = Path(__file__).parents[1]
-CONTRACT = (TESTS.parent / "docs" / "reference" / "contract.md").read_text()
+REFERENCE = TESTS.parent / "docs" / "reference"
+CONTRACT = (REFERENCE / "contract.md").read_text()
+OPERATOR = (REFERENCE / "contract-operator.md").read_text()
 
 
 def test_rules_are_defined_by_lists_and_tables() -> None:
@@ -23,10 +25,19 @@ def test_rules_may_begin_a_paragraph_and_have_a_title() -> None:
     assert rules.defined(text, "R-KQ-") == ["R-KQ-10"]
 
 
+def test_scenarios_are_counted_as_rules_are() -> None:
+    text = "- **R-OP-57** Installs: AT-000-1.\n- **AT-000-1** Given.\n- **AT-003-2** (title) x.\n**Q-1** Odd.\n"
+
+    assert rules.defined(text, ("R-OP-", "AT-")) == ["R-OP-57", "AT-000-1", "AT-003-2"]
+    assert rules.cited("AT-001-1 to AT-001-3, R-OP-43d") == {"AT-001-1", "AT-001-2", "AT-001-3", "R-OP-43"}
+
+
 def test_all_contracts_are_read_and_quirks_are_those_of_the_first() -> None:
     found = rules.required(TESTS.parent / "docs" / "reference")
 
     assert {"R-ARC-1", "Q-1", "R-DS-1", "R-DS-107", "R-KQ-10", "R-KQ-161"} <= set(found)
+    assert {f"R-OP-{number}" for number in range(1, 84)} <= set(found)
+    assert {"AT-000-1", "AT-000-6", "AT-001-1", "AT-001-5", "AT-003-1", "AT-003-7"} <= set(found)
     assert len(found) == len(set(found))
     assert rules.OTHERS.keys() <= set(found)
 
@@ -35,6 +46,7 @@ def test_every_rule_that_the_contract_speaks_of_is_defined() -> None:
     spoken = rules.cited(CONTRACT.replace("R-1)", ""))
 
     assert spoken <= set(rules.defined(CONTRACT))
+    assert rules.cited(OPERATOR) <= {*rules.defined(OPERATOR), *rules.defined(CONTRACT)}
 
 
 def test_every_rule_that_a_test_cites_is_in_its_contract() -> None:
@@ -59,21 +71,23 @@ def test_a_rule_is_proved_where_its_test_runs() -> None:
         ("tests/integration/test_b.py::test_b[embedded]", "R-ARC-1, Q-5"),
         ("tests/integration/test_b.py::test_b[kubernetes]", "R-ARC-1, Q-5"),
     ]
+    alone = [("tests/integration/lwsoperator/test_c.py::test_c[as printed]", "R-OP-58")]
 
     assert rules.prove(tests)["R-ARC-1"] == [Proof(test, place) for (test, _), place in zip(tests, Place, strict=True)]
+    assert rules.prove(alone)["R-OP-58"] == [Proof(alone[0][0], Place.KUBERNETES)]
     assert list(rules.uncovered(["R-ARC-1", "R-ARC-2", "R-MGR-1", "Q-20", "R-KQ-73"], rules.prove(tests))) == [
         "R-ARC-2"
     ]
 
 
 def test_the_tests_that_hold_our_differences_exist() -> None:
-    """Contract, section 15."""
-    named = set(re.findall(r"\| `(test_\w+)` \|", CONTRACT))
+    """Contract, section 15; that of the operator, section 8."""
+    named = {contract: set(re.findall(r"\| `(test_\w+)` \|", contract)) for contract in (CONTRACT, OPERATOR)}
     there = {
         name
         for path in TESTS.rglob("test_*.py")
         for name in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(), re.MULTILINE)
     }
 
-    assert len(named) >= 19
-    assert named - there == set()
+    assert all(len(one) >= 19 for one in named.values())
+    assert set.union(*named.values()) - there == set()

@@ -80,3 +80,15 @@ def test_a_disk_that_is_full_at_the_start_is_told_in_one_message(shell: Shell, t
     assert "error: the cluster did not start (exit code " in told
     assert "database or disk is full" in told or "No space left on device" in told
     assert "Traceback" not in told
+
+
+REFUSED = 'echo 0 >/proc/sys/user/max_user_namespaces; exec "$@"'
+
+
+def test_where_namespaces_are_refused_ranks_find_each_other_by_name(shell: Shell) -> None:
+    """As in a container with Docker's default profile, or under Ubuntu's AppArmor: the pods are plain processes."""
+    run = ["run", "-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done"]
+    ran = shell.run(["unshare", "--user", "--map-root-user", "sh", "-c", REFUSED, "sh", *LWS, *run])
+    assert "pods are plain processes of this machine" in ran.stderr
+    assert ran.stdout.count("all-reduce verified: 3 rounds over 4 ranks") == 8
+    assert "rank 3 of 4, host allreduce-1-3, leader allreduce-1.allreduce.default" in ran.stdout

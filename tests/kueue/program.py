@@ -25,6 +25,7 @@ from tests.packages import build
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
@@ -122,7 +123,7 @@ def definitions(manifests: Path, converter: JSONObject) -> Iterator[JSONObject]:
 def webhooks(manifests: Path, url: str, authority: bytes) -> Iterator[JSONObject]:
     """Yield its webhook configurations under their released names, with what these tests use, at a URL."""
     text = (manifests / "webhook" / "manifests.yaml").read_text()
-    for obj in yaml.load_all(text, Loader=yaml.CSafeLoader):
+    for obj in yaml.load_all(text, Loader=SafeLoader):
         served = [one for one in obj["webhooks"] if one["name"][1:].startswith(SERVED)]
         for one in served:
             one["clientConfig"] = access(url, one["clientConfig"]["service"]["path"], authority)
@@ -135,7 +136,7 @@ def access(url: str, path: str, authority: bytes) -> JSONObject:
 
 
 def _load(path: Path) -> JSONObject:
-    found: JSONObject = yaml.load(path.read_text(), Loader=yaml.CSafeLoader)
+    found: JSONObject = yaml.load(path.read_text(), Loader=SafeLoader)
     return found
 
 

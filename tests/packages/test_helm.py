@@ -1,4 +1,4 @@
-"""The chart as Helm renders it: object for object what `lws install` applies (R-OP-56)."""
+"""The chart as Helm renders it: object for object what `lws install` applies."""
 
 import subprocess
 from datetime import timedelta
@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.packages import build
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -43,7 +44,7 @@ def helm(*words: str, code: int = 0) -> str:
 
 def render(*words: str, release: str = "lws", namespace: str = "lws-system") -> dict[tuple[str, str], JSONObject]:
     flags = ("-n", namespace, "--kube-version=1.36.0", "--skip-tests")
-    objects = yaml.load_all(helm("template", release, str(CHART), *flags, *words), yaml.CSafeLoader)
+    objects = yaml.load_all(helm("template", release, str(CHART), *flags, *words), SafeLoader)
     return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects if obj}
 
 
@@ -74,6 +75,7 @@ def built(settings: InstallSettings) -> dict[tuple[str, str], JSONObject]:
     ids=["internal", "cert-manager", "prometheus"],
 )
 def test_the_chart_renders_what_is_installed(words: tuple[str, ...], settings: InstallSettings) -> None:
+    """R-OP-52, R-OP-53, R-OP-56, R-OP-82: also the binding of the role that reads metrics; roles of Prometheus if asked for."""
     assert render(*words) == built(settings)
 
 
@@ -91,6 +93,7 @@ def test_another_release_renames_what_may_be_renamed() -> None:
 
 
 def test_values_reach_the_pods() -> None:
+    """R-OP-52."""
     words = ["--set", "nodeSelector.pool=infra,priorityClassName=high,podAnnotations.a=b,replicaCount=3"]
     deployment = render(*words, "--set", "image.manager.digest=sha256:" + "0a" * 32)[
         "Deployment", "lws-controller-manager"
@@ -148,13 +151,14 @@ def hashed(values: str) -> str:
     ],
 )
 def test_values_without_effect_are_refused(words: str) -> None:
-    """R-OP-53."""
+    """R-OP-53, R-OP-82."""
     assert words.split("=", maxsplit=1)[0].rsplit(".", maxsplit=1)[-1] in helm(
         "template", "lws", str(CHART), "--set", words, code=1
     )
 
 
 def test_guards_can_be_left_out() -> None:
+    """R-OP-74."""
     found = render("--set", "podDisruptionBudget.enable=false,networkPolicy.enable=false,userRoles.enable=false")
     assert not {kind for kind, _ in found} & {"PodDisruptionBudget", "NetworkPolicy"}
     assert not [name for _, name in found if name.endswith(("-editor-role", "-viewer-role"))]

@@ -3,6 +3,7 @@
 Names of clusters (`embedded`, `kubernetes`) may be given; without any it is both. Ends with 1 where anything differs.
 """
 
+import argparse
 import asyncio
 import sys
 import tempfile
@@ -30,7 +31,11 @@ async def compare(name: str) -> int:
 def main() -> int:
     """Run the command line."""
     logging.configure("error")
-    names = sys.argv[1:] or list(CLUSTERS)
+    parser = argparse.ArgumentParser(prog="python -m tests.parity", description=__doc__)
+    parser.add_argument("clusters", nargs="*", metavar="CLUSTER", help=f"any of {', '.join(CLUSTERS)}")
+    names = parser.parse_args().clusters or list(CLUSTERS)
+    if unknown := sorted({*names} - {*CLUSTERS}):
+        parser.error(f"there is no cluster {', '.join(unknown)}: choose from {', '.join(CLUSTERS)}")
     return 1 if sum([asyncio.run(compare(name)) for name in names]) else 0
 
 

@@ -1,4 +1,4 @@
-"""Folders are small, no two of a package import each other, and a name stands for one thing (ADR 0007)."""
+"""Folders are small, no two of a package import each other, a name stands for one thing (ADR 0007); folders of tests."""
 
 from pathlib import Path
 from typing import Final
@@ -68,3 +68,11 @@ def test_modules_of_a_package_have_one_name_only_where_they_play_one_role(packag
 def test_a_module_name_stands_three_times_in_the_tree_only_for_one_role() -> None:
     everywhere = [name for package in layout.PACKAGES for name in layout.module_names(package)]
     assert layout.repeated(everywhere, times=3) == sorted(ROLES_OF_THE_TREE)
+
+
+def test_a_cluster_of_a_folder_of_tests_ends_with_it() -> None:
+    """A fixture of the scope "package" lives until all tests have run where the folder is not a package."""
+    tests = Path(__file__).parents[1]
+    found = [path.parent for path in tests.rglob("conftest.py") if 'scope="package"' in path.read_text()]
+    assert found
+    assert [str(folder) for folder in found if not (folder / "__init__.py").exists()] == []

@@ -165,9 +165,12 @@ def _expanded(path: str) -> Path:
 
 def _exists(path: Path) -> bool:
     try:
-        return path.exists()
+        path.stat()  # `exists` of Python 3.14 denies what cannot be read
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in the name
+        return False
     except OSError as error:  # a directory that may not be entered, a name that is too long
         raise ConfigError(f"{path}: cannot read it: {error.strerror}") from error
+    return True
 
 
 def read(files: Sequence[Path]) -> KubeConfig:

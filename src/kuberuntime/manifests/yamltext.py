@@ -16,6 +16,7 @@ from typing import Final, TypeAlias
 
 import yaml
 
+from kuberuntime.manifests import libyaml
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
 
@@ -88,7 +89,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
     _check_directives(decoded)
     builder = _Builder(unique_keys)
     try:
-        for event in yaml.parse(decoded, Loader=yaml.CSafeLoader):
+        for event in yaml.parse(decoded, Loader=libyaml.SafeLoader):
             if builder.take(event):
                 yield Document(builder.value, builder.line)
                 builder = _Builder(unique_keys)
@@ -202,6 +203,8 @@ class _Builder:
         return False
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:
+        if not event.value.isascii():
+            event.value.encode()  # PyYAML's own scanner reads halves of surrogate pairs, which is an error
         value, size = _meaning(event, line), 1 + len(event.value)
         self._size += size
         self._put(value, line, is_merge=_is_merge(event))

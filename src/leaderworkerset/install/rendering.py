@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import yaml
 
+from kuberuntime.manifests.libyaml import SafeDumper
 from kuberuntime.objects.meta import JSONObject
 
 
-class Dumper(yaml.CSafeDumper):
+class Dumper(SafeDumper):
     """Writes shared values in full, since Kubernetes tools need no anchors, and texts of several lines as blocks."""
 
     def ignore_aliases(self, data: object) -> bool:

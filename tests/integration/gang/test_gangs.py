@@ -118,7 +118,7 @@ def on_gpus(**fields: Any) -> JSONObject:
 
 
 async def test_groups_without_enough_accelerators_wait_as_a_whole(space: Space) -> None:
-    """AT-000-6b: a PodGroup for each group of five, none of whose pods is bound until its scheduler binds all."""
+    """R-OP-62, AT-000-6b: a PodGroup for each group of five, none of whose pods is bound until its scheduler binds all."""
     await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))
 
     def all_wait(state: State) -> None:
@@ -156,7 +156,7 @@ async def bind(space: Space, pod: str, node: str) -> None:
 
 
 async def test_without_a_scheduler_of_groups_pods_are_bound_one_by_one(space: Space) -> None:
-    """AT-000-6c: a group may have a part of its pods; that it has all or none is promised with a scheduler of groups only."""
+    """R-OP-62, AT-000-6c: a group may have a part of its pods; that it has all or none is promised with a scheduler of groups only."""
     await add_to_pool(space, range(2))
     annotations = {labels.GANG_SCHEDULER: "none"}
     await space.create(

@@ -127,7 +127,7 @@ def go_installation() -> list[dict[str, Any]]:
 
 
 def test_the_go_manager_is_replaced_in_place(fresh: Administrator) -> None:
-    """Same objects, LeaderWorkerSets untouched; the conversion that older definitions name is never called (R-API-4)."""
+    """R-OP-48, R-OP-55: same objects, LeaderWorkerSets untouched; the conversion of older definitions is never called (R-API-4)."""
     fresh.kubectl("apply", "--server-side", "-f", "-", objects=go_installation())
     fresh.await_kind()
     fresh.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=1, size=2)])

@@ -9,6 +9,7 @@ import pytest
 import yaml
 from tests.integration.install.conftest import Administrator
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.install import installsettings, userroles
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -36,7 +37,7 @@ def built(chosen: InstallSettings) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def rendered(administrator: Administrator, folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    return by_name(yaml.load_all(administrator.kubectl("kustomize", str(folder)), yaml.CSafeLoader))
+    return by_name(yaml.load_all(administrator.kubectl("kustomize", str(folder)), SafeLoader))
 
 
 def overlay(directory: Path, **fields: Any) -> Path:
@@ -73,7 +74,7 @@ def test_the_component_spreads_the_managers(administrator: Administrator, tmp_pa
 
 
 def test_the_component_lets_the_manager_write_gangs(administrator: Administrator, tmp_path: Path) -> None:
-    """The rights are those of `lws install` with gang scheduling; the configuration is the user's."""
+    """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
     folder = overlay(tmp_path, components=["components/gang"])
     ganged = by_name(obj for _, obj in build_all(managed("auto"), InstallSettings()))
     role = ("ClusterRole", "lws-manager-role")

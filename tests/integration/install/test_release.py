@@ -1,4 +1,4 @@
-"""The files of a release on a real control plane: `manifests.yaml` (AT-000-1), and whatever else an API server can check."""
+"""The files of a release on a real control plane: `manifests.yaml`, and whatever else an API server can check."""
 
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -12,6 +12,7 @@ from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 from tests.packages import build
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.operator.operatornames import OPERATORS
 
@@ -30,11 +31,11 @@ def check(administrator: Administrator, objects: Iterable[dict[str, Any]]) -> No
 
 
 def load(text: str) -> list[dict[str, Any]]:
-    return [obj for obj in yaml.load_all(text, yaml.CSafeLoader) if obj]
+    return [obj for obj in yaml.load_all(text, SafeLoader) if obj]
 
 
 def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:
-    """AT-000-1: it runs, lists what the page lists, and a second time changes nothing."""
+    """R-OP-48, R-OP-57, AT-000-1: it runs, lists what the page lists, and a second time changes nothing."""
     fresh.kubectl("apply", "--server-side", "-f", RELEASE)
     fresh.kubectl("wait", "deploy/lws-controller-manager", *IN, "--for=condition=available", "--timeout=60s")
     pods = fresh.kubectl("get", "pods", *IN, "--no-headers").splitlines()
@@ -45,10 +46,12 @@ def test_a_release_is_applied_by_kubectl(fresh: Administrator) -> None:
     before = fresh.there("deployment/lws-controller-manager", *IN)["metadata"]["generation"]
     fresh.kubectl("apply", "--server-side", "-f", RELEASE)
     assert fresh.there("deployment/lws-controller-manager", *IN)["metadata"]["generation"] == before
+    refused = fresh.kubectl("apply", "-f", str(DEPLOY / "crds/full/leaderworkersets.yaml"), code=1)
+    assert "metadata.annotations: Too long" in refused
 
 
 def test_the_kind_is_found_and_explained(administrator: Administrator) -> None:
-    """AT-003-2."""
+    """R-OP-68, AT-003-2."""
     administrator.lws("install")
     administrator.await_kind()
     (line,) = administrator.kubectl(
@@ -121,7 +124,7 @@ def pod_of(template: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def test_a_kind_that_comes_later_is_found(fresh: Administrator) -> None:
-    """AT-003-4: what creates LeaderWorkerSets, as KServe does, is told that there are none, and need not start again."""
+    """R-OP-68, AT-003-4: what creates LeaderWorkerSets, as KServe does, is told that there are none, and need not start again."""
     manifest = [sets.lws("web", replicas=1)]
     refused = fresh.kubectl("create", "-f", "-", objects=manifest, code=1)
     # The second where kubectl remembers what an earlier test had installed.

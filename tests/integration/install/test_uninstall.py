@@ -36,6 +36,7 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
 
 
 def test_nothing_is_left(administrator: Administrator) -> None:
+    """R-OP-31: webhooks go first."""
     administrator.lws("install", "--spread", "--wait")
     output = administrator.lws("uninstall").splitlines()
     assert output[0].startswith("validatingwebhookconfiguration/")
@@ -45,6 +46,7 @@ def test_nothing_is_left(administrator: Administrator) -> None:
 
 
 def test_leaderworkersets_are_not_lost_unawares(administrator: Administrator) -> None:
+    """R-OP-30."""
     administrator.lws("install")
     create_sets(administrator, "one", "two")
     refused = administrator.lws("uninstall", code=1)

@@ -85,7 +85,7 @@ def environment(pod: JSONObject) -> list[dict[str, str]]:
 
 
 async def test_a_training_set_of_two_groups(space: Space) -> None:
-    """AT-000-3, AT-000-5, AT-000-6a: ten pods on ten nodes with eight GPUs each; a failed pod takes its group along."""
+    """R-OP-59, R-OP-61, R-OP-62, R-OP-83 (D3), AT-000-3, AT-000-5, AT-000-6a: ten pods on ten nodes with eight GPUs each; a failed pod takes its group along."""
     name = "distributed-training"
     async with equipped(space, 10, **{GPU: "8"}):
         await space.create(distributed_training())
@@ -129,7 +129,7 @@ def _recreated(state: State, name: str, before: Mapping[str, str]) -> None:
 
 
 async def test_shared_storage_and_rdma_reach_every_rank(space: Space) -> None:
-    """AT-000-4: node selector, claims, memory and devices of the template are the pods', leader and workers alike."""
+    """R-OP-60, AT-000-4: node selector, claims, memory and devices of the template are the pods', leader and workers alike."""
     await space.provide_volumes("shared", 2)
     for claim in ("dataset", "checkpoints"):
         await space.client.create(PERSISTENT_VOLUME_CLAIMS, _claim(space, claim))
@@ -176,7 +176,7 @@ def _claim(space: Space, name: str) -> JSONObject:
 
 
 async def test_the_sample_of_the_operators_page(space: Space) -> None:
-    """AT-001-3: six pods by these names; what the file says of its own generation is ignored, a wrong policy is refused."""
+    """R-OP-65, AT-001-3: six pods by these names; what the file says of its own generation is ignored, a wrong policy is refused."""
     rollout = {"maxSurge": 1, "maxUnavailable": 1}
     image = "nginxinc/nginx-unprivileged:1.27"
     templates = {
@@ -207,7 +207,7 @@ async def test_the_sample_of_the_operators_page(space: Space) -> None:
 
 
 async def test_groups_have_a_rack_each_and_constraints_of_the_user_stay(space: Space) -> None:
-    """AT-003-3: exclusive placement and topologySpreadConstraints of the template, side by side."""
+    """R-OP-68, AT-003-3: exclusive placement and topologySpreadConstraints of the template, side by side."""
     selector = {"matchLabels": {labels.NAME: "web"}}
     spread = {"maxSkew": 4, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway"}
     template = pod_template(topologySpreadConstraints=[spread | {"labelSelector": selector}])
@@ -223,7 +223,7 @@ async def test_groups_have_a_rack_each_and_constraints_of_the_user_stay(space: S
 
 
 async def test_a_recreated_group_has_the_same_names_and_address(space: Space) -> None:
-    """AT-003-4, AT-003-5: who found the leader or a rank by its DNS name finds its successor."""
+    """R-OP-68, AT-003-4, AT-003-5: who found the leader or a rank by its DNS name finds its successor."""
 
     def identities(state: State) -> dict[str, tuple[str, str, str]]:
         return {
@@ -252,7 +252,7 @@ async def test_a_recreated_group_has_the_same_names_and_address(space: Space) ->
 
 
 async def test_no_group_of_two_revisions_is_ready(space: Space) -> None:
-    """AT-003-6: with one group unavailable at most, every group that is ready is wholly of one revision.
+    """R-OP-68, AT-003-6: with one group unavailable at most, every group that is ready is wholly of one revision.
 
     Workers of a leader that is gone are no part of the group of its successor; the garbage collector comes for them.
     """
@@ -282,7 +282,7 @@ async def test_no_group_of_two_revisions_is_ready(space: Space) -> None:
 
 @pytest.mark.parametrize(("policy", "workers"), [("LeaderReady", 0), ("LeaderCreated", 2)])
 async def test_the_startup_policy_decides_when_workers_come(space: Space, policy: str, workers: int) -> None:
-    """AT-003-7: no StatefulSet of workers before their leader is ready, or at once."""
+    """R-OP-68, AT-003-7: no StatefulSet of workers before their leader is ready, or at once."""
     gated = {"leaderTemplate": pod_template(gated=True), "workerTemplate": pod_template()}
     await space.create(lws(replicas=2, size=2, template=gated, startupPolicy=policy))
 

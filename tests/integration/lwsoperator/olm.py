@@ -14,6 +14,7 @@ import yaml
 from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects.resources import Resource
 
 ROOT: Final = Path(__file__).parents[3]
@@ -139,7 +140,7 @@ def check_mode(version: Mapping[str, Any], group: Mapping[str, Any]) -> None:
 
 def load(*paths: Path) -> list[dict[str, Any]]:
     """Return all objects of files."""
-    return [obj for path in paths for obj in yaml.load_all(path.read_text(), yaml.CSafeLoader) if obj]
+    return [obj for path in paths for obj in yaml.load_all(path.read_text(), SafeLoader) if obj]
 
 
 def _short(found: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The operator on a real control plane: installed, kept, configured, left alone, removed (AT-001-1 to AT-001-5, AT-003-1)."""
+"""The operator on a real control plane: installed, kept, configured, left alone, removed."""
 
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def owned(site: Site) -> dict[str, str]:
 
 
 def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Site) -> None:
-    """AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
+    """R-OP-63, R-OP-64, R-OP-68, AT-001-1, AT-001-2, AT-003-1: no cert-manager, then cert-manager; no ServiceMonitor is no error."""
     site.create()
     site.await_condition("Degraded", "True", "MissingDependency")
     assert site.conditions()["TargetConfigControllerDegraded"] == ("True", "SyncError")
@@ -55,7 +55,7 @@ def test_what_is_missing_is_said_and_an_installation_follows_by_itself(site: Sit
 
 
 def test_a_second_object_is_refused(site: Site) -> None:
-    """R-OP-2, AT-001-2."""
+    """R-OP-2, R-OP-64, AT-001-2."""
     other = cluster() | {"metadata": {"name": "other"}}
     assert "singleton" in site.administrator.kubectl("create", "-f", "-", objects=[other], code=1)
 
@@ -85,7 +85,7 @@ def generation(site: Site) -> int:
 
 
 def test_drift_is_reverted_within_seconds(available: Site) -> None:
-    """R-OP-25, AT-001-4: scaled by hand, edited, deleted."""
+    """R-OP-13, R-OP-25, R-OP-66, AT-001-4: scaled by hand, edited, deleted."""
     kubectl = available.administrator.kubectl
     before = available.administrator.there("clusterrole/lws-manager-role")["rules"]
     kubectl("scale", *MANAGER, "--replicas=5")
@@ -98,7 +98,7 @@ def test_drift_is_reverted_within_seconds(available: Site) -> None:
 
 
 def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: Site) -> None:
-    """R-OP-20, R-OP-21, R-OP-43b, AT-001-4."""
+    """R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}
 
     def pod() -> dict[str, object]:
@@ -116,7 +116,7 @@ def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: 
 
 
 def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
-    """R-OP-26, AT-001-4."""
+    """R-OP-26, R-OP-66, AT-001-4."""
     name = "secrets/webhook-server-cert"
 
     def hashed() -> str:
@@ -131,7 +131,7 @@ def test_a_renewed_certificate_rolls_the_manager(available: Site) -> None:
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed"])
 def test_what_is_not_managed_stays_as_it_is(available: Site, state: str) -> None:
-    """R-OP-24, R-OP-43d, R-OP-43e: the operand may be scaled by hand until the operator manages it again."""
+    """R-OP-24, R-OP-43d, R-OP-43e, R-OP-66, AT-001-4: the operand may be scaled by hand until the operator manages it again."""
     available.patch(managementState=state)
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the state")
     available.administrator.kubectl("scale", *MANAGER, "--replicas=3")
@@ -153,7 +153,7 @@ def test_a_service_monitor_comes_with_its_kind(available: Site) -> None:
 
 
 def test_certificates_can_be_the_managers_own(available: Site) -> None:
-    """R-OP-22, D4: the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
+    """R-OP-22, R-OP-83 (D4): the annotation chooses, and what cert-manager had to do is removed; back again it comes back."""
     issuer = ("issuers.cert-manager.io/lws-selfsigned-issuer", *IN)
     configuration = ("configmap/lws-manager-config", *IN)
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/certificates=internal")
@@ -224,7 +224,7 @@ def test_the_tls_profile_of_the_cluster_is_followed(available: Site) -> None:
 
 
 def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
-    """R-OP-24, D5: and comes back when it is managed again."""
+    """R-OP-24, R-OP-83 (D5): and comes back when it is managed again."""
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand=true")
     available.patch(managementState="Removed")
     until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
@@ -265,7 +265,7 @@ def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) 
 
 
 def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
-    """R-OP-30, R-OP-31, AT-001-5, D1: the definition stays, and with it every LeaderWorkerSet."""
+    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet."""
     available.administrator.kubectl("delete", OBJECT)
     until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
     until(lambda: owned(available) == {}, "nothing owned")

@@ -128,7 +128,7 @@ def is_gone(site: Site) -> bool:
 
 
 def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) -> None:
-    """R-OP-31, AT-001-5: nothing of the operand goes, and the next operator writes nothing but the status."""
+    """R-OP-31, R-OP-67, AT-001-5: nothing of the operand goes, and the next operator writes nothing but the status."""
     before = owned(installed)
     remove_operator(installed)
     assert owned(installed) == before
@@ -141,7 +141,7 @@ def test_an_operator_that_went_first_takes_over_what_it_left(installed: Site) ->
 
 
 def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) -> None:
-    """AT-001-5: the garbage collector removes what the object owned; definitions of workloads stay (D1)."""
+    """R-OP-67, AT-001-5: the garbage collector removes what the object owned; definitions of workloads stay (D1)."""
     remove_operator(installed)
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
     until(lambda: is_gone(installed), "nothing owned")
@@ -149,7 +149,7 @@ def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) 
 
 
 def test_a_namespace_that_went_first_blocks_nobody_for_long(installed: Site) -> None:
-    """R-OP-31: webhooks that nobody answers refuse pods of groups, until the object that owns them is deleted."""
+    """R-OP-31, R-OP-67, AT-001-5: webhooks that nobody answers refuse pods of groups, until the object that owns them is deleted."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "namespace", OPERATOR)
@@ -170,7 +170,7 @@ def labeled_pod() -> dict[str, Any]:
 
 
 def test_the_commands_of_the_page_leave_nothing_but_workloads(installed: Site) -> None:
-    """AT-001-5, R-OP-30: the operand goes and its operator; a LeaderWorkerSet stays until it is deleted, then all is gone."""
+    """R-OP-30, R-OP-67, AT-001-5: the operand goes and its operator; a LeaderWorkerSet stays until it is deleted, then all is gone."""
     kubectl = installed.administrator.kubectl
     installed.stop()
     kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here

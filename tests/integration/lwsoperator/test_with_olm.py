@@ -1,4 +1,4 @@
-"""The published recipe for the Operator Lifecycle Manager, applied as printed (AT-000-2); and what it must refuse."""
+"""The published recipe for the Operator Lifecycle Manager, applied as printed; and what it must refuse."""
 
 import json
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def manager(site: Site) -> Iterator[Manager]:
 
 
 def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site) -> None:
-    """AT-000-2b, R-OP-10: in a namespace that serves all, with the rights that the version asks for and no others."""
+    """R-OP-10, R-OP-58, R-OP-83 (D2), AT-000-2b: in a namespace that serves all, with the rights that the version asks for and no others."""
     administrator = site.administrator
     manager.install(subscription(), GLOBAL)
     listed = administrator.kubectl("get", "csv", "-n", NAMESPACE)
@@ -131,13 +131,13 @@ def state_of(manager: Manager) -> tuple[list[tuple[str, str]], list[str], list[s
 def test_the_recipe_fails_to_resolve_in_the_vendors_catalog(
     empty: Manager, package: str, channel: str, message: str
 ) -> None:
-    """AT-000-2a: no version is installed, and the subscription says why."""
+    """R-OP-58, AT-000-2a: no version is installed, and the subscription says why."""
     empty.install(subscription(package, channel), GLOBAL)
     assert state_of(empty) == ([("ResolutionFailed", message)], [], [])
 
 
 def test_the_vendors_package_is_not_for_a_namespace_that_serves_all(empty: Manager) -> None:
-    """AT-000-2a: package and channel corrected, the namespace not: the version fails, and nothing runs."""
+    """R-OP-37, R-OP-58, AT-000-2a: package and channel corrected, the namespace not: the version fails, and nothing runs."""
     empty.install(subscription("leader-worker-set", "stable-v1.0"), GLOBAL)
     assert state_of(empty) == ([], ["Failed/UnsupportedOperatorGroup"], [])
     own = GLOBAL | {"spec": {"targetNamespaces": [NAMESPACE]}}

@@ -112,6 +112,8 @@ def test_the_authority_is_injected_again_when_somebody_removes_it(worlds: Worlds
 
 
 def test_certificates_from_files_are_read_again(worlds: Worlds) -> None:
+    """R-CERT-2, R-OP-76: without a restart."""
+
     async def scenario() -> None:
         async with worlds() as world:
             directory = world.directory / "certs"

@@ -14,6 +14,8 @@ pytestmark = pytest.mark.slow
 
 
 def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
+    """R-MGR-5, R-MGR-6, R-OP-44, R-OP-83 (D6): the names of controller-runtime, and its line in the log."""
+
     async def scenario() -> None:
         async with worlds() as world:
             replica = await world.start("a")

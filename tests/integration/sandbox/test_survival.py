@@ -110,7 +110,7 @@ def test_an_unprivileged_user_gets_the_same(network: str) -> None:
 @pytest.mark.parametrize(
     ("limit", "namespaces", "words"),
     [
-        ("max_user_namespaces", False, "host names, the pods' hosts file, volumes"),
+        ("max_user_namespaces", False, "volumes, and certain death of daemons"),
         ("max_net_namespaces", True, "a network per pod: all pods share the host's"),
     ],
 )

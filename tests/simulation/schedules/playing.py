@@ -34,8 +34,8 @@ The pod to the StatefulSet controller, its status, the manager's watch, its patc
 revision, its deletion; and one is spare.
 """
 
-LASTING: Final = {"crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager"}
-"""What may leave a group waiting for its next recreation, by name."""
+LASTING: Final = {"crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks"}
+"""What may leave a group waiting for its next recreation, or the StatefulSet controller for its next attempt, by name."""
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,6 +54,7 @@ def test_the_base_has_no_default() -> None:
     ],
 )
 def test_a_base_without_registry_or_digest_is_refused(base: str, accepted: bool) -> None:
+    """R-OP-78."""
     (check,) = [run for run in of("RUN") if "BASE_IMAGE" in run]
     result = subprocess.run(
         ["sh", "-c", check], env={"PATH": os.defpath, "BASE_IMAGE": base}, capture_output=True, text=True, check=False
@@ -79,6 +80,7 @@ def test_no_index_or_other_host_is_named() -> None:
 
 
 def test_dependencies_come_from_the_lock_with_hashes() -> None:
+    """R-OP-78."""
     (install,) = [run for run in of("RUN") if "pip" in run and "install" in run]
     assert "--require-hashes" in install
     assert "-r /build/runtime.lock" in install
@@ -111,7 +113,7 @@ def test_the_packages_of_the_manager_are_copied_and_no_others() -> None:
 
 
 def test_it_runs_as_a_user_without_rights() -> None:
-    """R-MGR-8; the Deployment asks for `runAsNonRoot`, which needs a number here."""
+    """R-MGR-8, R-OP-78; the Deployment asks for `runAsNonRoot`, which needs a number here."""
     assert of("USER") == ["65532:65532"]
     last_stage = [word for word, _ in STEPS[[word for word, _ in STEPS].index("FROM", 1) :]]
     assert last_stage.index("USER") > last_stage.index("RUN")

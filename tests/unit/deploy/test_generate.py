@@ -1,11 +1,14 @@
 """The generated files below `deploy/`."""
 
+import json
+import re
 from pathlib import Path
 
 import pytest
 import yaml
 from deploy import generate
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import InstallSettings
@@ -16,7 +19,7 @@ DEPLOY = Path(__file__).parents[3] / "deploy"
 
 
 def load(path: Path) -> list[JSONObject]:
-    return list(yaml.load_all(path.read_text(), yaml.CSafeLoader))
+    return list(yaml.load_all(path.read_text(), SafeLoader))
 
 
 def resources(folder: Path) -> list[JSONObject]:
@@ -35,7 +38,7 @@ def identity(obj: JSONObject) -> tuple[str, str, str]:
 
 @pytest.mark.slow
 def test_files_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
-    """`make generate` leaves no diff."""
+    """R-OP-56: `make generate` leaves no diff."""
     assert (generate.main(["--check"]), capsys.readouterr().out) == (0, "")
 
 
@@ -64,6 +67,7 @@ def test_a_release_that_names_an_image_by_tag_is_refused(tmp_path: Path) -> None
 
 
 def test_the_base_has_what_lws_install_applies() -> None:
+    """R-OP-56."""
     installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
@@ -80,3 +84,41 @@ def test_every_file_of_the_base_is_used() -> None:
     (kustomization,) = load(folder / "kustomization.yaml")
     files = {path.name for path in folder.glob("*.yaml")} - {"kustomization.yaml"}
     assert {name for name in kustomization["resources"] if name.endswith(".yaml")} == files
+
+
+def test_the_operators_files_are_numbered_as_they_are_applied() -> None:
+    """R-OP-34: no placeholder is left, every image has a name; the object comes after all that kustomize applies."""
+    texts = generate.operator()
+    files = [name for name in texts if not name.endswith("kustomization.yaml")]
+    assert [name[9:11] for name in files] == [f"{number:02}" for number in range(len(files))]
+    kinds = [name.split("_")[1] for name in files]
+    assert kinds[:2] == ["customresourcedefinition", "namespace"]
+    assert kinds.index("serviceaccount") < kinds.index("deployment") < kinds.index("leaderworkersetoperator")
+    assert kinds[-1] == "leaderworkersetoperator"
+    applied = yaml.safe_load(texts["operator/kustomization.yaml"])["resources"]
+    assert [f"operator/{name}" for name in applied] == files[:-1]
+    assert not re.search(r"\$\{|\bSERVICE_NAME\b|\bCERTIFICATE_NAMESPACE\b", "".join(texts.values()))
+
+
+LAST_APPLIED = 256 * 1024
+"""What annotations of one object may hold, and so what `kubectl apply` can remember without `--server-side`."""
+
+
+def test_only_definitions_without_descriptions_fit_into_an_annotation() -> None:
+    """R-OP-36, R-OP-48: and none names a conversion."""
+    for flavor, fits in (("crds", True), ("crds/full", False)):
+        (definition,) = load(DEPLOY / flavor / "leaderworkersets.yaml")
+        assert (len(json.dumps(definition, separators=(",", ":"))) < LAST_APPLIED) is fits
+        assert "conversion" not in definition["spec"]
+
+
+def test_deleting_the_release_deletes_namespace_and_definitions() -> None:
+    """R-OP-49: the file has both, and the guide warns of it."""
+    assert "`kubectl delete -f deploy/manifests.yaml`" in (DEPLOY.parent / "docs/how-to/install.md").read_text()
+    identities = {(obj["kind"], meta.name(obj)) for obj in load(DEPLOY / "manifests.yaml")}
+    assert ("Namespace", "lws-system") in identities
+    assert {name for kind, name in identities if kind == "CustomResourceDefinition"} == {
+        "leaderworkersets.leaderworkerset.x-k8s.io",
+        "disaggregatedsets.disaggregatedset.x-k8s.io",
+        "disaggregatedsetrolescalers.disaggregatedset.x-k8s.io",
+    }

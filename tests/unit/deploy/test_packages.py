@@ -10,6 +10,7 @@ import pytest
 import kuberuntime
 import leaderworkerset
 import localkube
+from leaderworkerset.cli import app
 
 ROOT = Path(__file__).parents[3]
 PROJECTS = {
@@ -52,6 +53,29 @@ def test_each_package_needs_exactly_this_version_of_the_others() -> None:
 def test_the_cluster_of_one_machine_is_an_extra() -> None:
     declared = project("leaderworkerset")["project"]
     assert declared["optional-dependencies"] == {"local": [f"localkube=={leaderworkerset.__version__}"]}
+
+
+def test_it_is_a_plug_in_of_kubectl_with_the_commands_of_an_administrator(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """R-OP-77: one program by two names, which knows by which it was called; none of its exit codes is another."""
+    scripts = project("leaderworkerset")["project"]["scripts"]
+    assert scripts["kubectl-lws"] == scripts["lws"]
+    assert {"doctor", "install", "uninstall", "tree", "restart", "must-gather", "apply"} <= app.COMMANDS.keys()
+    monkeypatch.setattr("sys.argv", ["/usr/local/bin/kubectl-lws"])
+    assert app.run(["restart", "--help"]) == 0
+    assert "Usage: kubectl lws restart" in capsys.readouterr().out
+    assert app.run(["restart"]) == 2
+    assert app.run(["restart", "web", "--kubeconfig", "/no/such/file"]) == 1
+
+
+def test_who_reports_a_weakness_or_looks_for_a_change_finds_a_page() -> None:
+    """R-OP-79: where to report, what has changed, under which license; files that packages and readers expect."""
+    assert "report" in (ROOT / "SECURITY.md").read_text().lower()
+    assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text()
+    declared = project("leaderworkerset")["project"]
+    assert (ROOT / "LICENSE").read_text().strip()
+    assert declared.get("license") or declared.get("license-files")
 
 
 @pytest.mark.parametrize("name", ["kuberuntime", "localkube"])

@@ -1,4 +1,4 @@
-"""One source of all packages: an object that several of them install is the same in each (R-OP-56)."""
+"""One source of all packages: an object that several of them install is the same in each."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -28,7 +29,7 @@ IGNORED = {"ownerReferences", "labels", "annotations"}
 
 @cache  # the definitions of the release are large
 def load(*names: str) -> dict[tuple[str, str], JSONObject]:
-    objects = (obj for name in names for obj in yaml.load_all((DEPLOY / name).read_text(), yaml.CSafeLoader))
+    objects = (obj for name in names for obj in yaml.load_all((DEPLOY / name).read_text(), SafeLoader))
     return by_name(objects)
 
 
@@ -77,7 +78,7 @@ def test_the_release_is_the_base_and_the_definitions() -> None:
     ],
 )
 def test_the_operator_applies_what_others_do(package: str, certificates: str) -> None:
-    """But for the settings that differ on purpose."""
+    """R-OP-47, R-OP-56: but for the settings that differ on purpose."""
     theirs, ours = load(package), operated(certificates)
     shared = {key for key in theirs.keys() & ours.keys() if key[0] not in DIFFERING}
     assert len(shared) >= 12
@@ -85,7 +86,7 @@ def test_the_operator_applies_what_others_do(package: str, certificates: str) ->
 
 
 def test_the_operators_pods_are_those_of_the_release() -> None:
-    """But for image, replicas and the hashes that roll them."""
+    """R-OP-56: but for image, replicas and the hashes that roll them."""
     pods = []
     for objects in (release(), operated("internal")):
         pod = objects["Deployment", "lws-controller-manager"]["spec"]["template"]["spec"]
@@ -96,6 +97,7 @@ def test_the_operators_pods_are_those_of_the_release() -> None:
 
 
 def test_the_chart_installs_the_same_definitions() -> None:
+    """R-OP-54, R-OP-56."""
     assert load("helm/lws/crds/leaderworkersets.yaml") == load("crds/leaderworkersets.yaml")
 
 
@@ -133,4 +135,5 @@ def test_labels_of_groups_are_not_on_what_is_installed() -> None:
 
 
 def test_the_operator_is_known_as_its_own() -> None:
+    """R-OP-75."""
     assert all(OWNED_LABEL in meta.labels(obj) for obj in operated("internal").values())

@@ -13,7 +13,7 @@ LEFT_OUT = {".git", ".venv", ".venvs", "__pycache__", "build", "dist", "node_mod
 def files(folder: Path) -> Iterator[Path]:
     """Yield the files of the repository, without what is built or installed."""
     for path in sorted(folder.iterdir()):
-        if path.name not in LEFT_OUT and not path.name.endswith("_cache"):
+        if path.name not in LEFT_OUT and not path.name.startswith(".venv") and not path.name.endswith("_cache"):
             yield from files(path) if path.is_dir() else [path]
 
 

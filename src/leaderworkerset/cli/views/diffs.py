@@ -10,6 +10,9 @@ from leaderworkerset.cli.views import output
 SERVER_SIDE: Final = frozenset({"managedFields", "resourceVersion", "uid", "creationTimestamp", "generation"})
 """Fields of the metadata that the API server writes."""
 
+EMPTY_IS_ABSENT: Final = frozenset({"metadata", "resources"})
+"""Fields of templates and containers that mean the same empty as absent; revisions hold them empty, manifests rarely."""
+
 
 def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
     """Return the lines of a unified diff, none if both are equal; None means an absent object.
@@ -21,11 +24,24 @@ def unified(old: JSON, new: JSON, names: tuple[str, str]) -> list[str]:
 
 
 def shown(obj: JSONObject | None) -> JSONObject | None:
-    """Return an object without the fields that the API server adds by itself, which say nothing in a diff."""
+    """Return an object without what says nothing in a diff: fields that the API server adds by itself, and empty ones."""
     if obj is None:
         return None
     metadata = {name: value for name, value in meta.metadata(obj).items() if name not in SERVER_SIDE}
-    return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
+    rest = {name: value for name, value in obj.items() if name not in ("status", "metadata")}
+    return {name: without_empty(value) for name, value in rest.items()} | {"metadata": metadata}
+
+
+def without_empty(value: JSON) -> JSON:
+    """Return a value without fields that mean the same empty as absent, at any depth.
+
+    >>> without_empty({"containers": [{"name": "a", "resources": {}}], "volumes": [{"emptyDir": {}}], "metadata": {}})
+    {'containers': [{'name': 'a'}], 'volumes': [{'emptyDir': {}}]}
+    """
+    if isinstance(value, dict):
+        kept = {name: inner for name, inner in value.items() if inner != {} or name not in EMPTY_IS_ABSENT}
+        return {name: without_empty(inner) for name, inner in kept.items()}
+    return [without_empty(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _lines(value: JSON) -> list[str]:

@@ -97,4 +97,6 @@ def as_yaml(value: Any) -> str:
     """Render a value as YAML in block style, keys in their order."""
     import yaml
 
-    return str(yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)).rstrip("\n")
+    from kuberuntime.manifests.libyaml import SafeDumper
+
+    return str(yaml.dump(value, Dumper=SafeDumper, sort_keys=False, allow_unicode=True)).rstrip("\n")

@@ -35,10 +35,10 @@ REST: Final = 4
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 HEADER: Final = """\
-# Kept by the cluster: the pods of namespace {namespace} and the names of Services.
 127.0.0.1 localhost
 ::1 localhost ip6-localhost ip6-loopback
 """
+"""The first lines of each file. No comment: nss_wrapper, which plain processes resolve names by, takes it for an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +267,7 @@ class Hosts:
         near = [lines.near for lines in self._namespaces[name].lines.values()]
         others = [namespace for other, namespace in self._namespaces.items() if other != name]
         far = [lines.far for namespace in others for lines in namespace.lines.values()]
-        return "".join([HEADER.format(namespace=name), *near, *far])
+        return "".join([HEADER, *near, *far])
 
     def _shared(self, namespace: str) -> Path:
         return self._root / namespace

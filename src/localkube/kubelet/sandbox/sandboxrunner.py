@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +27,7 @@ from localkube.kubelet.processes.runner import (
     SandboxSpec,
     StartError,
 )
-from localkube.kubelet.sandbox import requests
+from localkube.kubelet.sandbox import plainnames, requests
 from localkube.kubelet.sandbox.addresses import (
     GATEWAY,
     LOOPBACK,
@@ -54,9 +54,7 @@ from localkube.kubelet.spec import backoff
 KILLED = Exit(137, 9)
 
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
-NO_NAMESPACES = (
-    "host names, the pods' hosts file, volumes, and certain death of daemons: pods are plain processes of this machine"
-)
+NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
 
@@ -72,6 +70,7 @@ class GroundAttempt(NamedTuple):
 class Sandbox:
     """A running pod in the runner."""
 
+    spec: SandboxSpec
     address: str
     on_lost: Callable[[], None]
 
@@ -88,6 +87,7 @@ class SandboxRunner:
         self._block: LoopbackBlock | None = None
         self._pool: AddressPool | None = None
         self._granted: GroundAttempt | None = None
+        self._wrapper: str | None = None
         self._healing = asyncio.Lock()
         self._deaths = Deaths()
         self._files = 0
@@ -105,6 +105,9 @@ class SandboxRunner:
     async def _start(self, attempts: Sequence[GroundAttempt]) -> Capabilities:
         lost = [NO_LIMITS]
         isolation, network, _ = self._granted = await self._launch(attempts, lost)
+        if self._is_plain:
+            self._wrapper = await asyncio.to_thread(plainnames.find_wrapper)
+            lost += [] if self._wrapper else [plainnames.ONLY_PYTHON]
         if network == "isolated":
             self._pool = AddressPool(POD_NETWORK)
             self._way_out = WayOut(self._state_directory)
@@ -126,11 +129,14 @@ class SandboxRunner:
         except BaseException:
             self._release_address(address)
             raise
-        self._sandboxes[spec.id] = Sandbox(address, on_lost)
+        self._sandboxes[spec.id] = Sandbox(spec, address, on_lost)
         return address
 
     async def start_container(self, spec: ContainerSpec, on_exit: Callable[[Exit], None]) -> int:
         """Start a process in its sandbox; return its PID on the host."""
+        if self._is_plain and (sandbox := self._sandboxes.get(spec.sandbox_id)) is not None:
+            hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
+            spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
         return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
 
     async def exec(
@@ -213,6 +219,7 @@ class SandboxRunner:
                 raise
 
     async def _launch(self, attempts: Sequence[GroundAttempt], lost: list[str]) -> GroundAttempt:
+        refusals: list[tuple[str, str]] = []
         for attempt in attempts:
             isolation, network, without = attempt
             options = LaunchOptions(
@@ -226,8 +233,9 @@ class SandboxRunner:
             except LauncherRefusedError as error:
                 if not without:
                     raise StartError(f"cannot start the launcher of the pods: {error}") from error
-                lost.append(f"{without} ({error})")
+                refusals.append((without, str(error)))
             else:
+                lost += _told(refusals)
                 if self._isolation == "plain":
                     lost.append(NO_NAMESPACES)
                 return attempt
@@ -240,6 +248,10 @@ class SandboxRunner:
             return [plain]
         shared = [GroundAttempt("namespaces", "shared", NO_NAMESPACES), plain]
         return shared if self._network == "shared" else [GroundAttempt("namespaces", "isolated", NO_NETWORKS), *shared]
+
+    @property
+    def _is_plain(self) -> bool:
+        return self._granted is not None and self._granted.isolation == "plain"
 
     def _is_alive(self) -> bool:
         return self._launcher is not None and not self._launcher.channel.closed
@@ -295,6 +307,18 @@ class SandboxRunner:
         ended, self._on_exit = self._on_exit, {}
         for on_exit in ended.values():
             loop.call_soon(on_exit, KILLED)
+
+
+def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a line for each loss, with its reason; a reason that holds for several in a row is told with the last.
+
+    >>> _told([("a network", "no namespaces"), ("volumes", "no namespaces")])
+    ['a network', 'volumes (no namespaces)']
+    """
+    return [
+        without if [reason] == [after for _, after in refusals[number + 1 : number + 2]] else f"{without} ({reason})"
+        for number, (without, reason) in enumerate(refusals)
+    ]
 
 
 def create_runner(*, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> ProcessRunner:

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuberuntime.manifests import yamltext
+from kuberuntime.manifests import libyaml, yamltext
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.manifests.yamltext import MAX_ALIASED, YamlError
 
@@ -50,7 +50,12 @@ from kuberuntime.manifests.yamltext import MAX_ALIASED, YamlError
         ("%YAML 1.1\n%TAG !x! tag:yaml.org,2002:\n---\n!x!str 1", "1"),
     ],
 )  # fmt: skip
-def test_values_are_those_that_kubernetes_reads(text: str | bytes, value: object) -> None:
+@pytest.mark.parametrize("loader", [yaml.CSafeLoader, yaml.SafeLoader], ids=["libyaml", "PyYAML"])
+def test_values_are_those_that_kubernetes_reads(
+    monkeypatch: pytest.MonkeyPatch, text: str | bytes, value: object, loader: type
+) -> None:
+    """Also where PyYAML was built without libyaml."""
+    monkeypatch.setattr(libyaml, "SafeLoader", loader)
     found = yamltext.load(text)
     assert found == value
     assert repr(found) == repr(value)
@@ -91,6 +96,14 @@ def test_errors_name_line_and_problem(text: str | bytes, message: str) -> None:
     with pytest.raises(YamlError) as caught:
         yamltext.load(text)
     assert str(caught.value).startswith(message)
+
+
+def test_halves_of_a_surrogate_pair_are_an_error_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(libyaml, "SafeLoader", yaml.SafeLoader)
+    with pytest.raises(YamlError, match="not text: surrogates not allowed"):
+        yamltext.load(r'{"a": "\ud83d\ude00"}')
+    with pytest.raises(YamlError, match=r"line 1: expected ',' or '\]'"):
+        yamltext.load("a: [1")
 
 
 @pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "{1: a, b: 2,\n '1': c}", "? a\n: 1\n? !!str a\n: 2"])

@@ -168,6 +168,8 @@ class Candidate:
 
 
 def test_one_leads_and_a_clean_stop_hands_over_at_once() -> None:
+    """R-MGR-3, R-OP-12: the lease is released at an orderly end."""
+
     async def scenario() -> None:
         server, acting = LeaseServer(), dict[str, float]()
         first, second = (Candidate(name, server, acting) for name in ("first", "second"))

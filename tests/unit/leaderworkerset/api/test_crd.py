@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.schema import LIST_KEYS, OPTIONAL, REQUIRED, RULES, schema_of
@@ -233,5 +234,5 @@ def test_the_tables_name_existing_fields_only() -> None:
 
 
 def test_the_written_manifest_is_up_to_date() -> None:
-    written = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), yaml.CSafeLoader)
+    written = yaml.load((ROOT / "deploy/crds/leaderworkersets.yaml").read_text(), SafeLoader)
     assert written == CRD

@@ -114,7 +114,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
 
 def test_the_loop_goes_on_while_a_large_object_is_decided() -> None:
     """One LeaderWorkerSet must not stop all: decisions about large ones are made in a thread."""
-    whole, one = asyncio.run(drivers_of(5_000))
+    whole, one = asyncio.run(drivers_of(12_000))
 
     assert whole > 0
     assert one > 0

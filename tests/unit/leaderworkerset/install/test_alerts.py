@@ -35,6 +35,7 @@ def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
 
 @each
 def test_it_has_a_runbook(alert: Alert) -> None:
+    """R-OP-76."""
     file, _, anchor = alerts.runbook(alert).partition("#")
     headings = re.findall(r"^## (.+)$", (ROOT / file).read_text(), re.MULTILINE)
     assert anchor in {heading.lower() for heading in headings}
@@ -54,6 +55,7 @@ def test_every_runbook_belongs_to_an_alert() -> None:
 
 
 def test_the_rule_is_complete() -> None:
+    """R-OP-76."""
     rule = alerts.prometheus_rule("lws-system")
     (group,) = rule["spec"]["groups"]
     assert [one["alert"] for one in group["rules"]] == [alert.name for alert in ALERTS]

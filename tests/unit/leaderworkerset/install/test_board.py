@@ -67,4 +67,5 @@ def test_the_end_of_certificates_is_on_it() -> None:
 
 
 def test_the_file_is_the_board() -> None:
+    """R-OP-76."""
     assert json.loads((ROOT / "deploy/monitoring/grafana.json").read_text()) == BOARD

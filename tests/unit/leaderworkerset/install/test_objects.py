@@ -51,6 +51,7 @@ def test_objects_are_as_agreed(name: str, settings: InstallSettings) -> None:
 
 
 def test_every_object_carries_our_labels() -> None:
+    """R-OP-46."""
     assert all(metadata.is_installed(obj) for _, obj in build_all(MANAGED, CHOSEN))
 
 
@@ -58,6 +59,9 @@ def test_names_are_those_of_the_go_manager() -> None:
     """Contract 12.3 to 12.6, R-OP-46: an existing installation is replaced in place."""
     names = {kind.kind: [meta.name(obj) for each, obj in build_all(MANAGED, DEFAULT) if each == kind] for kind in KINDS}
     assert names == KINDS_AND_NAMES
+    accounts = [meta.name(obj) for kind, obj in build_all(MANAGED, DEFAULT) if kind.kind == "ServiceAccount"]
+    assert accounts == ["lws-controller-manager"]
+    assert len(build_all(MANAGED, DEFAULT)) == 23
 
 
 KINDS_AND_NAMES = {
@@ -119,6 +123,7 @@ def annotations(settings: InstallSettings) -> Any:
 
 
 def test_only_webhooks_and_metrics_are_reached_from_outside_of_the_pod() -> None:
+    """R-OP-74."""
     (policy,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == NETWORK_POLICIES]
     (deployment,) = [obj for kind, obj in build_all(MANAGED, DEFAULT) if kind == DEPLOYMENTS]
     assert policy["spec"]["podSelector"] == deployment["spec"]["selector"]

@@ -69,3 +69,54 @@ def test_no_lease_is_changed_but_the_one_of_the_election() -> None:
         for verb in rule["verbs"]
     }
     assert named == {"create": None, "get": ["b8b2488c.x-k8s.io"], "update": ["b8b2488c.x-k8s.io"]}
+
+
+EVERYTHING = READING | {"create", "delete", "patch", "update"}
+SETS = ("leaderworkersets", "disaggregatedsets", "disaggregatedsetrolescalers")
+GROUPS = {"leaderworkersets": "leaderworkerset.x-k8s.io"}
+STATUS = {"get", "patch", "update"}
+UPSTREAM: dict[tuple[str, str], set[str]] = {
+    ("", "nodes"): READING | {"patch", "update"},
+    ("", "pods"): EVERYTHING,
+    ("", "services"): EVERYTHING,
+    ("", "pods/finalizers"): {"update"},
+    ("", "secrets"): READING | {"update"},
+    ("", "events"): READING | {"create", "patch", "update"},
+    ("events.k8s.io", "events"): READING | {"create", "patch", "update"},
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): READING | {"update"},
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): READING | {"update"},
+    **{("apps", name): EVERYTHING for name in ("statefulsets", "controllerrevisions")},
+    **{("apps", f"{name}/finalizers"): {"update"} for name in ("statefulsets", "controllerrevisions")},
+    **{("apps", f"{name}/status"): STATUS for name in ("statefulsets", "controllerrevisions")},
+    **{(GROUPS.get(name, "disaggregatedset.x-k8s.io"), name): EVERYTHING for name in SETS},
+    **{(GROUPS.get(name, "disaggregatedset.x-k8s.io"), f"{name}/status"): STATUS for name in SETS},
+    ("leaderworkerset.x-k8s.io", "leaderworkersets/finalizers"): {"update"},
+    ("disaggregatedset.x-k8s.io", "disaggregatedsets/finalizers"): {"update"},
+    ("authentication.k8s.io", "tokenreviews"): {"create"},
+    ("authorization.k8s.io", "subjectaccessreviews"): {"create"},
+    ("", "configmaps"): EVERYTHING,
+    ("coordination.k8s.io", "leases"): EVERYTHING,
+}
+
+
+def test_nothing_is_allowed_that_the_go_manager_may_not() -> None:
+    """R-OP-33: names as there, rights a part of those there."""
+    names = {(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL}
+    assert {name for kind, name in names if kind == "ClusterRole"} == {
+        "lws-manager-role",
+        "lws-proxy-role",
+        "lws-metrics-reader",
+    }
+    assert ("Role", "lws-leader-election-role") in names
+    granted = {
+        (rule["apiGroups"][0], name, verb)
+        for rule in RULES
+        for name in rule.get("resources", [])
+        for verb in rule["verbs"]
+    }
+    allowed = {(group, name, verb) for (group, name), verbs_there in UPSTREAM.items() for verb in verbs_there}
+    assert granted
+    assert granted - allowed == set()
+    assert [rule for rule in RULES if "nonResourceURLs" in rule] == [
+        {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
+    ]

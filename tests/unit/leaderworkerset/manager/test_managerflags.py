@@ -30,6 +30,7 @@ def test_without_flags_the_file_counts() -> None:
 
 
 def test_a_flag_counts_over_the_file_also_with_its_default_value() -> None:
+    """R-MGR-1, R-OP-51."""
     chosen = parse("--kube-api-qps=500", "-leader-elect-lease-duration", "15s", "--leader-elect=false")
     assert chosen.client_connection == ClientConnection(qps=500, burst=9)
     assert chosen.leader_election == LeaderElection(leader_elect=False, resource_name="mine")

@@ -3,11 +3,12 @@
 from typing import Any
 
 import pytest
+import yaml
 from tests.unit.leaderworkerset.operator.clusters import ISSUED, PLACE, cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS
+from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, SERVICES
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
@@ -95,14 +96,14 @@ def test_certificate_and_configuration_roll_the_deployment_by_content() -> None:
 
 
 def test_only_the_content_of_a_certificate_counts() -> None:
-    """R-OP-26: a label on the secret restarts nobody."""
+    """R-OP-26, R-OP-82: a label on the secret restarts nobody."""
     secret = {"metadata": {"resourceVersion": "1"}, "data": {"tls.crt": "a", "tls.key": "b"}}
     relabeled = secret | {"metadata": {"resourceVersion": "2", "labels": {"x": "y"}}}
     assert operand.certificate_hash(secret) == operand.certificate_hash(relabeled) != ""
 
 
 def test_certificates_are_for_the_services_of_this_namespace() -> None:
-    """R-OP-17, R-OP-23: every name follows the namespace, that of the ServiceMonitor's server, too."""
+    """R-OP-17, R-OP-23, R-OP-82: every name follows the namespace, that of the ServiceMonitor's server, too."""
     objects = {(kind, meta.name(obj)): obj for kind, obj in build(cluster())}
     serving = objects[CERTIFICATES, "lws-serving-cert"]["spec"]
     assert serving["dnsNames"] == [
@@ -138,6 +139,166 @@ def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
     """R-OP-15."""
     subjects = [one for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS for one in obj["subjects"]]
     assert {(one["name"], one["namespace"]) for one in subjects} == {("lws-controller-manager", "operators")}
+
+
+def test_the_role_of_prometheus_is_bound_to_accounts_of_openshift() -> None:
+    """R-OP-15."""
+    objects = {meta.name(obj): obj for kind, obj in build(cluster()) if kind == ROLE_BINDINGS}
+    bound = {name: [(one["name"], one["namespace"]) for one in obj["subjects"]] for name, obj in objects.items()}
+    assert bound == {
+        "lws-leader-election-rolebinding": [("lws-controller-manager", "operators")],
+        "lws-prometheus-k8s": [
+            ("prometheus-k8s", "openshift-monitoring"),
+            ("prometheus-operator", "openshift-monitoring"),
+        ],
+    }
+
+
+def test_whatever_has_a_namespace_is_in_that_of_the_operator() -> None:
+    """R-OP-10."""
+    for kind, obj in build(cluster()):
+        assert meta.namespace(obj) == (PLACE.namespace if kind.namespaced else "")
+
+
+MEMBERS = {"matchExpressions": [{"key": "leaderworkerset.sigs.k8s.io/name", "operator": "Exists"}]}
+OF_SETS = "leaderworkerset-x-k8s-io-v1-leaderworkerset"
+OF_DISAGGREGATED = "disaggregatedset-x-k8s-io-v1-disaggregatedset"
+
+
+def test_the_webhooks_are_those_of_the_go_operator() -> None:
+    """R-OP-19."""
+    found = {
+        one["name"]: (
+            one["clientConfig"]["service"]["path"],
+            one["rules"],
+            one.get("objectSelector"),
+            (one["failurePolicy"], one["sideEffects"], one["admissionReviewVersions"]),
+            one.keys() & {"timeoutSeconds", "matchPolicy"},
+        )
+        for kind, obj in build(cluster())
+        if kind.plural.endswith("webhookconfigurations")
+        for one in obj["webhooks"]
+    }
+
+    def rules(group: str, plural: str, *operations: str) -> list[dict[str, list[str]]]:
+        head = {"apiGroups": [group], "apiVersions": ["v1"]}
+        return [{**head, "operations": list(operations), "resources": [plural]}]
+
+    sets = rules("leaderworkerset.x-k8s.io", "leaderworkersets", "CREATE", "UPDATE")
+    disaggregated = rules("disaggregatedset.x-k8s.io", "disaggregatedsets", "CREATE", "UPDATE")
+    common: tuple[Any, ...] = (("Fail", "None", ["v1"]), set())
+    assert found == {
+        "mleaderworkerset.kb.io": (f"/mutate-{OF_SETS}", sets, None, *common),
+        "mpod.kb.io": ("/mutate--v1-pod", rules("", "pods", "CREATE"), MEMBERS, *common),
+        "vleaderworkerset.kb.io": (f"/validate-{OF_SETS}", sets, None, *common),
+        "vpod.kb.io": ("/validate--v1-pod", rules("", "pods", "CREATE", "UPDATE"), MEMBERS, *common),
+        "vdisaggregatedset.kb.io": (f"/validate-{OF_DISAGGREGATED}", disaggregated, None, *common),
+    }
+
+
+def test_the_pods_are_those_of_the_go_operator() -> None:
+    """R-OP-20."""
+    labels = {
+        "app.kubernetes.io/name": "lws",
+        "app.kubernetes.io/instance": "lws",
+        "control-plane": "controller-manager",
+    }
+    assert deployment(cluster())["spec"]["selector"] == {"matchLabels": labels}
+    assert template(cluster())["metadata"]["labels"] == labels
+    pod = template(cluster())["spec"]
+    (container,) = pod["containers"]
+    assert (pod["serviceAccountName"], pod["terminationGracePeriodSeconds"]) == ("lws-controller-manager", 10)
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    assert container["name"] == "manager"
+    assert {one["name"]: one["containerPort"] for one in container["ports"]} == {
+        "metrics": 8443,
+        "webhook-server": 9443,
+    }
+    probes = {
+        name: (one["httpGet"], one["initialDelaySeconds"], one["periodSeconds"])
+        for name, one in container.items()
+        if name.endswith("Probe")
+    }
+    assert probes == {
+        "livenessProbe": ({"path": "/healthz", "port": 8081}, 15, 20),
+        "readinessProbe": ({"path": "/readyz", "port": 8081}, 5, 10),
+    }
+    assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+
+
+def test_the_pods_mount_configuration_and_certificates() -> None:
+    """R-OP-20."""
+    pod = template(cluster())["spec"]
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    (container,) = pod["containers"]
+    mounted = {one["mountPath"]: (volumes[one["name"]], one.get("subPath")) for one in container["volumeMounts"]}
+    configuration, key = mounted["/controller_manager_config.yaml"]
+    assert (configuration["configMap"], key) == ({"name": "lws-manager-config"}, "controller_manager_config.yaml")
+    serving, _ = mounted["/tmp/k8s-webhook-server/serving-certs"]
+    assert serving["secret"] == {"secretName": "webhook-server-cert", "defaultMode": 0o644}
+    metrics, _ = mounted["/tmp/k8s-metrics-server/serving-certs"]
+    assert metrics["secret"] == {
+        "secretName": "metrics-server-cert",
+        "items": [{"key": name, "path": name} for name in ("ca.crt", "tls.crt", "tls.key")],
+        "optional": False,
+    }
+
+
+def test_the_file_of_the_manager_says_who_issues_its_certificates() -> None:
+    """R-OP-20."""
+    (config,) = [obj for kind, obj in build(cluster()) if kind == CONFIG_MAPS]
+    assert yaml.safe_load(config["data"]["controller_manager_config.yaml"]) == {
+        "apiVersion": "config.lws.x-k8s.io/v1alpha1",
+        "kind": "Configuration",
+        "leaderElection": {"leaderElect": True},
+        "internalCertManagement": {"enable": False},
+    }
+
+
+def test_services_lead_to_webhooks_and_metrics() -> None:
+    """R-OP-15: the ports of both services."""
+    ports = {meta.name(obj): obj["spec"]["ports"] for kind, obj in build(cluster()) if kind == SERVICES}
+    assert ports == {
+        "lws-webhook-service": [{"port": 443, "targetPort": 9443, "protocol": "TCP"}],
+        "lws-controller-manager-metrics-service": [
+            {"name": "https", "port": 8443, "targetPort": 8443, "protocol": "TCP"}
+        ],
+    }
+
+
+def test_two_managers_are_spread_and_evicted_one_by_one() -> None:
+    """R-OP-73, R-OP-82."""
+    constraints = template(cluster())["spec"]["topologySpreadConstraints"]
+    keys = [(one["topologyKey"], one["whenUnsatisfiable"]) for one in constraints]
+    assert keys == [
+        ("kubernetes.io/hostname", "ScheduleAnyway"),
+        ("topology.kubernetes.io/zone", "ScheduleAnyway"),
+    ]
+    (budget,) = [obj for kind, obj in build(cluster()) if kind.kind == "PodDisruptionBudget"]
+    assert budget["spec"]["maxUnavailable"] == 1
+    assert template(cluster())["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+
+
+def test_the_metrics_are_scraped_by_their_certificate() -> None:
+    """R-OP-23, R-OP-82: one slash, the token of the scraper, the authority of the certificate."""
+    (monitor,) = [obj for kind, obj in build(cluster()) if kind == SERVICE_MONITORS]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert monitor["spec"]["selector"]["matchLabels"]["control-plane"] == "controller-manager"
+    assert endpoint == {
+        "port": "https",
+        "scheme": "https",
+        "path": "/metrics",
+        "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        "tlsConfig": {
+            "ca": {"secret": {"name": "metrics-server-cert", "key": "ca.crt"}},
+            "serverName": "lws-controller-manager-metrics-service.operators.svc",
+        },
+    }
 
 
 @pytest.mark.parametrize("placement", [5, {"tolerations": 5}, {"tolerations": [5]}, {"nodeSelector": "a"}])

@@ -16,7 +16,7 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.install.foreign import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.parts import background
-from leaderworkerset.operator import operatorcontroller
+from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, keys_of_definition, owned
 from leaderworkerset.operator.operatorkind import registry
@@ -66,8 +66,21 @@ def test_kinds_that_may_be_missing_are_optional() -> None:
     assert not owned(SECRETS, "operators").optional
 
 
+def test_there_are_two_loops_and_everything_that_is_owned_is_watched() -> None:
+    """R-OP-13: a change of anything that the operator applies concerns the object, and its drift is reverted at once."""
+    specs = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())
+    assert [spec.name for spec in specs] == ["TargetConfigController", "LoggingSyncer"]
+    client = Client(SmallServer())
+    opened = Caches(client, (cache for spec in specs for cache in spec.caches))
+    watches = specs[0].build(opened, client, SystemClock()).watches()
+    for kind in operand.ORDER:
+        cache = opened[owned(kind, PLACE.namespace)]
+        (watch,) = [one for one in watches if one.informer is cache]
+        assert list(watch.keys(Change(None, {"metadata": {"name": "x", "namespace": "operators"}}))) == [SINGLETON]
+
+
 def test_definitions_are_never_deleted() -> None:
-    """D1: there is no right to."""
+    """R-OP-83 (D1): there is no right to."""
     allowed = [
         one.verbs
         for one in registry(MANAGED, PLACE, Verbosity()).permissions
@@ -77,7 +90,7 @@ def test_definitions_are_never_deleted() -> None:
 
 
 def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
-    """R-OP-27: not at the first start."""
+    """R-OP-27: not at the first start; a level that the schema refuses means Normal."""
 
     async def scenario() -> None:
         server = SmallServer()
@@ -98,6 +111,8 @@ def test_the_verbosity_follows_the_object_and_a_change_is_reported() -> None:
             assert isinstance(emitted, Emit)
             assert [event.reason for event in emitted.events] == ["OperatorLogLevelChange"]
             assert await plan_at("TraceAll") == Plan()
+            (emitted,) = (await plan_at("Loud")).actions
+            assert verbosity.level == 2
 
     run(scenario())
 

@@ -1,17 +1,52 @@
-"""The definition of LeaderWorkerSetOperators."""
+"""The definition of LeaderWorkerSetOperators: its envelope, and what an API server makes of objects of the kind."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pytest
+from tests.unit.localkube.apiserver.harness import CRDS, Api, run
 
 from leaderworkerset.operator.operatorcrd import operator_crd
 
 SPEC = operator_crd()["spec"]
 VERSION = SPEC["versions"][0]
 ROOT = VERSION["schema"]["openAPIV3Schema"]
+KIND: Final = "/apis/operator.openshift.io/v1/leaderworkersetoperators"
+
+
+def cluster(spec: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return the object `cluster` as a client sends it."""
+    head = {"apiVersion": "operator.openshift.io/v1", "kind": "LeaderWorkerSetOperator"}
+    return {**head, "metadata": {"name": "cluster"}} | ({} if spec is None else {"spec": dict(spec)})
 
 
 def test_its_names_are_those_of_the_go_operator() -> None:
     """R-OP-1."""
     assert operator_crd()["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
-    assert (SPEC["scope"], SPEC["names"]["listKind"]) == ("Cluster", "LeaderWorkerSetOperatorList")
-    assert (VERSION["name"], VERSION["subresources"]) == ("v1", {"status": {}})
+    names = {name: SPEC["names"][name] for name in ("kind", "listKind", "plural", "singular")}
+    assert names == {
+        "kind": "LeaderWorkerSetOperator",
+        "listKind": "LeaderWorkerSetOperatorList",
+        "plural": "leaderworkersetoperators",
+        "singular": "leaderworkersetoperator",
+    }
+    assert (SPEC["group"], SPEC["scope"]) == ("operator.openshift.io", "Cluster")
+    assert "conversion" not in SPEC
+    assert [one["name"] for one in SPEC["versions"]] == ["v1"]
+    assert (VERSION["served"], VERSION["storage"], VERSION["subresources"]) == (True, True, {"status": {}})
+
+
+def test_lists_show_its_state_and_it_has_a_short_name() -> None:
+    """R-OP-8."""
+    columns = [(one["name"], one["jsonPath"]) for one in VERSION["additionalPrinterColumns"]]
+    assert columns == [
+        ("State", ".spec.managementState"),
+        ("Available", '.status.conditions[?(@.type=="Available")].status'),
+        ("Degraded", '.status.conditions[?(@.type=="Degraded")].status'),
+        ("Version", ".status.version"),
+        ("Age", ".metadata.creationTimestamp"),
+    ]
+    assert (SPEC["names"]["shortNames"], SPEC["names"]["categories"]) == (["lwsop"], ["operators"])
 
 
 def test_it_is_a_singleton() -> None:
@@ -19,6 +54,7 @@ def test_it_is_a_singleton() -> None:
     (rule,) = ROOT["x-kubernetes-validations"]
     assert rule["rule"] == "self.metadata.name == 'cluster'"
     assert "singleton" in rule["message"]
+    assert "cluster" in rule["message"]
 
 
 def test_spec_is_required_and_has_the_agreed_fields() -> None:
@@ -33,6 +69,109 @@ def test_spec_is_required_and_has_the_agreed_fields() -> None:
         "unsupportedConfigOverrides",
         "nodePlacement",
     }
-    assert fields["logLevel"]["default"] == "Normal"
-    assert fields["managementState"]["pattern"] == "^(Managed|Unmanaged|Force|Removed)$"
-    assert set(fields["nodePlacement"]["properties"]) == {"nodeSelector", "tolerations"}
+    placement = fields["nodePlacement"]["properties"]
+    assert set(placement) == {"nodeSelector", "tolerations"}
+    assert {name: one["type"] for name, one in placement["tolerations"]["items"]["properties"].items()} == {
+        "key": "string",
+        "operator": "string",
+        "value": "string",
+        "effect": "string",
+        "tolerationSeconds": "integer",
+    }
+
+
+def test_an_empty_spec_gets_the_levels_and_no_state() -> None:
+    """R-OP-3, R-OP-4: on an API server; unknown fields are pruned, free ones are kept whole, or null."""
+
+    async def scenario(api: Api) -> None:
+        assert (await api.create(CRDS, operator_crd())).code == 201
+        missing = await api.create(KIND, cluster())
+        assert missing.refusal[:2] == (422, "Invalid")
+        assert "spec: Required value" in missing.refusal[2]
+        free = {"observedConfig": {"a": {"b": [1]}}, "unsupportedConfigOverrides": None}
+        created = await api.create(KIND, cluster({"replicas": 3, "nodePlacement": {"affinity": {}}} | free))
+        assert created.code == 201
+        assert created["spec"] == {"logLevel": "Normal", "operatorLogLevel": "Normal", "nodePlacement": {}} | free
+
+    run(scenario)
+
+
+@pytest.mark.parametrize(
+    ("field", "valid", "invalid"),
+    [
+        ("managementState", ("Managed", "Unmanaged", "Force", "Removed"), ("", "managed", "Paused", "XManaged", 1)),
+        ("logLevel", ("", "Normal", "Debug", "Trace", "TraceAll"), ("debug", "Verbose", 4)),
+        ("operatorLogLevel", ("", "Normal", "Debug", "Trace", "TraceAll"), ("debug", "Verbose", 4)),
+        ("observedConfig", ({}, None), ("text", [], 1)),
+        ("unsupportedConfigOverrides", ({"a": 1}, None), ("text", [], 1)),
+        (
+            "nodePlacement",
+            ({}, {"nodeSelector": {"a": "b"}}, {"tolerations": []}, {"tolerations": [{"tolerationSeconds": 2**40}]}),
+            ({"nodeSelector": {"a": 1}}, {"tolerations": {}}, {"tolerations": [{"tolerationSeconds": "1"}]}),
+        ),
+    ],
+)
+def test_what_a_field_takes(field: str, valid: tuple[Any, ...], invalid: tuple[Any, ...]) -> None:
+    """R-OP-4."""
+
+    async def scenario(api: Api) -> None:
+        await api.create(CRDS, operator_crd())
+        for value in valid:
+            assert (await api.create(KIND, cluster({field: value}), dryRun="All")).code == 201, value
+        for value in invalid:
+            refused = await api.create(KIND, cluster({field: value}), dryRun="All")
+            assert refused.refusal[:2] == (422, "Invalid"), value
+            assert f"spec.{field}" in refused.refusal[2]
+
+    run(scenario)
+
+
+TIME: Final = "2026-01-02T03:04:05Z"
+CONDITION: Final = {"type": "Available", "status": "True", "lastTransitionTime": TIME}
+GENERATION: Final = {"group": "apps", "resource": "deployments", "namespace": "n", "name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ({"conditions": [CONDITION | {"type": "a.b/Theirs", "reason": "R", "message": "m"}]}, ""),
+        ({"generations": [GENERATION | {"lastGeneration": 5, "hash": "h"}]}, ""),
+        ({"observedGeneration": 2**40, "readyReplicas": 2, "version": "1.0.0", "latestAvailableRevision": 1}, ""),
+        ({"conditions": [CONDITION, CONDITION]}, "Duplicate value"),
+        ({"conditions": [CONDITION | {"status": "Maybe"}]}, "Unsupported value"),
+        ({"conditions": [CONDITION | {"type": "A" * 317}]}, "316"),
+        ({"conditions": [CONDITION | {"type": "not a type"}]}, "conditions[0].type"),
+        ({"conditions": [{"type": "Available", "status": "True"}]}, "lastTransitionTime"),
+        ({"generations": [GENERATION, GENERATION]}, "Duplicate value"),
+        ({"generations": [{"group": "apps", "resource": "deployments", "namespace": "n"}]}, "generations[0].name"),
+    ],
+)
+def test_what_the_status_takes(status: dict[str, Any], words: str) -> None:
+    """R-OP-5."""
+
+    async def scenario(api: Api) -> None:
+        await api.create(CRDS, operator_crd())
+        created = await api.create(KIND, cluster({}))
+        written = await api.update(f"{KIND}/cluster/status", {**created.body, "status": status})
+        if words:
+            assert written.refusal[:2] == (422, "Invalid")
+            assert words in written.refusal[2]
+        else:
+            assert written["status"] == status
+
+    run(scenario)
+
+
+def test_a_condition_has_no_generation_and_a_revision_does_not_decrease() -> None:
+    """R-OP-5: what the embedded API server does not evaluate, as the schema has it."""
+    fields = ROOT["properties"]["status"]["properties"]
+    assert set(fields["conditions"]["items"]["properties"]) == {
+        "type",
+        "status",
+        "lastTransitionTime",
+        "reason",
+        "message",
+    }
+    (rule,) = fields["latestAvailableRevision"]["x-kubernetes-validations"]
+    assert rule["rule"] == "self >= oldSelf"
+    assert (fields["readyReplicas"]["format"], fields["observedGeneration"]["format"]) == ("int32", "int64")

@@ -1,13 +1,22 @@
 """The parts of the operator's process that need no cluster."""
 
 import asyncio
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from aiohttp import web
 from tests.simulation.virtualtime import run
 
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.leaderelection import ElectionSettings
+from kuberuntime.serving.serving import Address, Listener
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.openshift import election_times
+from leaderworkerset.operator.operatorprocess import OperatorProcess, OperatorProcessSettings
+from leaderworkerset.operator.verbosity import Verbosity
 
 
 @pytest.mark.parametrize(
@@ -23,6 +32,61 @@ def test_a_single_control_plane_node_gets_longer_leases(
 ) -> None:
     """R-OP-12."""
     assert election_times({"status": status}) == expected
+
+
+def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[ElectionSettings, list[str]]:
+    """Return the settings of the election where the API server answers so, and the paths that it was asked for."""
+    asked: list[str] = []
+
+    async def serve(request: web.Request) -> web.Response:
+        asked.append(request.path)
+        return web.json_response(body, status=code)
+
+    async def scenario() -> ElectionSettings:
+        application = web.Application()
+        application.router.add_get("/{path:.*}", serve)
+        async with Listener(application, Address("127.0.0.1", 0)) as listener:
+            process = OperatorProcess(settings(f"http://127.0.0.1:{listener.port}"), Verbosity(), SystemClock())
+            try:
+                return await process._election_settings()
+            finally:
+                await process._own.close()
+
+    def settings(server: str) -> OperatorProcessSettings:
+        config = {
+            "current-context": "c",
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+            "clusters": [{"name": "c", "cluster": {"server": server}}],
+            "users": [{"name": "u", "user": {}}],
+        }
+        kubeconfig = directory / "kubeconfig"
+        kubeconfig.write_text(json.dumps(config))
+        return OperatorProcessSettings(namespace="operators", image="lws:1", kubeconfig=str(kubeconfig))
+
+    return asyncio.run(scenario()), asked
+
+
+REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no"}
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "times"),
+    [
+        (200, {"status": {"controlPlaneTopology": "SingleReplica"}}, (270.0, 240.0, 60.0)),
+        (200, {"status": {"controlPlaneTopology": "HighlyAvailable"}}, (137.0, 107.0, 26.0)),
+        (404, REFUSED | {"reason": "NotFound", "code": 404}, (137.0, 107.0, 26.0)),
+        (403, REFUSED | {"reason": "Forbidden", "code": 403}, (137.0, 107.0, 26.0)),
+    ],
+    ids=["single", "several", "not served", "not allowed"],
+)
+def test_its_lease_follows_the_topology_if_that_can_be_read(
+    tmp_path: Path, code: int, body: dict[str, Any], times: tuple[float, float, float]
+) -> None:
+    """R-OP-12: one object is asked for; that it may not be read, or is not there, is no error."""
+    found, asked = settings_of(tmp_path, code, body)
+    assert asked == ["/apis/config.openshift.io/v1/infrastructures/cluster"]
+    assert found.lease == ObjectKey("operators", "openshift-lws-operator-lock")
+    assert (found.lease_duration, found.renew_deadline, found.retry_period) == times
 
 
 def test_it_ends_when_a_file_changes(tmp_path: Path) -> None:

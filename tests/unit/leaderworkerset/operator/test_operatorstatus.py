@@ -39,7 +39,7 @@ def test_available_means_as_many_as_wanted(deployment: JSONObject | None, expect
 
 
 def test_counts_version_and_generations_are_written() -> None:
-    """R-OP-5."""
+    """R-OP-5, R-OP-8."""
     status = refresh(cluster(), running(DEPLOYMENT))
     assert (status["readyReplicas"], status["version"], status["observedGeneration"]) == (2, "1.2.3", 3)
     assert status["generations"] == [
@@ -58,6 +58,7 @@ def test_a_version_is_reported_once_it_runs() -> None:
 
 
 def test_a_rollout_is_progress() -> None:
+    """R-OP-6."""
     found = conditions(refresh(cluster(), running(DEPLOYMENT, available=1)))
     assert found["Progressing"] == ("True", "RollingOut")
 
@@ -88,6 +89,7 @@ def test_times_move_only_with_the_status_of_a_condition() -> None:
 
 
 def test_conditions_of_others_stay() -> None:
+    """R-OP-7."""
     theirs = {"type": "example.com/Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
     status = refresh(cluster(status={"conditions": [theirs]}), None)
     assert status["conditions"][0] == theirs

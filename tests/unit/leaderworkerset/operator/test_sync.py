@@ -30,7 +30,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from kuberuntime.plan import Apply, Patch, Plan
+from kuberuntime.plan import Apply, Delete, Patch, Plan
 from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.install.installsettings import InstallSettings
@@ -92,6 +92,7 @@ def test_everything_is_applied_in_order() -> None:
 
 
 def test_at_rest_nothing_is_written() -> None:
+    """R-OP-7, R-OP-13: no status that would not change; everything is compared again after five minutes."""
     found = cluster()
     live = installed(found)
     settled = cluster(status=status_of(plan(observed(found, live))))
@@ -121,7 +122,7 @@ DRIFT: dict[str, tuple[Resource, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize(("kind", "name", "change"), DRIFT.values(), ids=DRIFT)
 def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) -> None:
-    """R-OP-25; also the port of a service, which the Go operator does not notice."""
+    """R-OP-14, R-OP-25, R-OP-82: also the port of a service, which the Go operator does not notice."""
     found = cluster()
     live = dict(installed(found))
     key = next(key for one, key in live if one == kind and key.name == name)
@@ -131,9 +132,18 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
     }
     again = plan(observed(found, live))
     assert applied(again) == [f"{kind.kind}/{name}"]
-    assert [event.reason for one in actions(again) if isinstance(one, Apply) for event in one.on_success] == [
-        f"{kind.kind}Updated"
-    ]
+    (action,) = [one for one in actions(again) if isinstance(one, Apply)]
+    reasons = [event.reason for event in (*action.on_success, *action.on_failure)]
+    assert reasons == [f"{kind.kind}Updated", f"{kind.kind}UpdateFailed"]
+
+
+def test_an_object_that_was_created_again_owns_everything_anew() -> None:
+    """R-OP-31: by its new UID."""
+    before, after = cluster(), cluster()
+    after["metadata"]["uid"] = "u-new"
+    found = [one.object for one in actions(plan(observed(after, installed(before)))) if isinstance(one, Apply)]
+    assert [f"{obj['kind']}/{meta.name(obj)}" for obj in found] == ORDER
+    assert {owner["uid"] for obj in found for owner in meta.metadata(obj)["ownerReferences"]} == {"u-new"}
 
 
 def test_what_others_add_is_theirs() -> None:
@@ -151,7 +161,7 @@ def test_what_others_add_is_theirs() -> None:
 
 
 def test_without_cert_manager_nothing_is_created() -> None:
-    """R-OP-22, AT-001-1."""
+    """R-OP-22."""
     again = plan(observed(cluster(), served=()))
     assert applied(again) == []
     found = conditions(status_of(again))
@@ -172,7 +182,7 @@ def test_cert_manager_that_goes_leaves_the_operand_alone() -> None:
 
 
 def test_certificates_of_the_operand_itself_need_no_cert_manager() -> None:
-    """R-OP-22, D4: the annotation chooses."""
+    """R-OP-22, R-OP-83 (D4): the annotation chooses."""
     again = plan(observed(cluster({CERTIFICATES: "internal"}), secrets={}, served=()))
     names = applied(again)
     assert "Secret/lws-webhook-server-cert" in names
@@ -201,7 +211,7 @@ def test_a_certificate_that_is_not_issued_keeps_back_what_comes_later(secrets: A
 
 
 def test_a_cluster_without_service_monitors_is_no_error() -> None:
-    """R-OP-23c, AT-003-1."""
+    """R-OP-23c, R-OP-82."""
     served = ALL - {SERVICE_MONITORS.group_resource}
     again = plan(observed(cluster(), served=served))
     assert without_definitions(applied(again)) == [name for name in ORDER if not name.startswith("ServiceMonitor")]
@@ -213,7 +223,7 @@ def test_a_cluster_without_service_monitors_is_no_error() -> None:
 
 @pytest.mark.parametrize("state", ["Unmanaged", "Removed", "Force"])
 def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str) -> None:
-    """R-OP-24; unlike the Go operator's, the conditions are of now."""
+    """R-OP-6, R-OP-24, R-OP-82: unlike the Go operator's, the conditions are of now."""
     found = cluster(managementState=state)
     again = plan(observed(found, installed(cluster())))
     assert (applied(again), deleted(again)) == ([], [])
@@ -222,7 +232,7 @@ def test_what_is_not_managed_is_left_alone_but_its_state_is_reported(state: str)
 
 
 def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
-    """R-OP-24, R-OP-31, D5: webhooks first, definitions never."""
+    """R-OP-24, R-OP-31, R-OP-83 (D5): webhooks first, definitions never."""
     found = cluster({REMOVE_OPERAND: "true"}, managementState="Removed")
     live = installed(found)
     names = deleted(plan(observed(found, live)))
@@ -235,9 +245,11 @@ def test_removed_removes_the_operand_only_where_it_is_asked_for() -> None:
 
 
 def test_another_choice_of_certificates_removes_what_it_does_not_need() -> None:
-    """R-OP-75: no issuer stays behind."""
+    """R-OP-75: no issuer stays behind; every deletion is an event, which the Go operator's are not (R-OP-14)."""
     live = installed(cluster())
     again = plan(observed(cluster({CERTIFICATES: "internal"}), live))
+    reasons = [event.reason for one in actions(again) if isinstance(one, Delete) for event in one.on_success]
+    assert sorted(reasons) == ["CertificateDeleted", "CertificateDeleted", "IssuerDeleted"]
     assert sorted(deleted(again)) == [
         "Certificate/lws-metrics-cert",
         "Certificate/lws-serving-cert",
@@ -278,7 +290,7 @@ def test_what_others_label_like_an_installation_stays(found: dict[str, Any]) -> 
 
 
 def test_definitions_of_an_older_version_are_never_deleted() -> None:
-    """D1: every object of the kind would go with it."""
+    """R-OP-83 (D1): every object of the kind would go with it."""
     found = cluster()
     live = dict(installed(found))
     old = {"metadata": {"name": "widgets.example.com", "uid": "u-9"}}
@@ -288,7 +300,7 @@ def test_definitions_of_an_older_version_are_never_deleted() -> None:
 
 @pytest.mark.parametrize(("annotations", "owned"), [({}, False), ({DELETE_CRDS: "true"}, True)])
 def test_definitions_outlive_the_object_unless_it_says_otherwise(annotations: dict[str, str], owned: bool) -> None:
-    """R-OP-16, R-OP-30, D1."""
+    """R-OP-16, R-OP-30, R-OP-83 (D1)."""
     again = plan(observed(cluster(annotations)))
     owners = {
         one.resource: meta.metadata(one.object).get("ownerReferences")
@@ -317,7 +329,7 @@ def test_a_refused_write_is_reported_in_the_status() -> None:
 
 
 def test_a_definition_of_others_without_conversion_is_taken_over() -> None:
-    """R-OP-18: nothing is read of it, and no conversion is set."""
+    """R-OP-18, R-OP-82: nothing is read of it, and no conversion is set."""
     for one in actions(plan(observed(cluster()))):
         if isinstance(one, Apply) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]

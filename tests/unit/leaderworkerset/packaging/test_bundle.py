@@ -1,12 +1,14 @@
-"""The packages for the Operator Lifecycle Manager: a linter of what its validators look for (R-OP-69 to R-OP-71)."""
+"""The packages for the Operator Lifecycle Manager: a linter of what its validators look for."""
 
 import json
 import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -43,7 +45,7 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 
 def test_names_are_those_of_the_contract() -> None:
-    """R-OP-36, R-OP-37, R-OP-38, R-OP-58."""
+    """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
     assert version(LEADER_WORKER_SET)["metadata"]["name"] == "leader-worker-set.v1.0.0"
     assert LEADER_WORKER_SET.channels == ("stable-v1.0",)
     assert modes(LEADER_WORKER_SET) == {
@@ -55,8 +57,62 @@ def test_names_are_those_of_the_contract() -> None:
     assert "lws" in version(LEADER_WORKER_SET)["spec"]["displayName"]
 
 
+def test_the_version_says_what_it_is() -> None:
+    """R-OP-37."""
+    found = version(LEADER_WORKER_SET)
+    annotations, spec = found["metadata"]["annotations"], found["spec"]
+    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == ("1.0.0", "alpha", "1.30.0")
+    assert "leader-worker-set" in spec["keywords"]
+    assert [one["name"] for one in spec["relatedImages"]] == ["lws", "lws-operator"]
+    machines = {name for name in meta.labels(found) if name.startswith("operatorframework.io/arch.")}
+    assert machines == {f"operatorframework.io/arch.{name}" for name in ("amd64", "arm64", "ppc64le", "s390x")}
+    assert annotations["operatorframework.io/cluster-monitoring"] == "true"
+    assert annotations["operatorframework.io/suggested-namespace"] == "openshift-lws-operator"
+    assert annotations["console.openshift.io/operator-monitoring-default"] == "true"
+    (owned,) = spec["customresourcedefinitions"]["owned"]
+    assert (owned["kind"], owned["version"]) == ("LeaderWorkerSetOperator", "v1")
+    (deployment,) = spec["install"]["spec"]["deployments"]
+    accounts = {
+        one["serviceAccountName"]
+        for name in ("permissions", "clusterPermissions")
+        for one in spec["install"]["spec"][name]
+    }
+    assert accounts == {deployment["name"]} == {"openshift-lws-operator"}
+    infra = json.loads(annotations["alm-examples"])[1]["spec"]["nodePlacement"]
+    assert infra["nodeSelector"] == {"node-role.kubernetes.io/infra": ""}
+
+
+@each
+def test_a_bundle_holds_the_version_and_the_operators_definition(package: Package) -> None:
+    """R-OP-36: none of the operand's, and nothing that another package must provide."""
+    manifests = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
+    assert [obj["kind"] for obj in manifests] == ["ClusterServiceVersion", "CustomResourceDefinition"]
+    assert manifests[1]["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
+    folder = Path(__file__).parents[4] / "deploy/olm" / package.name
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert files == {
+        "bundle.Containerfile",
+        f"manifests/{package.name}.clusterserviceversion.yaml",
+        "manifests/leaderworkersetoperators.operator.openshift.io.yaml",
+        "metadata/annotations.yaml",
+    }
+    annotations = bundle.metadata(package)["annotations"]
+    assert annotations["operators.operatorframework.io.bundle.mediatype.v1"] == "registry+v1"
+    assert annotations["operators.operatorframework.io.bundle.package.v1"] == package.name
+
+
+@each
+def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
+    """R-OP-40: no bundle or catalog depends on it; the version's text says that it comes first."""
+    blobs = catalog.blobs(package, version(package), CHOSEN)
+    types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
+    assert types == {"olm.gvk", "olm.package", "olm.csv.metadata"}
+    assert "required" not in version(package)["spec"]["customresourcedefinitions"]
+    assert "install cert-manager" in version(package)["spec"]["description"]
+
+
 def test_the_recipe_works_as_printed() -> None:
-    """R-OP-58 (2b): package lws-operator, channel stable, in a namespace that serves all."""
+    """R-OP-58, R-OP-83 (D2): package lws-operator, channel stable, in a namespace that serves all."""
     assert (ALIAS.name, ALIAS.channels) == ("lws-operator", ("stable",))
     assert modes(ALIAS)["AllNamespaces"]
     (deployment,) = version(ALIAS)["spec"]["install"]["spec"]["deployments"]
@@ -86,11 +142,13 @@ def test_everything_that_consoles_read_is_there(package: Package) -> None:
     assert spec["icon"][0]["mediatype"] == "image/svg+xml"
     assert set(annotations["categories"].split(", ")) <= {"AI/Machine Learning", "Integration & Delivery"}
     assert all(isinstance(value, str) for value in annotations.values())
+    features = {name: annotations[f"features.operators.openshift.io/{name}"] for name in bundle.FEATURES}
+    assert {name for name, value in features.items() if value == "true"} == {"disconnected", "tls-profiles"}
 
 
 @each
 def test_every_field_of_the_spec_is_described(package: Package) -> None:
-    """R-OP-69: scorecard's descriptors."""
+    """R-OP-69, R-OP-82: scorecard's descriptors."""
     (owned,) = version(package)["spec"]["customresourcedefinitions"]["owned"]
     root = operator_crd()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     assert {one["path"] for one in owned["specDescriptors"]} == set(root["spec"]["properties"])
@@ -135,6 +193,7 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
 
 @each
 def test_no_right_is_a_wildcard(package: Package) -> None:
+    """R-OP-32."""
     spec = version(package)["spec"]["install"]["spec"]
     rules = granted(rule for part in (*spec["clusterPermissions"], *spec["permissions"]) for rule in part["rules"])
     assert not [one for one in rules if "*" in one]
@@ -144,6 +203,7 @@ def test_no_right_is_a_wildcard(package: Package) -> None:
 def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
     """R-OP-36."""
     annotations = bundle.metadata(package)["annotations"]
+    assert bundle.containerfile(package).startswith("FROM scratch\n")
     labels = dict(re.findall(r"^LABEL (\S+)=(\S+)$", bundle.containerfile(package), re.MULTILINE))
     assert labels == annotations
     assert annotations["operators.operatorframework.io.bundle.channel.default.v1"] in package.channels
@@ -151,7 +211,7 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 
 @each
 def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
-    """R-OP-71: every channel has one head, every entry a bundle, the default channel exists."""
+    """R-OP-38, R-OP-39, R-OP-71: every channel has one head, every entry a bundle and a range, the default channel exists."""
     blobs = catalog.blobs(package, version(package), CHOSEN)
     by_schema: dict[str, list[JSONObject]] = {}
     for blob in blobs:
@@ -159,6 +219,7 @@ def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
     (head,) = by_schema["olm.package"]
     channels = {one["name"]: one for one in by_schema["olm.channel"]}
     assert head["defaultChannel"] in channels
+    assert all(entry["skipRange"] == ">=0.0.1 <1.0.0" for one in channels.values() for entry in one["entries"])
     names = {one["name"] for one in by_schema["olm.bundle"]}
     assert {entry["name"] for one in channels.values() for entry in one["entries"]} == names
     (one,) = by_schema["olm.bundle"]

@@ -20,7 +20,7 @@ def files() -> dict[str, str]:
 
 
 def test_no_mark_is_left() -> None:
-    """R-OP-47: a render that leaves a token behind must fail."""
+    """R-OP-47, R-OP-82: a render that leaves a token behind must fail."""
     assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
 
 
@@ -38,7 +38,44 @@ def test_every_value_has_schema_and_default_and_is_used() -> None:
         assert is_accepted_only or f".Values.{parent}" in templates, one.name
 
 
+UPSTREAM = {
+    *("nameOverride", "fullnameOverride", "replicaCount", "imagePullSecrets", "podAnnotations", "podSecurityContext"),
+    *("image.manager.repository", "image.manager.tag", "image.manager.pullPolicy", "securityContext", "service.type"),
+    *("service.port", "resources", "priorityClassName", "nodeSelector", "tolerations", "affinity"),
+    *("enableCertManager", "enablePrometheus", "enableDisaggregatedSet", "gangSchedulingManagement"),
+}
+
+
+def test_every_value_of_the_go_projects_chart_is_accepted() -> None:
+    """R-OP-52: by its name, with its default but for image and replicas."""
+    defaults = {one.name: one.default for one in chartvalues.values()}
+    assert defaults.keys() >= UPSTREAM
+    assert (defaults["service.type"], defaults["service.port"]) == ("ClusterIP", 9443)
+    assert [defaults[name] for name in sorted(UPSTREAM) if name.startswith("enable")] == [False, False, False]
+    empty = ("nameOverride", "imagePullSecrets", "podAnnotations", "priorityClassName", "tolerations", "affinity")
+    assert not any(defaults[name] for name in empty)
+
+
+def test_names_that_others_look_for_are_not_those_of_the_release() -> None:
+    """R-OP-52."""
+    found = {
+        re.search(r"^  name: (\S+)$", text, re.MULTILINE)[1]  # type: ignore[index] # every object has a name
+        for name, text in files().items()
+        if name.startswith("templates/") and "\n  name: lws-" in text
+    }
+    assert found == {
+        "lws-webhook-service",
+        "lws-webhook-server-cert",
+        "lws-mutating-webhook-configuration",
+        "lws-validating-webhook-configuration",
+        "lws-selfsigned-issuer",
+        "lws-serving-cert",
+        "lws-metrics-cert",
+    }
+
+
 def test_unknown_values_are_refused() -> None:
+    """R-OP-53."""
     schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]

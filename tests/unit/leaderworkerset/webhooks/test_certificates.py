@@ -19,7 +19,7 @@ AUTHORITY = certificates.create_authority(NOW)
 
 
 def test_the_authority_can_sign_and_nothing_more() -> None:
-    """R-CERT-1: its names and its ten years."""
+    """R-CERT-1, R-OP-50: its names and its ten years."""
     parsed = x509.load_pem_x509_certificate(AUTHORITY.certificate)
     assert parsed.subject.rfc4514_string() == "CN=lws-ca,O=lws"
     assert parsed.extensions.get_extension_for_class(x509.BasicConstraints).value.ca

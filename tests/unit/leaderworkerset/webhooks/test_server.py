@@ -54,11 +54,13 @@ def server(*, body_seconds: float = bodies.SECONDS) -> WebhookServer:
 
 
 def test_a_review_is_answered_over_https() -> None:
+    """R-OP-50: it is ready when it answers; HTTP/1.1 (R-MGR-5)."""
+
     async def scenario() -> None:
         async with server() as running, aiohttp.ClientSession() as client:
             assert running.is_ready
             async with client.post(running.url + MUTATE_POD, json=review(), ssl=trust()) as answer:
-                assert answer.version == aiohttp.HttpVersion11  # R-MGR-5
+                assert answer.version == aiohttp.HttpVersion11
                 assert (await answer.json())["response"] == {"uid": "u", "allowed": True}
 
     asyncio.run(scenario())

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli import app, errors
 from leaderworkerset.cli.commands.uninstall import refuse_loss
@@ -87,7 +88,7 @@ def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[
     ]
     assert app.run(words) == 0
     printed = capsys.readouterr().out
-    found = list(yaml.load_all(printed, yaml.CSafeLoader)) if form == "yaml" else json.loads(printed)["items"]
+    found = list(yaml.load_all(printed, SafeLoader)) if form == "yaml" else json.loads(printed)["items"]
     expected = InstallSettings(namespace="serving", image="own:1", replicas=3, spread=True)
     assert found == [obj for _, obj in build_all(MANAGED, expected)]
 

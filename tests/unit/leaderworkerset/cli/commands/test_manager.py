@@ -54,7 +54,7 @@ def test_the_flags_stand_in_the_help(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_configuration_that_cannot_be_used_ends_the_manager(
     text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """R-CFG-3."""
+    """R-CFG-3, R-OP-51."""
     file = tmp_path / "config.yaml"
     file.write_text(HEAD + text)
     assert app.run(["manager", f"--config={file}"]) == 1

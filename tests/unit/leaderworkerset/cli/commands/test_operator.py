@@ -1,11 +1,14 @@
 """`lws operator`: its flags."""
 
+from pathlib import Path
+
 import pytest
 
-from leaderworkerset.cli import app
+from leaderworkerset.cli import app, gocommand
 from leaderworkerset.cli.commands.operator import flags
 from leaderworkerset.manager import goflags
 from leaderworkerset.operator import operatorprocess
+from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
 
 
@@ -37,6 +40,14 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--terminate-on-files" in capsys.readouterr().out
 
 
+def test_without_a_flag_it_is_that_of_the_account_or_the_usual_one(tmp_path: Path) -> None:
+    """R-OP-10."""
+    mounted = tmp_path / "namespace"
+    assert gocommand.namespace(mounted, OPERATOR) == "openshift-lws-operator"
+    mounted.write_text("operators")
+    assert gocommand.namespace(mounted, OPERATOR) == "operators"
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -54,3 +65,16 @@ def test_its_namespace_is_the_one_that_is_given(words: list[str], monkeypatch: p
     monkeypatch.setattr(operatorprocess, "run_until_stopped", run)
     assert app.run(words) == 0
     assert [(one.namespace, one.kubeconfig) for one in started] == [("elsewhere", "/k")]
+
+
+def test_the_image_of_the_operand_is_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """R-OP-9, R-OP-20."""
+    started: list[operatorprocess.OperatorProcessSettings] = []
+
+    async def run(settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:
+        started.append(settings)
+
+    monkeypatch.setattr(operatorprocess, "run_until_stopped", run)
+    monkeypatch.setenv("RELATED_IMAGE_OPERAND_IMAGE", "example.com/lws:7")
+    assert app.run(["operator", "--listen=127.0.0.1:1"]) == 0
+    assert [(one.image, one.listen) for one in started] == [("example.com/lws:7", "127.0.0.1:1")]

@@ -23,6 +23,7 @@ def test_the_tree_is_that_of_inspections() -> None:
 
 
 def test_of_a_secret_only_names_and_ends_are_shown() -> None:
+    """R-OP-42."""
     authority = certificates.create_authority(NOW, validity=timedelta(days=3))
     data = {"tls.crt": authority.certificate, "tls.key": authority.key, "ca.crt": b"broken", "password": b"hunter2"}
     secret = {

@@ -21,6 +21,7 @@ def errors(**sections: Any) -> list[str]:
 
 
 def test_the_defaults_are_upstreams() -> None:
+    """R-OP-51."""
     chosen = decode()
     assert chosen == Configuration()
     assert (chosen.webhook.port, chosen.webhook.host) == (9443, "")
@@ -79,6 +80,7 @@ def test_false_is_no_default() -> None:
     ],
 )
 def test_decoding_is_strict(sections: dict[str, Any], message: str) -> None:
+    """R-OP-51."""
     with pytest.raises(ConfigurationError) as caught:
         decode(**sections)
     assert str(caught.value) == message

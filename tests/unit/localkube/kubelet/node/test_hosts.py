@@ -81,7 +81,7 @@ def test_a_pod_without_address_or_at_its_end_has_no_names() -> None:
 
 
 def read(directory: Path) -> list[str]:
-    return (directory / "hosts").read_text().splitlines()[3:]
+    return (directory / "hosts").read_text().splitlines()[2:]
 
 
 def test_pods_of_a_namespace_share_a_file_and_see_others_by_full_names(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""A directory for PYTHONPATH: Python imports `sitecustomize` from it by itself when a program starts."""

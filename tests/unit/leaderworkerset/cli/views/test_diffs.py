@@ -1,0 +1,25 @@
+"""What a diff of objects shows and leaves out."""
+
+from leaderworkerset.cli.views import diffs
+
+
+def test_what_means_the_same_is_no_difference() -> None:
+    """A revision holds `metadata: {}` and `resources: {}`, which the manifest that was applied did not say."""
+    said = {"metadata": {"name": "web", "uid": "1"}, "spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}
+    container = {"name": "a", "resources": {}}
+    held = {"metadata": {"name": "web"}, "spec": {"template": {"metadata": {}, "spec": {"containers": [container]}}}}
+    assert diffs.unified(diffs.shown(said), diffs.shown(held), ("now", "then")) == []
+
+
+def test_an_empty_volume_is_a_volume() -> None:
+    volumes = [{"name": "cache", "emptyDir": {}}]
+    before, after = ({"metadata": {}, "spec": spec} for spec in ({}, {"volumes": volumes}))
+    assert "+  - emptyDir: {}" in diffs.unified(diffs.shown(before), diffs.shown(after), ("before", "after"))
+
+
+def test_the_status_and_what_the_api_server_adds_are_left_out() -> None:
+    metadata = {"name": "web", "resourceVersion": "7", "managedFields": [], "labels": {"a": "b"}}
+    assert diffs.shown({"metadata": metadata, "status": {"replicas": 1}}) == {
+        "metadata": {"name": "web", "labels": {"a": "b"}}
+    }
+    assert diffs.shown(None) is None

@@ -1,0 +1,179 @@
+"""What installs the operator itself: its Deployment, its rights, and the order in which all of it is applied."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator import operatordeployment
+from leaderworkerset.operator.operand import OperatorPlace
+from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
+from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.verbosity import Verbosity
+
+CHOSEN = OperatorSettings(namespace="operators", image="example.com/operator:1", operand_image="example.com/lws:1")
+KINDS = registry(MANAGED, OperatorPlace(namespace="operators", image="", version=""), Verbosity())
+OBJECTS = build_operator(KINDS, MANAGED, CHOSEN)
+
+
+def of(kind: str) -> list[JSONObject]:
+    return [obj for resource, obj in OBJECTS if resource.kind == kind]
+
+
+def pod() -> JSONObject:
+    (deployment,) = of("Deployment")
+    template: JSONObject = deployment["spec"]["template"]
+    return template
+
+
+def allowed(rules: list[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {
+        (rule["apiGroups"][0], name, verb) for rule in rules for name in rule["resources"] for verb in rule["verbs"]
+    }
+
+
+def test_everything_is_there_before_what_needs_it() -> None:
+    """R-OP-34: the definition first, the object `cluster` last; one name for the operator's own, another for what it hands on."""
+    found = [(kind.kind, meta.name(obj)) for kind, obj in OBJECTS]
+    roles = ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    assert found[:2] == [
+        ("CustomResourceDefinition", "leaderworkersetoperators.operator.openshift.io"),
+        ("Namespace", "operators"),
+    ]
+    assert found[2:6] == [(kind, "openshift-lws-operator-operand") for kind in roles]
+    assert found[6:11] == [(kind, "openshift-lws-operator") for kind in (*roles, "ServiceAccount")]
+    assert found[-2:] == [("Deployment", "openshift-lws-operator"), ("LeaderWorkerSetOperator", "cluster")]
+
+
+def test_the_namespace_is_monitored_and_restricted() -> None:
+    """R-OP-23, R-OP-34, R-OP-72."""
+    (namespace,) = of("Namespace")
+    labels = meta.labels(namespace)
+    assert labels["openshift.io/cluster-monitoring"] == "true"
+    assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_object_is_the_published_sample() -> None:
+    """R-OP-34."""
+    (cluster,) = of("LeaderWorkerSetOperator")
+    assert cluster["spec"] == {"managementState": "Managed", "logLevel": "Normal", "operatorLogLevel": "Normal"}
+
+
+def test_the_bindings_bind_the_account_of_the_namespace() -> None:
+    """R-OP-29, R-OP-34."""
+    for obj in (*of("ClusterRoleBinding"), *of("RoleBinding")):
+        assert obj["subjects"] == [
+            {"kind": "ServiceAccount", "name": "openshift-lws-operator", "namespace": "operators"}
+        ]
+        assert obj["roleRef"]["name"] == meta.name(obj)
+
+
+def test_one_operator_runs_without_privileges() -> None:
+    """R-OP-9, R-OP-35."""
+    (deployment,) = of("Deployment")
+    assert deployment["spec"]["replicas"] == 1
+    spec = pod()["spec"]
+    (container,) = spec["containers"]
+    assert spec["serviceAccountName"] == container["name"] == "openshift-lws-operator"
+    assert spec["securityContext"] == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+    assert container["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+    (volume,) = spec["volumes"]
+    (mount,) = container["volumeMounts"]
+    assert (volume["name"], mount) == (mount["name"], {"name": "tmp", "mountPath": "/tmp"})
+    assert "emptyDir" in volume
+    assert container["ports"] == [{"name": "metrics", "containerPort": 8443, "protocol": "TCP"}]
+    assert [*container["command"], *container["args"]] == ["/lws-operator", "operator"]
+
+
+def test_its_environment_names_the_operand_and_itself() -> None:
+    """R-OP-9: also the pod, so that events can be attributed."""
+    (container,) = pod()["spec"]["containers"]
+    variables = {one["name"]: one.get("value") or one["valueFrom"]["fieldRef"]["fieldPath"] for one in container["env"]}
+    assert variables == {
+        "OPERATOR_NAME": "openshift-lws-operator",
+        "RELATED_IMAGE_OPERAND_IMAGE": "example.com/lws:1",
+        "POD_NAME": "metadata.name",
+    }
+    assert container["image"] == "example.com/operator:1"
+
+
+@pytest.mark.parametrize(("probe", "path"), [("livenessProbe", "/livez"), ("readinessProbe", "/readyz")])
+def test_it_is_probed_and_asks_for_resources(probe: str, path: str) -> None:
+    """R-OP-73; differs from the Go operator, whose Deployment has neither (R-OP-35)."""
+    (container,) = pod()["spec"]["containers"]
+    assert container[probe]["httpGet"] == {"path": path, "port": 8443, "scheme": "HTTPS"}
+    assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+    assert set(container["resources"]["limits"]) == {"memory"}
+    assert container["imagePullPolicy"] == "IfNotPresent"
+
+
+def test_it_may_read_the_topology() -> None:
+    """R-OP-12, R-OP-82: the Go operator's bundle does not grant it."""
+    rules = [one for one in operatordeployment.own_rights(KINDS).cluster if "infrastructures" in one["resources"]]
+    assert {"apiGroups": ["config.openshift.io"], "resources": ["infrastructures"]}.items() <= rules[-1].items()
+    assert (rules[-1]["resourceNames"], rules[-1]["verbs"]) == (["cluster"], ["get"])
+    assert {verb for _, _, verb in allowed(rules)} == {"get", "list", "watch"}
+
+
+def test_its_lease_is_its_own() -> None:
+    """R-OP-12: no right to change another one."""
+    rules = [rule for rule in operatordeployment.own_rights(KINDS).namespace if "leases" in rule["resources"]]
+    named = {verb: rule.get("resourceNames") for rule in rules for verb in rule["verbs"]}
+    assert named == {
+        "create": None,
+        "get": ["openshift-lws-operator-lock"],
+        "update": ["openshift-lws-operator-lock"],
+    }
+
+
+ALL = ("create", "delete", "get", "list", "patch", "update", "watch")
+UPSTREAM: dict[tuple[str, str], tuple[str, ...]] = {
+    ("operator.openshift.io", "leaderworkersetoperators"): (*ALL, "deletecollection"),
+    ("operator.openshift.io", "leaderworkersetoperators/status"): (*ALL, "deletecollection"),
+    ("rbac.authorization.k8s.io", "clusterroles"): ALL,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): ALL,
+    ("rbac.authorization.k8s.io", "roles"): ALL,
+    ("rbac.authorization.k8s.io", "rolebindings"): ALL,
+    ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): ALL,
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): ALL,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): ALL,
+    ("authentication.k8s.io", "tokenreviews"): ("create",),
+    ("authorization.k8s.io", "subjectaccessreviews"): ("create",),
+    ("coordination.k8s.io", "leases"): ALL,
+    ("", "serviceaccounts"): ALL,
+    ("", "secrets"): ALL,
+    ("", "configmaps"): ALL,
+    ("", "services"): ALL,
+    ("apps", "deployments"): ALL,
+    ("monitoring.coreos.com", "servicemonitors"): ALL,
+    ("networking.k8s.io", "networkpolicies"): ALL,
+    ("cert-manager.io", "certificates"): ("create", "get", "list", "patch", "update"),
+    ("cert-manager.io", "issuers"): ("create", "get", "list", "patch", "update"),
+}
+"""What the Go operator may do, of what concerns this one."""
+
+MORE = {
+    ("cert-manager.io", "certificates", "delete"),
+    ("cert-manager.io", "certificates", "watch"),
+    ("cert-manager.io", "issuers", "delete"),
+    ("cert-manager.io", "issuers", "watch"),
+    ("config.openshift.io", "infrastructures", "get"),
+    *(("config.openshift.io", kind, verb) for kind in ("apiservers", "infrastructures") for verb in ("list", "watch")),
+    *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
+    *(("policy", "poddisruptionbudgets", verb) for verb in ("create", "delete", "list", "patch", "watch")),
+}
+"""What this one may do beyond that: to watch and prune what it owns, and to follow profile and topology."""
+
+
+def test_its_rights_are_those_of_the_go_operator_and_what_it_does_beyond() -> None:
+    """R-OP-32."""
+    own = operatordeployment.own_rights(KINDS)
+    upstream = {(group, name, verb) for (group, name), verbs in UPSTREAM.items() for verb in verbs}
+    assert allowed([*own.cluster, *own.namespace]) - upstream == MORE
+    assert ("apiextensions.k8s.io", "customresourcedefinitions", "delete") not in allowed([*own.cluster])
