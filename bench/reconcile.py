@@ -2,10 +2,13 @@
 
 python -m bench.reconcile [--shape SHAPE ...]
 
-edit     its image was changed: a revision is made, the leader StatefulSet applied
-first    nothing changed, but nothing is known of it either: after a start of the manager
+create   it is new: a revision is made, the leader StatefulSet applied
+edit     its image was changed: the same
+unseen   its image was changed while no manager ran: the same, with nothing known of what was before
+first    nothing changed, but nothing is known of it either: after a start of the manager, or a step of a rollout
 instance its objects came anew, with the same content: another status, another resourceVersion
 again    nothing came
+The leader StatefulSet is one that an API server completed: a protocol for each port, a status for each claim.
 All are processor milliseconds, the best of six.
 """
 
@@ -21,10 +24,11 @@ from bench.decisions import LARGEST, of_size
 from bench.record import machine, report
 from tests import builders
 from tests.property.growth import work
-from tests.property.growth.shapes import SHAPES
+from tests.property.growth.shapes import SHAPES, World
 from tests.property.growth.test_settled import settle
 
-from kuberuntime.objects.meta import JSON
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
 
 SHAPES_TRIED: Final = ("long texts", "variables", "quantities", "volumes", "ports", "labels", "claims")
@@ -43,17 +47,51 @@ def main() -> None:
 def measure(shape: str) -> None:
     """Report one shape."""
     world = of_size(shape, LARGEST)
-    settled = settle(world)
+    settled = at_rest(world)
+    unknown = arrived(replace(settled, settled=None))
+    created = replace(unknown, leader_statefulset=None, revisions=(), has_shared_service=False)
+    edited = _copy(world.edited) | {"status": {}}
     report(
         "reconcile",
         shape=shape,
         count=world.n,
         bytes=len(json.dumps(world.posted)),
-        edit_ms=milliseconds(partial(decide, replace(settled, leaderworkerset=world.edited), builders.NOW)),
-        first_ms=milliseconds(partial(decide, replace(settled, settled=None), builders.NOW)),
+        create_ms=milliseconds(partial(decide, created, builders.NOW)),
+        edit_ms=milliseconds(partial(decide, replace(settled, leaderworkerset=edited), builders.NOW)),
+        unseen_ms=milliseconds(partial(decide, replace(unknown, leaderworkerset=edited), builders.NOW)),
+        first_ms=milliseconds(partial(decide, unknown, builders.NOW)),
         instance_ms=milliseconds(partial(decide, arrived(settled), builders.NOW)),
         again_ms=milliseconds(partial(decide, settled, builders.NOW)),
     )
+
+
+def at_rest(world: World) -> ObservedLeaderWorkerSet:
+    """Return what is observed once nothing is to be done, and what the decision before found in order."""
+    settled = settle(world)
+    status = {"status": {"observedGeneration": meta.generation(world.posted)}}
+    assert settled.leader_statefulset is not None
+    observed = replace(
+        settled,
+        leaderworkerset=world.posted | status,
+        leader_statefulset=completed(settled.leader_statefulset),
+        settled=None,
+    )
+    decision = decide(observed, builders.NOW)
+    assert decision.settled is not None, "the completed StatefulSet counts as another"
+    return replace(observed, settled=decision.settled)
+
+
+def completed(statefulset: JSONObject) -> JSONObject:
+    """Return a leader StatefulSet with what an API server adds to each item of its lists."""
+    found: JSONObject = _copy(statefulset)
+    for container in found["spec"]["template"]["spec"]["containers"]:
+        container |= {"imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File"}
+        for port in container.get("ports", ()):
+            port.setdefault("protocol", "TCP")
+    for claim in found["spec"].get("volumeClaimTemplates", ()):
+        claim["spec"]["volumeMode"] = "Filesystem"
+        claim["status"] = {"phase": "Pending"}
+    return found
 
 
 def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
@@ -62,6 +100,7 @@ def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:
         observed,
         leaderworkerset=_copy(observed.leaderworkerset),
         leader_statefulset=_copy(observed.leader_statefulset),
+        revisions=[_copy(revision) for revision in observed.revisions],
     )
 
 

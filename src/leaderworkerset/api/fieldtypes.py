@@ -22,3 +22,12 @@ def round_trip(struct: str, value: JSON, path: str = "", before: Reading | None 
     if before is None:
         return roundtrip.round_trip(TYPES, struct, value, path)
     return reread(TYPES, struct, value, before, path)
+
+
+def is_written_as(struct: str, value: JSON, written: JSON) -> bool:
+    """Return whether the Go controller surely writes `value` as `written`; what it writes is not built for that.
+
+    >>> is_written_as("NetworkConfig", {"subdomainPolicy": "Shared", "unknown": 1}, {"subdomainPolicy": "Shared"})
+    True
+    """
+    return roundtrip.is_written_as(TYPES, struct, value, written)

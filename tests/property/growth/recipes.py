@@ -32,6 +32,7 @@ from leaderworkerset.core.gang import builtin, coscheduling, demand, fit, gate, 
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
     drift,
+    fieldsets,
     fold,
     groupfacts,
     reconcile,
@@ -179,6 +180,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "drift.applied_fields": lambda w: drift.applied_fields(w.statefulset, labels.FIELD_MANAGER),
     "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
     "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
+    "fieldsets.names_more": lambda w: fieldsets.names_more(
+        drift.applied_fields(w.statefulset, labels.FIELD_MANAGER) or {}, w.desired
+    ),
     "fold.Folded.available": lambda w: w.folded.available(2),
     "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
     "fold.Folded.ready": lambda w: w.folded.ready(2),

@@ -7,11 +7,13 @@ import base64
 import binascii
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, Final
 
 import msgspec
 
 from kuberuntime.objects import quantity
+from kuberuntime.objects.meta import JSON
 
 QUANTITY_PATTERN = "^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$"
 QUANTITY_TEXT: Final = f"quantities must match the regular expression '{QUANTITY_PATTERN}'"
@@ -62,6 +64,12 @@ class Amounts(dict[str, str]):
     __slots__ = ()
 
 
+FEW: Final = 4
+"""Amounts up to which a map of them is remembered."""
+
+REMEMBERED: Final = 1024
+"""The quantities, and the small maps of them, that are remembered: objects repeat few."""
+
 NO_AMOUNTS: Final = Amounts()
 """What stands for every empty map, so that msgspec sees that it is the default."""
 
@@ -85,7 +93,11 @@ ANNOTATIONS: Final[dict[str, Any]] = {
 
 def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
     """Read a scalar, or a map of quantities, for msgspec."""
-    return _amounts(value) if kind is Amounts else read(kind, value)
+    if kind is Amounts:
+        return _amounts(value)
+    if kind is QuantityText and type(value) is str:
+        return _quantity_text(value)
+    return read(kind, value)
 
 
 def read(kind: type[Any], value: Any) -> Scalar:
@@ -103,9 +115,17 @@ def read(kind: type[Any], value: Any) -> Scalar:
 
 def encode(value: Any) -> str:
     """Return the canonical text."""
-    if not isinstance(value, Scalar):
-        raise TypeError(f"{type(value).__name__} is not a scalar of JSON")
-    return value.text
+    try:
+        text: str = value.text
+    except AttributeError:
+        raise TypeError(f"{type(value).__name__} is not a scalar of JSON") from None
+    return text
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _quantity_text(text: str) -> QuantityText:
+    """Read a quantity, which many fields share: nobody changes it."""
+    return QuantityText(_quantity(text))
 
 
 def _quantity(value: Any) -> str:
@@ -118,8 +138,25 @@ def _quantity(value: Any) -> str:
 def _amounts(value: Any) -> Amounts:
     if not isinstance(value, dict):
         raise ValueError(f"expected an object, got {value!r}")  # noqa: TRY004  as above
+    if len(value) > FEW:
+        return _read_amounts(value)
     try:
-        return Amounts(quantity.canonical_list(value)) if value else NO_AMOUNTS
+        return _few_amounts(*value, *value.values())
+    except TypeError:  # a list or an object, which no quantity is, and nothing is remembered by
+        return _read_amounts(value)
+
+
+@lru_cache(maxsize=REMEMBERED, typed=True)
+def _few_amounts(*names_and_amounts: Any) -> Amounts:
+    """Read the amounts of one container or claim, which many share: what is written is another map for each."""
+    number = len(names_and_amounts) // 2
+    amounts = dict(zip(names_and_amounts[:number], names_and_amounts[number:], strict=True))
+    return _read_amounts(amounts) if amounts else NO_AMOUNTS
+
+
+def _read_amounts(value: dict[str, JSON]) -> Amounts:
+    try:
+        return Amounts(quantity.canonical_list(value))
     except quantity.QuantityError as error:
         raise ValueError(QUANTITY_TEXT) from error
 

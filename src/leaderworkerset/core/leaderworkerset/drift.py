@@ -6,44 +6,87 @@ The object alone answers both. So nothing has to be remembered, a restart costs 
 corrected. In doubt the answer is "apply": an apply that changes nothing has no effect.
 """
 
-from collections.abc import Mapping
-from operator import itemgetter
-from typing import Any, Final
-
-import msgspec
+from collections.abc import Sequence
+from itertools import compress, repeat
+from operator import is_not, ne
+from typing import Final, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.core.leaderworkerset import fieldsets
 
-ABSENT: Final = object()
+EMPTY: Final[tuple[JSON, ...]] = ({}, [], "", None)
+"""What an API server may leave out."""
+
+LEVELS: Final = 4
+"""How many levels are compared field by field: the object and its metadata, of which caches keep parts, down to the spec of
+its pod template. Below these are the lists of thousands of items."""
+
+Pairs: TypeAlias = tuple[Sequence[JSON], Sequence[JSON]]
+"""Values of the live object, and for each the one that would be applied."""
 
 
 def covers(live: JSON, desired: JSON) -> bool:
     """Return whether `live` has every value of `desired`, and lists are equally long; an absent value equals an empty one.
+
+    Of what is not equal all parts of one depth are compared at once: a server completes each of thousands of items.
+    Labels, which come first, tell of a new revision before a template is looked at.
 
     >>> covers({"a": 1, "b": [{"c": 2, "default": 3}]}, {"a": 1, "b": [{"c": 2}], "d": {}})
     True
     >>> covers({"b": [1, 2]}, {"b": [1]})
     False
     """
-    if live is None:
-        return desired is None or desired in ({}, [], "")
-    if isinstance(desired, dict):
-        return isinstance(live, dict) and all(covers(live.get(name), value) for name, value in desired.items())
-    if isinstance(desired, list):
-        return isinstance(live, list) and len(live) == len(desired) and _covers_items(live, desired)
-    return bool(live == desired)
+    return _covers(live, desired, LEVELS)
 
 
-def _covers_items(live: list[JSON], desired: list[JSON]) -> bool:
-    """Compare one by one only what is not equal, which C finds out."""
-    return live == desired or all(map(covers, live, desired))
+def _covers(live: JSON, desired: JSON, depth: int) -> bool:
+    if depth and isinstance(live, dict) and isinstance(desired, dict) and _is_nested(desired):
+        return all(_covers(live.get(name), value, depth - 1) for name, value in desired.items())
+    found: Pairs | None = ([live], [desired])
+    while found is not None:
+        living, wanted = _differing(*found)
+        if not wanted:
+            return True
+        found = _parts(living, wanted)
+    return False
+
+
+def _is_nested(value: JSONObject) -> bool:
+    """Return whether an object holds others, unlike labels, of which there may be thousands."""
+    return not {dict, list}.isdisjoint(map(type, value.values()))
+
+
+def _differing(living: Sequence[JSON], wanted: Sequence[JSON]) -> Pairs:
+    """Leave out what is equal, which C finds out, and empty values that are absent."""
+    differ = list(map(ne, living, wanted))
+    living, wanted = list(compress(living, differ)), list(compress(wanted, differ))
+    if all(map(is_not, living, repeat(None))):
+        return living, wanted
+    counts = [one is not None or other not in EMPTY for one, other in zip(living, wanted, strict=True)]
+    return list(compress(living, counts)), list(compress(wanted, counts))
+
+
+def _parts(living: Sequence[JSON], wanted: Sequence[JSON]) -> Pairs | None:
+    """Return the items of lists, and the fields of objects that the wanted ones have; None where values have no such parts."""
+    ours: list[JSON] = []
+    theirs: list[JSON] = []
+    for one, other in zip(living, wanted, strict=True):
+        if isinstance(other, dict) and isinstance(one, dict):
+            ours += map(one.get, other)
+            theirs += other.values()
+        elif isinstance(other, list) and isinstance(one, list) and len(one) == len(other):
+            ours += one
+            theirs += other
+        else:
+            return None
+    return ours, theirs
 
 
 def owns_more(live: JSONObject, manager: str, desired: JSONObject) -> bool:
     """Return whether the manager's last apply set a field that `desired` lacks, or whether there was no such apply."""
     fields = applied_fields(live, manager)
-    return fields is None or _names_more(fields, desired)
+    return fields is None or fieldsets.names_more(fields, desired)
 
 
 def applied_fields(live: JSONObject, manager: str) -> JSONObject | None:
@@ -54,92 +97,3 @@ def applied_fields(live: JSONObject, manager: str) -> JSONObject | None:
 
 def _is_apply_of(entry: JSONObject, manager: str) -> bool:
     return entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource")
-
-
-def _names_more(fields: Mapping[str, Any], value: JSON) -> bool:
-    """Return whether a set of fields (FieldsV1) names one that the value does not have."""
-    items = _Items(value) if isinstance(value, list) else None
-    for element, below in fields.items():
-        if element == ".":
-            continue
-        child = _member(element, value) if items is None else items.find(element)
-        if child is ABSENT or (below and _names_more(below, child)):
-            return True
-    return False
-
-
-def _member(element: str, value: JSON) -> JSON:
-    """Follow `f:`, the element of a path that names a field."""
-    kind, _, name = element.partition(":")
-    return value.get(name, ABSENT) if kind == "f" and isinstance(value, dict) else ABSENT
-
-
-class _Items:
-    """The items of one list, found by the elements of a path: `k:` by their keys, `v:` by their value.
-
-    An item may lack keys to which the API server gave a default (`protocol: TCP`). The items are indexed once for each set
-    of keys that elements name. A list has one such set, of one or two keys; further sets count as absent, so that no
-    managedFields of any client cause a search of all items per element.
-    """
-
-    MOST_KEYS: Final = 2
-    MOST_SETS: Final = 4
-
-    def __init__(self, items: list[JSON]) -> None:
-        self._items = items
-        self._values: dict[bytes, JSON] | None = None
-        self._by_keys: dict[tuple[str, ...], _Filed] = {}
-
-    def find(self, element: str) -> JSON:
-        """Return the item that the element names."""
-        kind, _, text = element.partition(":")
-        try:
-            wanted = msgspec.json.decode(text) if kind in {"k", "v"} else None
-        except msgspec.DecodeError:
-            return ABSENT
-        if kind == "v":
-            return self._find_value(wanted)
-        return self._find_by_keys(wanted) if isinstance(wanted, dict) else ABSENT
-
-    def _find_value(self, wanted: JSON) -> JSON:
-        if self._values is None:
-            self._values = {_encoded(item): item for item in self._items}
-        return self._values.get(_encoded(wanted), ABSENT)
-
-    def _find_by_keys(self, wanted: JSONObject) -> JSON:
-        names = tuple(sorted(wanted))
-        if names not in self._by_keys:
-            if len(names) > self.MOST_KEYS or len(self._by_keys) == self.MOST_SETS:
-                return ABSENT
-            self._by_keys[names] = _Filed(names, self._items)
-        return self._by_keys[names].find(wanted)
-
-
-class _Filed:
-    """Items indexed by their values of some keys; those that lack some of the keys are indexed by the others."""
-
-    def __init__(self, names: tuple[str, ...], items: list[JSON]) -> None:
-        self._by_present: dict[tuple[str, ...], dict[bytes, tuple[int, JSON]]] = {}
-        for position, item in enumerate(items):
-            if isinstance(item, dict):
-                present = tuple(name for name in names if name in item)
-                filed = self._by_present.setdefault(present, {})
-                filed.setdefault(_values(item, present), (position, item))
-
-    def find(self, wanted: JSONObject) -> JSON:
-        """Return the item that has most of the wanted values and no others; of several, the first."""
-        found = (
-            (-len(present), *filed[values])
-            for present, filed in self._by_present.items()
-            if (values := _values(wanted, present)) in filed
-        )
-        return min(found, key=itemgetter(0, 1), default=(0, 0, ABSENT))[2]
-
-
-def _values(item: JSONObject, names: tuple[str, ...]) -> bytes:
-    return _encoded([item[name] for name in names])
-
-
-def _encoded(value: JSON) -> bytes:
-    """Return the same bytes for equal values, whatever the order of keys."""
-    return msgspec.json.encode(value, order="sorted")

@@ -29,7 +29,7 @@ from kuberuntime.objects.gotypes.rereading import Reading
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.fieldtypes import round_trip
+from leaderworkerset.api.fieldtypes import is_written_as, round_trip
 
 HASH_ALPHABET: Final = str.maketrans("0123456789", "456789bcdf")
 """Maps digits to characters that names allow and that form no words (R-REV-8)."""
@@ -107,6 +107,10 @@ def resolve(
     key, current = _key_used(statefulset), current_of(known, statefulset)
     if is_settled and current is not None:
         return Resolution.found(current, obj, number_of(current))
+    if current is not None and before is None and meta.is_observed(obj):
+        held = _held(current, obj)
+        if held is not None:
+            return replace(Resolution.found(current, obj, number_of(current)), is_exact=True, template=held)
     content = build_content(obj, before)
     resolution = _resolve(obj, known, current, content, key)
     return replace(resolution, template=_without_directive(content["spec"]["leaderWorkerTemplate"]))
@@ -122,6 +126,29 @@ def _resolve(
         if is_exact or _is_restored(current, obj, content):
             return replace(Resolution.found(current, obj, number_of(current)), is_exact=is_exact)
     return _reuse_or_create(obj, known, content, current)
+
+
+def _held(current: JSONObject, obj: JSONObject) -> JSONObject | None:
+    """Return the template as the current revision holds it, if that holds all content of the spec in the same bytes.
+
+    None says nothing. The template is written to bytes alone, not to objects, of which the revision already has equal
+    ones. It is tried where a status of this generation was written, since then the content is likely the same.
+    """
+    spec, data = meta.spec(obj), current.get("data") or {}
+    try:
+        saved = _saved(current)
+        network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
+    except ValueError:
+        return None
+    others = {"spec": {"leaderWorkerTemplate": REPLACE, "networkConfig": network | REPLACE}}
+    held = data | {
+        "spec": data["spec"] | {"leaderWorkerTemplate": {"$patch": data["spec"]["leaderWorkerTemplate"].get("$patch")}}
+    }
+    template = saved["leaderWorkerTemplate"]
+    is_exact = is_same_json(held, others) and is_written_as(
+        "LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), template
+    )
+    return template if is_exact else None
 
 
 def current_of(known: Sequence[JSONObject], statefulset: JSONObject | None) -> JSONObject | None:

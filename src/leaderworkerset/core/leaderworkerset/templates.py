@@ -4,7 +4,8 @@ In: a template of a LeaderWorkerSet and the labels and annotations that the cont
 Out: the template as the StatefulSet gets it, in the form that Go's typed structs have (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
@@ -61,7 +62,7 @@ def claim_fields(template: LeaderWorkerTemplate, namespace: str, typed: JSONObje
     fields: JSONObject = {}
     if template.volume_claim_templates:
         claims = _read_claims(template) if typed is None else typed["volumeClaimTemplates"]
-        fields["volumeClaimTemplates"] = [_reduce_claim(claim, namespace) for claim in claims]
+        fields["volumeClaimTemplates"] = _reduce_claims(claims, namespace)
     retention = template.persistent_volume_claim_retention_policy
     if retention is not None:
         fields["persistentVolumeClaimRetentionPolicy"] = {
@@ -78,13 +79,18 @@ def _read_claims(template: LeaderWorkerTemplate) -> list[JSONObject]:
     return read
 
 
-def _reduce_claim(typed: JSONObject, namespace: str) -> JSONObject:
-    spec = typed["spec"]
-    return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": typed["metadata"].get("name", ""), "namespace": namespace},
-        "spec": spec
-        if spec.keys() <= KEPT_OF_CLAIMS
-        else {name: spec[name] for name in spec if name in KEPT_OF_CLAIMS},
-    }
+def _reduce_claims(claims: Sequence[JSONObject], namespace: str) -> list[JSONObject]:
+    """Keep of claims, as Go writes them, what a StatefulSet gets."""
+    reduced: list[JSONObject] = [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": claim["metadata"].get("name", ""), "namespace": namespace},
+            "spec": claim["spec"],
+        }
+        for claim in claims
+    ]
+    if not set().union(*map(itemgetter("spec"), claims)) <= KEPT_OF_CLAIMS:
+        for claim in reduced:
+            claim["spec"] = {name: value for name, value in claim["spec"].items() if name in KEPT_OF_CLAIMS}
+    return reduced

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from tests.examples import examples
 from tests.unit.kuberuntime.objects.gotypes.test_differing import CONTAINERS, written_by_go
 
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.gotypes.declarations import KUBERNETES
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.gotypes.rereading import FEW, Reading, reread
-from kuberuntime.objects.gotypes.roundtrip import round_trip
+from kuberuntime.objects.gotypes.roundtrip import is_written_as, round_trip
 
 
 def pod(*containers: Any, **spec: Any) -> dict[str, Any]:
@@ -50,6 +51,17 @@ def test_a_container_is_read_as_if_none_had_been(value: Any, past: Any) -> None:
     expected, written = written_by_go(value), written_by_go(past)
     if expected is not None and written is not None:
         assert reread(KUBERNETES, "Container", value, Reading(past, written)) == expected
+
+
+@given(CONTAINERS, CONTAINERS)
+@settings(max_examples=examples(200))
+def test_what_is_surely_written_is_what_is_written(value: Any, other: Any) -> None:
+    expected, another = written_by_go(value), written_by_go(other)
+    for written in (expected, another):
+        if is_written_as(KUBERNETES, "Container", value, written):
+            assert canonical_json(written) == canonical_json(expected)
+    if expected is not None and value is not None and canonical_json(None) not in canonical_json(value):
+        assert is_written_as(KUBERNETES, "Container", value, expected)
 
 
 def test_what_is_as_before_is_taken_over() -> None:

@@ -175,6 +175,48 @@ def test_other_bytes_for_the_same_template_do_not_roll() -> None:
     assert revisions.resolve(LWS, leader_statefulset(KEY), [stored | {"data": older}]) == Resolution(KEY)
 
 
+def held(**changes: Any) -> dict[str, Any]:
+    """Return the data of a revision of `LWS` in which fields of its template, or of the whole, are others."""
+    spec = builders.revision(LWS)["data"]["spec"]
+    template = spec["leaderWorkerTemplate"] | changes
+    return {"spec": spec | {"leaderWorkerTemplate": {name: one for name, one in template.items() if one is not None}}}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        held(),
+        held(size=3),
+        held(size=2.0),
+        held(size=True),
+        held(unknown=1),
+        held(**{"$patch": "merge"}),
+        held(**{"$patch": None}),
+        held() | {"other": 1},
+        {"spec": held()["spec"] | {"other": 1}},
+        {"spec": held()["spec"] | {"networkConfig": None}},
+        {"spec": {"leaderWorkerTemplate": held()["spec"]["leaderWorkerTemplate"]}},
+        None,
+        [1],
+    ],
+    ids=json.dumps,
+)
+@pytest.mark.parametrize("lws", [LWS, EDITED, builders.leaderworkerset_object(template={"size": "two"})])
+def test_a_status_of_this_generation_makes_no_difference(data: Any, lws: dict[str, Any]) -> None:
+    """R-REV-11: it says which comparison is tried first."""
+    known, statefulset = [builders.revision(LWS) | {"data": data}], leader_statefulset(KEY)
+
+    def resolved(observed: int) -> Any:
+        obj = lws | {"status": {"observedGeneration": observed}}
+        try:
+            found = revisions.resolve(obj, statefulset, known)
+        except ValueError as error:
+            return str(error)
+        return found, found.template, found.is_exact
+
+    assert resolved(meta.generation(lws)) == resolved(0)
+
+
 @pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])
 def test_data_that_cannot_be_read_is_different(data: object) -> None:
     """R-REV-11."""
