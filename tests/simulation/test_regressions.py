@@ -478,3 +478,26 @@ def test_a_download_of_ten_minutes_survives_a_leader_that_keeps_restarting() -> 
         assert leaders.births == {"web-0": 1}
 
     play(scenario, script=downloading)
+
+
+@pytest.mark.parametrize("pause", [0.05, 0.5, 2.0])
+def test_groups_of_the_template_before_are_built_after_a_moment_without_any(pause: float) -> None:
+    """R-REV-14: there are none for a moment, too short for the StatefulSet controller to see its pods gone. The partition then
+    has it create two of the template before: their revision must still be there, or the update after it waits for ever.
+    """
+
+    async def scenario(world: World) -> None:
+        await world.create(groups(replicas=3, size=2))
+        await world.ready()
+        await world.edit(replicas=0, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:2")})
+        await asyncio.sleep(pause)
+        await world.edit(replicas=3, rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
+        await world.at_rest()
+        released = {"rollingUpdateConfiguration": {"partition": 0}}
+        await world.edit(
+            rolloutStrategy=released, leaderWorkerTemplate={"size": 1, "workerTemplate": template("app:3")}
+        )
+        await world.ready()
+        assert await images(world) == {"app:3"}
+
+    play(scenario, script=lambda _: Program(term=5.0))
