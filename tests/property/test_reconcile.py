@@ -99,6 +99,26 @@ def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
 @settings(max_examples=examples(30))
 def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses: list[int]) -> None:
     """R-ROLL-10, W-19, Q-5: also edits in mid-rollout, back and forth."""
+    play_edits(history, pauses)
+
+
+def edit(replicas: int, size: int, image: str, **rollout: int) -> dict[str, Any]:
+    strategy = {"partition": 0, "maxUnavailable": 0, "maxSurge": 0} | rollout
+    return {"replicas": replicas, "size": size, "rollout": strategy, "image": image, "spec": {}}
+
+
+@pytest.mark.parametrize("pauses", [[2, 2, 0], [1, 2, 0], [1, 1, 1], [1, 3, 3], [0, 1, 1]])
+def test_groups_that_a_partition_keeps_at_the_revision_before_are_built_though_there_were_none(
+    pauses: list[int],
+) -> None:
+    """R-REV-14: scaled to none with another template, and back with a partition before the StatefulSet controller was done:
+    it creates the groups below the partition from the template before, whose revision they need.
+    """
+    none, back = edit(0, 1, "app:1"), edit(3, 1, "app:1", partition=2)
+    play_edits([edit(3, 2, "app:1"), none, back, edit(2, 1, "app:2", maxSurge=1)], pauses)
+
+
+def play_edits(history: list[dict[str, Any]], pauses: list[int]) -> None:
     world = created(history[0])
     world.settle()
     for spec, pause in zip(history[1:], pauses, strict=False):

@@ -151,13 +151,14 @@ class World:
         for statefulset in self.all(STATEFULSETS):
             pods = self._pods_of(statefulset)
             ready = sum(groupfacts.is_pod_ready(pod) for pod in pods.values())
-            revision = _revision(statefulset["spec"]["template"])
+            template = statefulset["spec"]["template"]
+            older = self._older_template(statefulset)
             status = {
                 "observedGeneration": meta.generation(statefulset),
                 "replicas": len(pods),
                 "availableReplicas": ready,
-                "currentRevision": revision,
-                "updateRevision": revision,
+                "currentRevision": _revision(template if older is None else older),
+                "updateRevision": _revision(template),
             }
             if meta.status(statefulset) != status:
                 self.put(STATEFULSETS, statefulset | {"status": status})
@@ -214,7 +215,7 @@ class World:
         }
 
     def _new(self, obj: JSONObject) -> JSONObject:
-        return obj | {"metadata": obj["metadata"] | {"uid": f"uid-{next(self.numbers)}"}}
+        return obj | {"metadata": {"generation": 1} | obj["metadata"] | {"uid": f"uid-{next(self.numbers)}"}}
 
     def _delete(self, resource: Resource, obj: JSONObject) -> None:
         if resource == PODS:
@@ -226,6 +227,7 @@ class World:
         return {int(meta.name(pod).rpartition("-")[2]): pod for pod in owned}
 
     def _scale(self, statefulset: JSONObject) -> None:
+        self._older_template(statefulset)  # as found, before anything is deleted
         spec, pods = statefulset["spec"], self._pods_of(statefulset)
         start = (spec.get("ordinals") or {}).get("start", 0)
         wanted = range(start, start + spec["replicas"])
@@ -252,7 +254,8 @@ class World:
         templates = history["templates"] if template in history["templates"] else [*history["templates"], template]
         templates = [one for one in templates if one != template] + [template]
         pods = self._pods_of(statefulset).values()
-        if pods and all(_revision(pod) == _revision(template) for pod in pods):
+        updated = [pod for pod in pods if _revision(pod) == _revision(template) and groupfacts.is_pod_ready(pod)]
+        if len(updated) == len(pods) == statefulset["spec"]["replicas"]:
             templates = [template]
         self.objects[key] = history | {"templates": templates}
         return templates[0] if len(templates) > 1 else None

@@ -28,11 +28,13 @@ async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None
     reading, writing = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
-    loop = asyncio.get_running_loop()
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
     child = os.fork()
     if child == 0:
         os.close(reading)
         asyncio._set_running_loop(loop)  # a loop belongs to the process that started it
+        if task is not None and asyncio.current_task() is not task:  # from Python 3.14 on, so does its task
+            asyncio.tasks._enter_task(loop, task)
         await _live(work, writing)
     os.close(writing)
     try:

@@ -6,6 +6,7 @@ Each of these is a marker class that msgspec hands to `decode`; the value is the
 import base64
 import binascii
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, Final
@@ -70,6 +71,9 @@ FEW: Final = 4
 REMEMBERED: Final = 1024
 """The quantities, and the small maps of them, that are remembered: objects repeat few."""
 
+SHORT: Final = 256
+"""Characters up to which they are: nobody fills the memory with long ones."""
+
 NO_AMOUNTS: Final = Amounts()
 """What stands for every empty map, so that msgspec sees that it is the default."""
 
@@ -95,7 +99,7 @@ def decode(kind: type[Any], value: Any) -> Scalar | Amounts:
     """Read a scalar, or a map of quantities, for msgspec."""
     if kind is Amounts:
         return _amounts(value)
-    if kind is QuantityText and type(value) is str:
+    if kind is QuantityText and type(value) is str and len(value) <= SHORT:
         return _quantity_text(value)
     return read(kind, value)
 
@@ -140,21 +144,23 @@ def _amounts(value: Any) -> Amounts:
         raise ValueError(f"expected an object, got {value!r}")  # noqa: TRY004  as above
     if len(value) > FEW:
         return _read_amounts(value)
+    names_and_amounts = (*value, *value.values())
     try:
-        return _few_amounts(*value, *value.values())
-    except TypeError:  # a list or an object, which no quantity is, and nothing is remembered by
-        return _read_amounts(value)
+        is_short = len("".join(names_and_amounts)) <= SHORT
+    except TypeError:  # a number, or what is no quantity
+        is_short = False
+    return _few_amounts(*names_and_amounts) if is_short else _read_amounts(value)
 
 
-@lru_cache(maxsize=REMEMBERED, typed=True)
-def _few_amounts(*names_and_amounts: Any) -> Amounts:
+@lru_cache(maxsize=REMEMBERED)
+def _few_amounts(*names_and_amounts: str) -> Amounts:
     """Read the amounts of one container or claim, which many share: what is written is another map for each."""
     number = len(names_and_amounts) // 2
     amounts = dict(zip(names_and_amounts[:number], names_and_amounts[number:], strict=True))
     return _read_amounts(amounts) if amounts else NO_AMOUNTS
 
 
-def _read_amounts(value: dict[str, JSON]) -> Amounts:
+def _read_amounts(value: Mapping[str, JSON]) -> Amounts:
     try:
         return Amounts(quantity.canonical_list(value))
     except quantity.QuantityError as error:

@@ -302,11 +302,16 @@ def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
     given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
     actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now, given_up), counts)
     if status.is_update_done(facts.lws, counts):
-        known = revisions.owned(facts.observed.revisions, facts.obj)
-        outdated = revisions.outdated(known, facts.revision.key)
-        retired = revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
+        retired = [] if statefulsets.may_create_older(statefulset, facts.revision.key) else _retire_revisions(facts)
         actions += [*retired, *_delete_abandoned_records(facts), *_remove_gang(facts)]
     return Plan(tuple(actions))
+
+
+def _retire_revisions(facts: _Facts) -> list[Action]:
+    """Move the revisions that no group uses any more to the history (R-REV-14)."""
+    known = revisions.owned(facts.observed.revisions, facts.obj)
+    outdated = revisions.outdated(known, facts.revision.key)
+    return revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
 
 
 def _delete_abandoned_records(facts: _Facts) -> list[Delete]:

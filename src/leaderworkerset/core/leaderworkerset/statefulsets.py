@@ -10,7 +10,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
-from leaderworkerset.core.leaderworkerset import drift, templates
+from leaderworkerset.core.leaderworkerset import drift, revisions, templates
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 
 
@@ -76,6 +76,17 @@ def is_behind(statefulset: JSONObject) -> bool:
     A controller that never reported is not waited for: there may be none.
     """
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
+
+
+def may_create_older(statefulset: JSONObject, key: str) -> bool:
+    """Return whether the StatefulSet controller may still create pods of a revision other than `key`.
+
+    It does so below the partition, until it has seen all replicas ready and of the newest revision; where there are to be
+    none, all pods gone. A controller that never reported is not waited for: there may be none.
+    """
+    status = meta.status(statefulset)
+    is_rolled = (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
+    return revisions.key_of(statefulset) != key or is_behind(statefulset) or not is_rolled
 
 
 def begins_to_roll(statefulset: JSONObject | None, plan: Plan) -> bool:

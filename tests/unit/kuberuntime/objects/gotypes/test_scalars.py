@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.gotypes import scalars
-from kuberuntime.objects.gotypes.scalars import Base64, MicroTime, QuantityText, Scalar, Time
+from kuberuntime.objects.gotypes.scalars import Amounts, Base64, MicroTime, QuantityText, Scalar, Time
 
 LAYOUT = "2006-01-02T15:04:05Z07:00"
 
@@ -49,3 +49,18 @@ def test_what_cannot_be_read_says_why(kind: type[Scalar], value: Any, message: s
 def test_other_values_are_not_written() -> None:
     with pytest.raises(TypeError, match="object is not a scalar of JSON"):
         scalars.encode(object())
+
+
+@pytest.mark.parametrize("amounts", [{"a" * 300: "1"}, {"cpu": 1}, {f"r{n}": "1" for n in range(5)}])
+def test_long_or_odd_amounts_are_read_and_not_remembered(amounts: dict[str, Any]) -> None:
+    """Whoever edits one object a thousand times does not fill the manager's memory."""
+    known = scalars._few_amounts.cache_info().currsize
+    read = scalars.decode(Amounts, amounts)
+    assert isinstance(read, Amounts)
+    assert set(read) == set(amounts)
+    assert scalars._few_amounts.cache_info().currsize == known
+
+
+def test_short_amounts_are_shared() -> None:
+    assert scalars.decode(Amounts, {"cpu": "1000m"}) is scalars.decode(Amounts, {"cpu": "1000m"})
+    assert scalars.decode(QuantityText, "1000m") is scalars.decode(QuantityText, "1000m")

@@ -106,6 +106,28 @@ def test_a_statefulset_controller_is_behind_until_it_observed_the_change(
 
 
 @pytest.mark.parametrize(
+    ("status", "key", "expected"),
+    [
+        ({}, "k", False),
+        ({}, "next", True),
+        ({"observedGeneration": 3, "currentRevision": "a", "updateRevision": "a"}, "k", False),
+        ({"observedGeneration": 3, "currentRevision": "a", "updateRevision": "a"}, "next", True),
+        ({"observedGeneration": 3, "currentRevision": "a", "updateRevision": "b"}, "k", True),
+        ({"observedGeneration": 2, "currentRevision": "a", "updateRevision": "a"}, "k", True),
+    ],
+    ids=["never reported", "not applied", "rolled", "to be applied", "rolling", "not observed"],
+)
+def test_older_pods_may_be_created_until_the_statefulset_controller_is_done(
+    status: dict[str, Any], key: str, *, expected: bool
+) -> None:
+    """R-REV-14: their revisions are needed until then."""
+    built = build(builders.leaderworkerset_object(replicas=4))
+    living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
+
+    assert statefulsets.may_create_older(living, key) is expected
+
+
+@pytest.mark.parametrize(
     ("held", "wanted", "begins"),
     [
         ((5, 5), (5, 4), True),
