@@ -32,7 +32,7 @@ def reread(types: GoTypes, struct: str, value: JSON, before: Reading, path: str 
     >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
     >>> before = Reading({"name": "c", "image": "app:1"}, {"name": "c", "image": "app:1", "resources": {}})
     >>> reread(KUBERNETES, "Container", {"name": "c", "image": "app:2"}, before)
-    {'image': 'app:2', 'resources': {}, 'name': 'c'}
+    {'name': 'c', 'image': 'app:2', 'resources': {}}
     """
     try:
         return _struct(types, struct, value, before)
