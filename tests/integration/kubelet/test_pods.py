@@ -99,7 +99,7 @@ def test_files_from_objects_are_read_only_and_follow_their_source(tmp_path: Path
             found = await it.until(is_over)
             lines = (await it.logs(found)).splitlines()
             assert "web-0s3cret" in lines
-            assert lines[-1] == "changed"
+            assert "changed" in lines  # after what `touch` says, in another stream, or before
             assert "writable" not in lines
 
     asyncio.run(scenario())

@@ -272,6 +272,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "statefulsets.is_behind": lambda w: statefulsets.is_behind(w.statefulset),
     "statefulsets.is_applied": lambda w: statefulsets.is_applied(w.statefulset, w.desired),
     "statefulsets.is_at": lambda w: statefulsets.is_at(statefulsets.current(w.statefulset), w.step),
+    "statefulsets.may_create_older": lambda w: statefulsets.may_create_older(w.statefulset, w.key),
     "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),
