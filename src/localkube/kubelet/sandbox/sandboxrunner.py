@@ -315,10 +315,8 @@ def _told(refusals: Sequence[tuple[str, str]]) -> list[str]:
     >>> _told([("a network", "no namespaces"), ("volumes", "no namespaces")])
     ['a network', 'volumes (no namespaces)']
     """
-    return [
-        without if [reason] == [after for _, after in refusals[number + 1 : number + 2]] else f"{without} ({reason})"
-        for number, (without, reason) in enumerate(refusals)
-    ]
+    following = itertools.zip_longest(refusals, refusals[1:], fillvalue=("", ""))
+    return [without if reason == after else f"{without} ({reason})" for (without, reason), (_, after) in following]
 
 
 def create_runner(*, network: Network, state_directory: Path, isolation: Isolation = "namespaces") -> ProcessRunner:
