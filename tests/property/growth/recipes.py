@@ -200,6 +200,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "groupfacts.describe_workers": lambda w: groupfacts.describe_workers(w.statefulset),
     "groupfacts.own_size": lambda w: groupfacts.own_size(w.leader),
     "groupfacts.is_pod_ready": lambda w: groupfacts.is_pod_ready(w.leader),
+    "groupfacts.is_of_one_revision": lambda w: groupfacts.is_of_one_revision(w.statefulset),
     "groupfacts.is_statefulset_ready": lambda w: groupfacts.is_statefulset_ready(w.statefulset),
     "revisionhistory.is_growing": lambda w: revisionhistory.is_growing(
         Plan(tuple(revisionhistory.settle(w.posted, w.key, w.revisions, ())))

@@ -58,7 +58,7 @@ def is_written_as(types: GoTypes, struct: str, value: JSON, written: JSON) -> bo
     True
     """
     try:
-        decoded = msgspec.convert(value, _compile(types.owner(struct), struct), dec_hook=scalars.decode)
+        decoded = _read(types, struct, value)
     except msgspec.ValidationError:
         return False
     encoded = msgspec.json.encode(decoded, enc_hook=scalars.encode, order="sorted")
@@ -66,9 +66,12 @@ def is_written_as(types: GoTypes, struct: str, value: JSON, written: JSON) -> bo
 
 
 def _round_trip(types: GoTypes, struct: str, value: JSON) -> JSONObject:
-    decoded = msgspec.convert(value, _compile(types.owner(struct), struct), dec_hook=scalars.decode)
-    result: JSONObject = msgspec.to_builtins(decoded, enc_hook=scalars.encode)
+    result: JSONObject = msgspec.to_builtins(_read(types, struct, value), enc_hook=scalars.encode)
     return result
+
+
+def _read(types: GoTypes, struct: str, value: JSON) -> msgspec.Struct:
+    return msgspec.convert(value, _compile(types.owner(struct), struct), dec_hook=scalars.decode)
 
 
 @cache

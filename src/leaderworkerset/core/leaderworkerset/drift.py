@@ -30,7 +30,7 @@ def covers(live: JSON, desired: JSON) -> bool:
     """Return whether `live` has every value of `desired`, and lists are equally long; an absent value equals an empty one.
 
     Of what is not equal all parts of one depth are compared at once: a server completes each of thousands of items.
-    Labels, which come first, tell of a new revision before a template is looked at.
+    Labels, which come first, tell of a new revision before a template is compared.
 
     >>> covers({"a": 1, "b": [{"c": 2, "default": 3}]}, {"a": 1, "b": [{"c": 2}], "d": {}})
     True

@@ -99,10 +99,13 @@ def is_statefulset_ready(statefulset: JSONObject) -> bool:
     """Return whether all pods are available and of one revision (R-ROLL-9)."""
     status = meta.status(statefulset)
     replicas = meta.spec(statefulset).get("replicas", 1)
-    return bool(
-        replicas == (status.get("availableReplicas") or 0)
-        and (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
-    )
+    return bool(replicas == (status.get("availableReplicas") or 0) and is_of_one_revision(statefulset))
+
+
+def is_of_one_revision(statefulset: JSONObject) -> bool:
+    """Return whether the controller reports that all pods are of the newest revision, or reports nothing of revisions."""
+    status = meta.status(statefulset)
+    return (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
 
 
 def describe_workers(statefulset: JSONObject) -> Workers:

@@ -136,11 +136,9 @@ def _held(current: JSONObject, obj: JSONObject) -> JSONObject | None:
     """
     spec, data = meta.spec(obj), current.get("data") or {}
     try:
-        saved = _saved(current)
-        network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
+        saved, others = _saved(current), _with_network({}, spec)
     except ValueError:
         return None
-    others = {"spec": {"leaderWorkerTemplate": REPLACE, "networkConfig": network | REPLACE}}
     held = data | {
         "spec": data["spec"] | {"leaderWorkerTemplate": {"$patch": data["spec"]["leaderWorkerTemplate"].get("$patch")}}
     }
@@ -165,6 +163,11 @@ def build_content(obj: JSONObject, before: Reading | None = None) -> JSONObject:
     """Return the content of `data` for the current spec, before encoding; `before` is a reading of an earlier template."""
     spec = meta.spec(obj)
     template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate", before)
+    return _with_network(template, spec)
+
+
+def _with_network(template: JSONObject, spec: JSONObject) -> JSONObject:
+    """Return the content of `data` for a template as Go writes it, and the network of a spec."""
     network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
     return {"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}}
 

@@ -10,7 +10,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
-from leaderworkerset.core.leaderworkerset import drift, revisions, templates
+from leaderworkerset.core.leaderworkerset import drift, groupfacts, revisions, templates
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 
 
@@ -84,9 +84,8 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
     It does so below the partition, until it has seen all replicas ready and of the newest revision; where there are to be
     none, all pods gone. A controller that never reported is not waited for: there may be none.
     """
-    status = meta.status(statefulset)
-    is_rolled = (status.get("currentRevision") or "") == (status.get("updateRevision") or "")
-    return revisions.key_of(statefulset) != key or is_behind(statefulset) or not is_rolled
+    is_rolled = not is_behind(statefulset) and groupfacts.is_of_one_revision(statefulset)
+    return revisions.key_of(statefulset) != key or not is_rolled
 
 
 def begins_to_roll(statefulset: JSONObject | None, plan: Plan) -> bool:
