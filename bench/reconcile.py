@@ -1,4 +1,7 @@
-"""How long one reconciliation of a LeaderWorkerSet takes that is as large as etcd takes.
+"""How long one reconciliation of a LeaderWorkerSet takes that is as large as an API server stores.
+
+Largest is the LeaderWorkerSet whose objects are all stored: itself, its revision and its leader StatefulSet, which is often
+larger. `refused` is the creation of the largest that is stored by itself, where its StatefulSet is not: it has no groups.
 
 python -m bench.reconcile [--shape SHAPE ...]
 
@@ -20,7 +23,7 @@ from functools import partial
 from typing import Final
 
 import msgspec
-from bench.decisions import LARGEST, of_size
+from bench.decisions import LARGEST
 from bench.record import machine, report
 from tests import builders
 from tests.property.growth import work
@@ -46,23 +49,61 @@ def main() -> None:
 
 def measure(shape: str) -> None:
     """Report one shape."""
-    world = of_size(shape, LARGEST)
+    world = stored(shape)
+    alone = alone_stored(shape)
     settled = at_rest(world)
     unknown = arrived(replace(settled, settled=None))
-    created = replace(unknown, leader_statefulset=None, revisions=(), has_shared_service=False)
     edited = _copy(world.edited) | {"status": {}}
     report(
         "reconcile",
         shape=shape,
         count=world.n,
-        bytes=len(json.dumps(world.posted)),
-        create_ms=milliseconds(partial(decide, created, builders.NOW)),
+        bytes=largest_of(world),
+        create_ms=milliseconds(partial(decide, new(world), builders.NOW)),
         edit_ms=milliseconds(partial(decide, replace(settled, leaderworkerset=edited), builders.NOW)),
         unseen_ms=milliseconds(partial(decide, replace(unknown, leaderworkerset=edited), builders.NOW)),
         first_ms=milliseconds(partial(decide, unknown, builders.NOW)),
         instance_ms=milliseconds(partial(decide, arrived(settled), builders.NOW)),
         again_ms=milliseconds(partial(decide, settled, builders.NOW)),
+        refused_count=alone.n,
+        refused_ms=milliseconds(partial(decide, new(alone), builders.NOW)),
     )
+
+
+def stored(shape: str) -> World:
+    """Return the world in which the largest object is as large as an API server stores."""
+    return _largest(shape, largest_of)
+
+
+def alone_stored(shape: str) -> World:
+    """Return the world whose LeaderWorkerSet is as large as an API server stores, whatever becomes of the others."""
+    return _largest(shape, lambda world: _bytes(world.posted))
+
+
+def largest_of(world: World) -> int:
+    """Return the bytes of the largest object of a world at rest."""
+    settled = at_rest(world)
+    return max(map(_bytes, (settled.leaderworkerset, settled.leader_statefulset, *settled.revisions)))
+
+
+def _largest(shape: str, size: Callable[[World], int]) -> World:
+    """Return the largest world to about a percent; what is more has one digit more, and else grows as a line does."""
+    few, more = World(shape, 1000), World(shape, 4000)
+    each = (size(more) - size(few)) / (more.n - few.n)
+    found = World(shape, few.n + int((LARGEST - size(few)) / each))
+    while size(found) > LARGEST:
+        found = World(shape, found.n - found.n // 200)
+    return found
+
+
+def _bytes(obj: JSON) -> int:
+    return len(msgspec.json.encode(obj))
+
+
+def new(world: World) -> ObservedLeaderWorkerSet:
+    """Return what is observed of a new LeaderWorkerSet."""
+    observed = replace(world.observed, leader_statefulset=None, revisions=(), groups=(), has_shared_service=False)
+    return replace(observed, leaderworkerset=world.posted | {"status": {}})
 
 
 def at_rest(world: World) -> ObservedLeaderWorkerSet:
