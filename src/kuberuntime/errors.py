@@ -42,6 +42,10 @@ class ConfigError(KubeError):
     """A configuration that cannot be used; the text names the file, the entry and what to do."""
 
 
+class NotConfiguredError(ConfigError):
+    """There is no configuration at all: no kubeconfig, and no service account."""
+
+
 class UnusableNameError(KubeError):
     """An object name or namespace that no URL can carry."""
 

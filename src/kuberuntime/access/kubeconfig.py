@@ -25,7 +25,7 @@ from kuberuntime.access.credentials import (
     StoredCredentials,
     read_file,
 )
-from kuberuntime.errors import ConfigError
+from kuberuntime.errors import ConfigError, NotConfiguredError
 from kuberuntime.manifests import yamltext
 from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -215,7 +215,7 @@ def resolve(config: KubeConfig, context: str = "") -> Access:
     """Return the access of a context (empty: the current one), to its cluster as its user."""
     name = context or config.current_context
     if not name:
-        raise ConfigError(_nothing_chosen(config))
+        raise _nothing_chosen(config)
     chosen = _lookup(config.contexts, name, "context", _places(config))
     cluster = _lookup(config.clusters, chosen.value.cluster, "cluster", chosen.field("cluster"))
     user = _lookup(config.users, chosen.value.user, "user", chosen.field("user")) if chosen.value.user else None
@@ -245,11 +245,11 @@ def _lookup(entries: Mapping[str, Entry[T]], name: str, what: str, where: str) -
     return entries[name]
 
 
-def _nothing_chosen(config: KubeConfig) -> str:
+def _nothing_chosen(config: KubeConfig) -> ConfigError:
     if not config.files:
-        return "no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig"
+        return NotConfiguredError("no kubeconfig: set KUBECONFIG, write ~/.kube/config, or give --kubeconfig")
     known = ", ".join(sorted(config.contexts)) or "none"
-    return f"{_places(config)}: no current-context: choose one by --context; there are: {known}"
+    return ConfigError(f"{_places(config)}: no current-context: choose one by --context; there are: {known}")
 
 
 def _places(config: KubeConfig) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import leaderworkerset
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
+from kuberuntime.errors import NotConfiguredError
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster import lifeline, places
 from leaderworkerset.cli.cluster.lifeline import Lifeline
@@ -65,7 +66,10 @@ class Target:
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
-        access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+        try:
+            access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
+        except NotConfiguredError as error:
+            raise CommandError(f"{error}; {_on_this_machine()}") from error
         transport = HTTPTransport(access, user_agent=f"lws/{leaderworkerset.__version__}")
         client = Client(WarningTransport(transport, say_warning), field_validation="Strict")
         try:
@@ -98,10 +102,22 @@ class Target:
             raise UsageError("--local names the cluster already: leave out --kubeconfig and --context")
         place = places.place(self.local or places.DEFAULT)
         if place.pid() is None:
-            others = [other.name for other in places.all_places() if other.pid() is not None]
+            others = [other.name for other in _running()]
             hint = f"running: {', '.join(others)}" if others else "none is running"
             if meant := nearmisses.hint(place.name, others):
                 raise CommandError(f"the embedded cluster {place.name} does not run ({hint}){meant}")
             start = lifeline.up(place)
             raise CommandError(f"the embedded cluster {place.name} does not run ({hint}); start it with `{start}`")
         return place
+
+
+def _running() -> list[ClusterDirectory]:
+    return [place for place in places.all_places() if place.pid() is not None]
+
+
+def _on_this_machine() -> str:
+    """Return how to address a cluster of this machine, or how to start one."""
+    running = [place.words for place in _running()]
+    if not running:
+        return "or start a cluster on this machine: `lws up`"
+    return f"or address {'the cluster' if len(running) == 1 else 'a cluster'} of this machine: {', '.join(running)}"

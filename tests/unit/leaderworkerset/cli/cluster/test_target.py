@@ -1,5 +1,7 @@
 """Hints call commands so that they address the cluster at hand."""
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
@@ -67,6 +69,26 @@ def test_nothing_is_added_for_the_cluster_of_the_environment(tmp_path: Path, mon
 def test_a_cluster_that_does_not_run_is_started_by_its_name(home: Path) -> None:
     with pytest.raises(CommandError, match=r"start it with `lws up gpus`$"):
         spoken(Target(local="gpus"))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ((), "or start a cluster on this machine: `lws up`"),
+        ((places.DEFAULT,), "or address the cluster of this machine: --local"),
+        ((places.DEFAULT, "gpus"), "or address a cluster of this machine: --local, --local=gpus"),
+    ],
+)
+def test_without_a_kubeconfig_the_clusters_of_this_machine_are_named(
+    home: Path, monkeypatch: pytest.MonkeyPatch, names: Sequence[str], said: str
+) -> None:
+    monkeypatch.setenv("HOME", str(home / "nobody"))
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    with ExitStack() as running:
+        for name in names:
+            running.enter_context(places.place(name).held())
+        with pytest.raises(CommandError, match=rf"give --kubeconfig; {said}$"):
+            spoken(Target())
 
 
 def test_a_missing_definition_is_installed_on_the_cluster_at_hand() -> None:
