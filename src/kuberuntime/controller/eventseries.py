@@ -81,7 +81,6 @@ class SeriesMemory:
             )
 
 
-
 def _seen_at(series: Series | bytes) -> float:
     if isinstance(series, bytes):
         seen_at: float = _SEEN_AT.unpack_from(series)[0]

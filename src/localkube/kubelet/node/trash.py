@@ -31,12 +31,16 @@ class Trash:
 
     async def run(self) -> None:
         """Delete until cancelled."""
-        if os.path.isdir(self._directory):
-            for left in os.listdir(self._directory):
-                self._queue.put_nowait(f"{self._directory}/{left}")
+        self._add_left()
         while True:
             path = await self._queue.get()
             await asyncio.to_thread(_remove, path)
+
+    def _add_left(self) -> None:
+        """Add what an earlier process left."""
+        with suppress(FileNotFoundError):
+            for left in os.listdir(self._directory):
+                self._queue.put_nowait(f"{self._directory}/{left}")
 
 
 def _remove(path: str) -> None:

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from localkube.kubelet.node.trash import Trash
 
 LIMIT = 60.0
@@ -18,10 +16,9 @@ DEPTH = sys.getrecursionlimit() + 200
 
 async def emptied(trash: Trash, directory: Path) -> None:
     """Let the trash work until nothing is left."""
-    place = str(directory)
     task = asyncio.create_task(trash.run())
     async with asyncio.timeout(LIMIT):
-        while await asyncio.to_thread(os.listdir, place):
+        while await asyncio.to_thread(os.listdir, directory):
             pass
     task.cancel()
 
@@ -76,28 +73,3 @@ def test_directories_inside_each_other_by_the_thousand_are_removed(tmp_path: Pat
         asyncio.run(scenario())
     finally:  # pytest itself cannot remove what is left when this fails
         subprocess.run(["rm", "-rf", tmp_path / "trash", tmp_path / "pod"], check=True)
-
-
-def test_names_in_the_trash_are_not_interned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.12 never frees an interned text; in others, the table of those texts grows with the number of them."""
-    interned: list[str] = []
-    intern = sys.intern
-
-    def noted(text: str) -> str:
-        interned.append(text)
-        return intern(text)
-
-    async def scenario() -> None:
-        pods = [tmp_path / "pods" / name for name in ("one", "two")]
-        for pod in pods:
-            (pod / "logs" / "main").mkdir(parents=True)
-            (pod / "logs" / "main" / "0-0.log").touch()
-        directory = tmp_path / "trash"
-        trash = Trash(directory)
-        monkeypatch.setattr(sys, "intern", noted)
-        for pod in pods:
-            trash.add(pod)
-        await emptied(trash, directory)
-
-    asyncio.run(scenario())
-    assert interned == []
