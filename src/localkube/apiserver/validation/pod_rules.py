@@ -23,7 +23,7 @@ LONGEST_DEADLINE = 2**31 - 1
 
 subdomain = lru_cache(maxsize=256)(names.dns_1123_subdomain)
 
-NAME_RULES = {
+NAME_RULES: dict[str, object_meta.NameRule] = {
     "hostname": names.dns_1123_label,  # not remembered: each pod of a StatefulSet has another
     "subdomain": container_rules.container_name,
     "serviceAccountName": subdomain,
