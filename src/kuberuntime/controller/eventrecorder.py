@@ -9,9 +9,9 @@ logged and dropped; the memory used is bounded.
 """
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Final, TypeAlias
+from typing import Final
 
 import msgspec
 import structlog
@@ -19,6 +19,7 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
+from kuberuntime.controller.eventseries import EPOCH, MICROSECOND, Series, SeriesKey, SeriesMemory
 from kuberuntime.errors import (
     AlreadyExistsError,
     ConnectionFailedError,
@@ -41,7 +42,10 @@ QUEUE: Final = 1000
 """Events that may wait to be written; more are dropped, with one line in the log."""
 
 SERIES: Final = 1024
-"""Series remembered, about 0.3 KiB each; the one not seen for longest is forgotten first."""
+"""Series remembered, about 0.2 KiB each; the one not seen for longest is forgotten first."""
+
+DIGEST: Final = 15
+"""Bytes of a series' key: as a Python object it takes 48 bytes, one with a byte more 64."""
 
 SERIES_SECONDS: Final = 360.0
 """Seconds without repetition after which the next one is a new event, as in client-go."""
@@ -63,30 +67,7 @@ PASSING: Final = (
 )
 """Errors of an API server that restarts or is overloaded: a write is tried `ATTEMPTS` times, within 15.5 seconds."""
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-SeriesKey: TypeAlias = bytes
-"""A digest: the texts themselves would take most of the memory of a series."""
-
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
-
-
-class _Series(msgspec.Struct, gc=False):
-    """One event object: its series, and whether it was sent to the server and created there.
-
-    The `event` is kept only while it waits to be written: the next one of the series is the same. `stamp` is the end of
-    the object's name. It is never part of a reference cycle, so the garbage collector does not track it.
-    """
-
-    event: Event | None
-    stamp: int
-    first: datetime
-    last: datetime
-    count: int = 1
-    seen_at: float = 0.0
-    sent: bool = False
-    created: bool = False
-    queued: bool = False
 
 
 class EventRecorder:
@@ -97,20 +78,17 @@ class EventRecorder:
         self._reporter = reporter
         self._instance = instance
         self._clock = clock
-        self._queue: asyncio.Queue[_Series] = asyncio.Queue(QUEUE)
-        self._series: dict[SeriesKey, _Series] = {}  # the one not seen for longest comes first
+        self._queue: asyncio.Queue[Series] = asyncio.Queue(QUEUE)
+        self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._last_nanos = 0
 
     def record(self, event: Event) -> None:
         """Queue one event; returns at once."""
         key = series_key(event)
         now, at = self._clock.now(), self._clock.monotonic()
-        self._forget_ended(at)
-        series = self._series.pop(key, None)
+        series = self._series.take(key, at)
         if series is None:
-            if len(self._series) >= SERIES:
-                del self._series[next(iter(self._series))]
-            series = _Series(event, self._unique_stamp(now), first=now, last=now)
+            series = Series(key, event, self._unique_stamp(now), first=now, last=now)
             self._enqueue(series, event)
         else:
             series.event = event
@@ -120,7 +98,7 @@ class EventRecorder:
                 series.queued = True
                 asyncio.get_running_loop().call_later(FOLD, self._enqueue, series, event)
         series.seen_at = at
-        self._series[key] = series
+        self._series.put(series)
 
     async def run(self) -> None:
         """Write events until cancelled."""
@@ -131,18 +109,14 @@ class EventRecorder:
                 if event is not None:
                     await self._write_or_drop(series, event)
             finally:
+                self._series.rest(series)
                 self._queue.task_done()
 
     async def flush(self) -> None:
         """Wait until all queued events have been written or dropped."""
         await self._queue.join()
 
-    def _forget_ended(self, at: float) -> None:
-        """Forget the series whose last event is too old for them to be continued."""
-        while self._series and at - next(iter(self._series.values())).seen_at > SERIES_SECONDS:
-            del self._series[next(iter(self._series))]
-
-    def _enqueue(self, series: _Series, event: Event) -> None:
+    def _enqueue(self, series: Series, event: Event) -> None:
         series.queued = True
         try:
             self._queue.put_nowait(series)
@@ -150,13 +124,13 @@ class EventRecorder:
             log.warning("event dropped: too many wait to be written", name=_name(event, series), limit=QUEUE)
             series.event, series.queued = None, False
 
-    async def _write_or_drop(self, series: _Series, event: Event) -> None:
+    async def _write_or_drop(self, series: Series, event: Event) -> None:
         try:
             await self._write_patiently(series, event)
         except KubeError as error:
             log.warning("event lost", name=_name(event, series), reason=event.reason, error=str(error))
 
-    async def _write_patiently(self, series: _Series, event: Event) -> None:
+    async def _write_patiently(self, series: Series, event: Event) -> None:
         """Write one event, waiting while the API server restarts or is overloaded."""
         for failures in range(1, ATTEMPTS):
             try:
@@ -168,7 +142,7 @@ class EventRecorder:
                 return
         await self._write(series, event)
 
-    async def _write(self, series: _Series, event: Event) -> None:
+    async def _write(self, series: Series, event: Event) -> None:
         obj = build_event(event, series, self._reporter, self._instance)
         if series.created:
             try:
@@ -179,7 +153,7 @@ class EventRecorder:
             await self._create(series, event)
             series.created = True
 
-    async def _create(self, series: _Series, event: Event) -> None:
+    async def _create(self, series: Series, event: Event) -> None:
         """Create the object, under another name if another recorder took this one in the same microsecond.
 
         After a first request, an existing object of this name is this recorder's: only the response was lost.
@@ -198,7 +172,7 @@ class EventRecorder:
                 return
 
     def _unique_stamp(self, now: datetime) -> int:
-        nanos = (now - EPOCH) // timedelta(microseconds=1) * 1000
+        nanos = (now - EPOCH) // MICROSECOND * 1000
         self._last_nanos = max(nanos, self._last_nanos + 1)
         return self._last_nanos
 
@@ -206,10 +180,10 @@ class EventRecorder:
 def series_key(event: Event) -> SeriesKey:
     """Return the key that is equal for events of the same series."""
     parts = (event.type, event.reason, event.action, event.note, _stable(event.regarding), _stable(event.related or {}))
-    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=16).digest()
+    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=DIGEST).digest()
 
 
-def build_event(event: Event, series: _Series, reporter: str, instance: str) -> JSONObject:
+def build_event(event: Event, series: Series, reporter: str, instance: str) -> JSONObject:
     """Build the events.k8s.io/v1 object of a series; events of cluster-scoped objects live in `default`."""
     obj: JSONObject = {
         "apiVersion": EVENTS.api_version,
@@ -240,7 +214,7 @@ def microtime(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _name(event: Event, series: _Series) -> str:
+def _name(event: Event, series: Series) -> str:
     return f"{event.regarding.get('name', '')}.{series.stamp:x}"
 
 

@@ -29,7 +29,7 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
 from localkube.assembly import Cluster
 from localkube.cluster import Settings
-from localkube.controllers.garbage import graph
+from localkube.controllers.garbage import gone
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes import model
 from localkube.kubelet.processes.model import ModelRunner
@@ -46,7 +46,8 @@ TOLERATED: Final = CYCLES // 2
 """How much may be there more after so many cycles: less than one thing for each."""
 
 BOUNDS: Final = {
-    "localkube.controllers.garbage.graph.Graph._gone": graph.REMEMBERED,
+    "localkube.controllers.garbage.gone.Gone._young": gone.MOST,
+    "localkube.controllers.garbage.gone.Gone._old": gone.MOST,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
     "kuberuntime.cache.strings.Strings._young": strings.MOST,
     "kuberuntime.cache.strings.Strings._old": strings.MOST,

@@ -23,8 +23,8 @@ LONGEST_DEADLINE = 2**31 - 1
 
 subdomain = lru_cache(maxsize=256)(names.dns_1123_subdomain)
 
-NAME_RULES = {
-    "hostname": container_rules.container_name,
+NAME_RULES: dict[str, object_meta.NameRule] = {
+    "hostname": names.dns_1123_label,  # not remembered: each pod of a StatefulSet has another
     "subdomain": container_rules.container_name,
     "serviceAccountName": subdomain,
     "nodeName": subdomain,

@@ -5,7 +5,6 @@ may still exist (its kind is not watched, or its watch lags); only objects whose
 Mirrors `graph_builder.go`.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,12 +12,10 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
+from localkube.controllers.garbage.gone import Gone
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
-
-REMEMBERED: Final = 2_000
-"""UIDs of deleted objects that are remembered, so that not each of their dependents causes a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +62,7 @@ class Graph:
 
     nodes: dict[UID, GraphNode] = field(default_factory=dict)
     _dependents: dict[UID, set[UID]] = field(default_factory=dict)
-    _gone: OrderedDict[UID, None] = field(default_factory=OrderedDict)
+    _gone: Gone = field(default_factory=Gone)  # so that not each of their dependents causes a request
 
     def put(self, node: GraphNode) -> set[UID]:
         """Store the current state of an object; return the UIDs that this affects."""
@@ -97,9 +94,7 @@ class Graph:
 
     def note_absent(self, uid: UID) -> None:
         """Record that an object is absent: it was deleted, or the API server does not have it."""
-        self._gone[uid] = None
-        if len(self._gone) > REMEMBERED:
-            self._gone.popitem(last=False)
+        self._gone.add(uid)
 
     def is_known_gone(self, uid: UID) -> bool:
         """Return whether the object with this UID is known to be deleted; a UID is never used again."""

@@ -166,8 +166,9 @@ def _has_package(path: str, package: str) -> bool:
     return done.returncode != NO_PACKAGE
 
 
-def _in(root: Path | None, path: str) -> Path:
-    return (root or Path("/")) / path.lstrip("/")
+def _in(root: Path | None, path: str) -> str:
+    """Return where the path is below a root: a text, as `pathlib` would intern every name that a pod may have."""
+    return os.path.join(root or "/", path.lstrip("/"))
 
 
 def _exists(program: str, path: str, root: Path, mounted: Sequence[str]) -> bool:
@@ -186,7 +187,7 @@ def _is_under(program: str, mounted: Sequence[str]) -> bool:
 def _is_executable(root: Path, path: str) -> bool:
     """Return whether the file exists; under another root a link is enough, as its target is relative to it."""
     file = _in(root, path)
-    return os.access(file, os.X_OK) and file.is_file() if root == Path("/") else os.path.lexists(file)
+    return os.access(file, os.X_OK) and os.path.isfile(file) if root == Path("/") else os.path.lexists(file)
 
 
 def stub(pod: JSONObject, container: JSONObject, why: str) -> Stub:

@@ -85,7 +85,7 @@ class LogWriter:
         self._file: int | None = None
         self._is_losing = False
         self.run = _next_run(directory)
-        self._path().touch()
+        os.close(self._open_file())
         self.changes = Changes()
         self.is_closed = False
         self._inputs: list[_Input] = []
@@ -148,8 +148,10 @@ class LogWriter:
             os.close(source.descriptor)
             self._append(source.framer.flush(self._clock.now()))
 
-    def _path(self) -> Path:
-        return self._directory / f"{self.run}-{self._segment}.log"
+    def _open_file(self) -> int:
+        """Open the current segment; its path is a text, as `pathlib` interns every name."""
+        path = os.path.join(self._directory, f"{self.run}-{self._segment}.log")
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
     def _append(self, entries: bytes) -> None:
         """Write entries. Entries that do not fit on a full disk are dropped, and a warning is logged: the process must not block."""
@@ -172,7 +174,7 @@ class LogWriter:
             self._segment += 1
             _drop_old(self._directory, self.run)
         if self._file is None:
-            self._file = os.open(self._path(), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+            self._file = self._open_file()
             self._size = 0
         _write_all(self._file, entries)
         self._size += len(entries)

@@ -1,7 +1,12 @@
-"""Removes directories without blocking the event loop: renames them at once, deletes them in a thread."""
+"""Removes directories without blocking the event loop: renames them at once, deletes them in a thread.
+
+Paths are texts here: `pathlib` interns each part of a path, and Python 3.12 never frees an interned text. Every name in the
+trash is new, so they would be most of what the interpreter ever interns.
+"""
 
 import asyncio
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -10,30 +15,35 @@ class Trash:
     """Deletes the directories that are added; after a crash, the rest is deleted at the next start."""
 
     def __init__(self, directory: Path) -> None:
-        self._directory = directory
+        self._directory = str(directory)
         self._count = 0
-        self._queue: asyncio.Queue[Path] = asyncio.Queue()
+        self._queue: asyncio.Queue[str] = asyncio.Queue()
 
     def add(self, path: Path) -> None:
         """Rename a directory, to be deleted; one that does not exist is ignored."""
         if not path.exists():
             return
-        self._directory.mkdir(parents=True, exist_ok=True)
+        os.makedirs(self._directory, exist_ok=True)
         self._count += 1
-        aside = self._directory / f"{path.name}-{os.getpid()}-{self._count}"
-        path.rename(aside)
+        aside = f"{self._directory}/{path.name}-{os.getpid()}-{self._count}"
+        os.rename(path, aside)
         self._queue.put_nowait(aside)
 
     async def run(self) -> None:
         """Delete until cancelled."""
-        for left in list(self._directory.iterdir()) if self._directory.is_dir() else ():
-            self._queue.put_nowait(left)
+        self._add_left()
         while True:
             path = await self._queue.get()
             await asyncio.to_thread(_remove, path)
 
+    def _add_left(self) -> None:
+        """Add what an earlier process left."""
+        with suppress(FileNotFoundError):
+            for left in os.listdir(self._directory):
+                self._queue.put_nowait(f"{self._directory}/{left}")
 
-def _remove(path: Path) -> None:
+
+def _remove(path: str) -> None:
     """Delete a tree, also if a container left directories without permissions, or thousands of nested ones.
 
     Each directory is moved up beside the tree before it is emptied, so that neither the stack nor a path grows with the
@@ -44,22 +54,29 @@ def _remove(path: Path) -> None:
         entry = pending.pop()
         count += 1
         with suppress(OSError):
-            if entry.is_symlink() or not entry.is_dir():
-                entry.unlink()
+            if not _is_directory(entry):
+                os.unlink(entry)
                 continue
-            entry.chmod(0o700)
-            pending += _empty(entry, path.with_name(f"{path.name}.{count}"))
-            entry.rmdir()
+            os.chmod(entry, 0o700)
+            pending += _empty(entry, f"{path}.{count}")
+            os.rmdir(entry)
 
 
-def _empty(directory: Path, beside: Path) -> list[Path]:
+def _empty(directory: str, beside: str) -> list[str]:
     """Delete the files of a directory; return the new paths of its subdirectories."""
     moved = []
-    for number, entry in enumerate(list(directory.iterdir())):
+    for number, name in enumerate(os.listdir(directory)):
+        entry, aside = f"{directory}/{name}", f"{beside}.{number}"
         with suppress(OSError):
-            if entry.is_symlink() or not entry.is_dir():
-                entry.unlink()
+            if not _is_directory(entry):
+                os.unlink(entry)
                 continue
-            entry.chmod(0o700)  # a directory must be writable to be renamed
-            moved.append(entry.rename(f"{beside}.{number}"))
+            os.chmod(entry, 0o700)  # a directory must be writable to be renamed
+            os.rename(entry, aside)
+            moved.append(aside)
     return moved
+
+
+def _is_directory(path: str) -> bool:
+    """Return whether it is a directory itself, not a link to one."""
+    return stat.S_ISDIR(os.lstat(path).st_mode)
