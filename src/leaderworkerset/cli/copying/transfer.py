@@ -89,7 +89,7 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
         finally:
             sending.stop()
             ending.cancel()
-            await asyncio.wait({ending, writing})
+            await asyncio.gather(ending, writing, return_exceptions=True)  # a writer that was stopped has failed: expected
 
 
 async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:
