@@ -48,9 +48,7 @@ class Framer:
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         whole, partial = self._head(now, "F"), self._head(now, "P")
-        entries = [
-            whole + line + b"\n" if len(line) <= LONGEST_PIECE else _cut(line, whole, partial) for line in lines
-        ]
+        entries = [whole + line + b"\n" if len(line) <= LONGEST_PIECE else _cut(line, whole, partial) for line in lines]
         while len(self._rest) >= LONGEST_PIECE:
             piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
             entries.append(partial + piece + b"\n")

@@ -7,9 +7,10 @@ The host's search paths, language and time zone are inherited (`PASSED`); a cont
 inherits nothing.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -36,7 +37,7 @@ class ReferencedObjects:
 
     config_maps: Mapping[str, Mapping[str, bytes]]
     secrets: Mapping[str, Mapping[str, bytes]]
-    binary: Mapping[str, Mapping[str, bytes]] = field(default_factory=dict)
+    binary: Mapping[str, Mapping[str, bytes]] = dataclasses.field(default_factory=dict)
 
     def files(self, config_map: str) -> Mapping[str, bytes] | None:
         """Return the files that a ConfigMap becomes in a volume; None if it does not exist."""

@@ -40,7 +40,7 @@ def test_the_time_is_formatted_no_more_often_for_many_lines() -> None:
     formatted: list[str] = []
 
     class Counted(datetime):
-        def strftime(self, format: str) -> str:
+        def strftime(self, format: str) -> str:  # noqa: A002 - as in datetime
             formatted.append(format)
             return super().strftime(format)
 
