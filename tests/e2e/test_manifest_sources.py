@@ -54,6 +54,17 @@ def test_objects_are_applied_and_deleted_in_the_order_that_they_need(cluster: Cl
     ]
 
 
+def test_a_kind_that_is_not_served_keeps_nothing_else_from_deletion(cluster: Cluster) -> None:
+    cluster.lws("apply", "-f", "-", text=text(of("v1", "ConfigMap", "settings")))
+    given = text(of("v1", "ConfigMap", "settings"), of("example.org/v2", "Gadget", "first"), of("v1", "Secret", "none"))
+    told = cluster.refused("delete", "-f", "-", text=given)
+    assert "document 1 (line 1): gadget/first: the API server serves no kind Gadget in example.org/v2" in told
+    assert "the end of secret/none" not in told
+    assert "configmap/settings was gone already" in cluster.lws(
+        "delete", "-f", "-", text=text(of("v1", "ConfigMap", "settings"))
+    )
+
+
 def test_a_missing_namespace_is_named_with_the_option_that_makes_it(cluster: Cluster) -> None:
     given = text(lws("web", SLEEP, replicas=0))
     told = cluster.refused("apply", "-n", "absent", "-f", "-", text=given)

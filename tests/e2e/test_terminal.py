@@ -2,12 +2,15 @@
 
 import json
 import re
+import shlex
 import signal
 
 import pytest
 import yaml
-from tests.e2e.harness import SLEEP, Cluster, Shell, first_note, line_with, lines_with, lws, ranks, shell_script
+from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, first_note, line_with, lines_with, lws, ranks, shell_script
 from tests.e2e.terminals import ANSI, terminal
+
+from leaderworkerset.cli.errors import PIPE_CLOSED
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -41,6 +44,22 @@ def test_without_a_terminal_there_are_lines_and_nothing_else(shell: Shell) -> No
     assert "starting the API server" in result.stderr
     assert "leaderworkerset/allreduce created" in result.stderr
     assert "allreduce group 1: 4 ranks completed" in result.stderr
+
+
+def test_a_run_ends_when_nobody_reads_the_logs_any_more(shell: Shell) -> None:
+    manifest = json.dumps(lws("clock", shell_script("while :; do echo tick; sleep 0.1; done")))
+    command = f"{shlex.join([*LWS, 'run', '-f', '-'])} | head -1; echo ${{PIPESTATUS[0]}}"
+    result = shell.run(["bash", "-c", command], text=manifest)
+    assert result.stdout == f"0/0 tick\n{PIPE_CLOSED}\n"
+    assert "error" not in result.stderr
+    shell.assert_nothing_is_left()
+
+
+def test_a_run_that_cannot_print_logs_says_so(shell: Shell) -> None:
+    manifest = json.dumps(lws("clock", shell_script("while :; do echo tick; sleep 0.1; done")))
+    result = shell.run(["bash", "-c", f"{shlex.join([*LWS, 'run', '-f', '-'])} > /dev/full"], code=1, text=manifest)
+    assert "No space left on device" in result.stderr
+    shell.assert_nothing_is_left()
 
 
 def test_a_shell_in_a_rank_has_a_terminal_of_the_right_size(cluster: Cluster) -> None:

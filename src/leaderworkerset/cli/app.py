@@ -203,6 +203,8 @@ def report(error: Exception) -> int:
         if isinstance(broken, BrokenPipeError):  # as for `lws get | head -1`: no message
             return errors.PIPE_CLOSED
         found = [broken]
+    elif any(isinstance(leaf, BrokenPipeError) for leaf in found) and streams.is_unread():
+        return errors.PIPE_CLOSED
     for text in dict.fromkeys(map(errors.describe, found)):
         terminal.say(f"error: {text}", err=True)
     codes = [leaf.exit_code for leaf in found if isinstance(leaf, errors.CommandError)]

@@ -5,6 +5,7 @@ to, too, and clusters have to be stopped: so an error ends the command like any 
 """
 
 import os
+import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -49,6 +50,17 @@ def drop_output() -> OSError | None:
     if error is None or isinstance(error, BrokenPipeError):
         return error
     return OSError(error.errno, error.strerror, "standard output")
+
+
+def is_unread() -> bool:
+    """Return whether standard output is a pipe or socket that nobody reads any more; the system is asked.
+
+    Text that could not be written stays in the buffer of the stream and fails again in `drop_output`. With PYTHONUNBUFFERED
+    there is no buffer.
+    """
+    state = select.poll()
+    state.register(sys.stdout.fileno(), 0)
+    return any(events & select.POLLERR for _, events in state.poll(0))
 
 
 def close(code: int) -> int:

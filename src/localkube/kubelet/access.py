@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.container import exec as commands
 from localkube.kubelet.container.containerrun import ContainerRun
@@ -57,7 +57,16 @@ def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting
     if runs:
         return runs[-1]
     where = f'container "{options.container}" in pod "{meta.name(pod)}"'
-    raise NodeError(f"previous terminated {where} not found" if options.previous else f"{where} is waiting to start")
+    if options.previous:
+        raise NodeError(f"previous terminated {where} not found")
+    raise NodeError(f"{where} is waiting to start{_reason(pod, options.container)}")
+
+
+def _reason(pod: JSONObject, container: str) -> str:
+    """Return what the container waits for, as the kubelet appends it (`validateContainerLogStatus`)."""
+    states = [status.get("state") or {} for status in podstate.container_statuses(pod) if status["name"] == container]
+    reason = (states[0].get("waiting") or {}).get("reason") if states else None
+    return f": {reason}" if reason else ""
 
 
 def running(worker: PodWorker | None, pod: JSONObject, container: str) -> ContainerRun:

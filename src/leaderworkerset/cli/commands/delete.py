@@ -17,7 +17,7 @@ from kuberuntime.plan import Propagation
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.kindlookup import Discovery
+from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
@@ -46,17 +46,17 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 
     async def act() -> None:
         async with target.session() as session:
+            unknown: list[str] = []
             if documents:
-                discovery = Discovery(session.client)
-                wanted = [await _of_document(session, discovery, document) for document in reversed(documents)]
+                wanted = await _of_documents(session, documents, unknown)
             else:
                 wanted = [await _of_name(session, name) for name in names]
             for part in parts(wanted):
-                for resource, key in part:
-                    gone = not await _delete(session, resource, key, cascade)
-                    say(f"{resource.kind.lower()}/{key.name} {'was gone already' if gone else 'deleted'}")
+                deleted = [(resource, key) for resource, key in part if await _delete(session, resource, key, cascade)]
                 if waits:
-                    await until_gone(session, part, timeout)
+                    await until_gone(session, deleted, timeout)
+            if unknown:
+                raise CommandError("\n".join(unknown))
 
     asyncio.run(act())
 
@@ -75,6 +75,19 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     return resource, meta.key(found)
 
 
+async def _of_documents(
+    session: Session, documents: Sequence[manifests.Document], unknown: list[str]
+) -> list[tuple[Resource, ObjectKey]]:
+    """Return what to delete; objects of kinds that are not served cannot exist, and become texts in `unknown`."""
+    discovery, wanted = Discovery(session.client), []
+    for document in reversed(documents):
+        try:
+            wanted.append(await _of_document(session, discovery, document))
+        except UnknownKindError as error:
+            unknown.append(f"{document.place}: {document.title}: {error}")
+    return wanted
+
+
 async def _of_document(
     session: Session, discovery: Discovery, document: manifests.Document
 ) -> tuple[Resource, ObjectKey]:
@@ -87,10 +100,13 @@ async def _of_document(
 
 
 async def _delete(session: Session, resource: Resource, key: ObjectKey, propagation: Propagation) -> bool:
+    """Delete an object and say so; return whether it was there."""
     try:
         await session.client.delete(resource, key, propagation=propagation)
     except NotFoundError:
+        say(f"{resource.kind.lower()}/{key.name} was gone already")
         return False
+    say(f"{resource.kind.lower()}/{key.name} deleted")
     return True
 
 

@@ -89,7 +89,8 @@ async def upload(rank: RankContainer, words: tuple[str, ...], write: Callable[[I
         finally:
             sending.stop()
             ending.cancel()
-            await asyncio.wait({ending, writing})
+            # A writer that was stopped has failed, which is expected: its error is read, so that none is logged.
+            await asyncio.gather(ending, writing, return_exceptions=True)
 
 
 async def download(rank: RankContainer, words: tuple[str, ...], read: Callable[[IO[bytes]], T]) -> T:

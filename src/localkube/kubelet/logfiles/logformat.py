@@ -44,27 +44,30 @@ class Framer:
         self._rest = b""
 
     def feed(self, data: bytes, now: datetime) -> bytes:
-        """Return the entries that are complete now."""
+        """Return the entries that are complete now. What all of them begin with is formatted once: there may be 65,536."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
-        entries = [piece for line in lines for piece in self._pieces(line, now)]
+        whole, partial = self._head(now, "F"), self._head(now, "P")
+        entries = [whole + line + b"\n" if len(line) <= LONGEST_PIECE else _cut(line, whole, partial) for line in lines]
         while len(self._rest) >= LONGEST_PIECE:
             piece, self._rest = self._rest[:LONGEST_PIECE], self._rest[LONGEST_PIECE:]
-            entries.append(self._entry(piece, now, "P"))
+            entries.append(partial + piece + b"\n")
         return b"".join(entries)
 
     def flush(self, now: datetime) -> bytes:
         """Return the incomplete line at the end of the stream."""
         rest, self._rest = self._rest, b""
-        return self._entry(rest, now, "P") if rest else b""
+        return self._head(now, "P") + rest + b"\n" if rest else b""
 
-    def _pieces(self, line: bytes, now: datetime) -> list[bytes]:
-        cuts = range(0, max(len(line) - 1, 0) // LONGEST_PIECE * LONGEST_PIECE, LONGEST_PIECE)
-        partial = [self._entry(line[cut : cut + LONGEST_PIECE], now, "P") for cut in cuts]
-        return [*partial, self._entry(line[len(cuts) * LONGEST_PIECE :], now, "F")]
+    def _head(self, now: datetime, tag: str) -> bytes:
+        return f"{timestamp(now)} {self._stream} {tag} ".encode()
 
-    def _entry(self, content: bytes, now: datetime, tag: str) -> bytes:
-        return f"{timestamp(now)} {self._stream} {tag} ".encode() + content + b"\n"
+
+def _cut(line: bytes, whole: bytes, partial: bytes) -> bytes:
+    """Return the entries of a line that is longer than a piece; the last of them ends it."""
+    last = (len(line) - 1) // LONGEST_PIECE * LONGEST_PIECE
+    pieces = [partial + line[cut : cut + LONGEST_PIECE] + b"\n" for cut in range(0, last, LONGEST_PIECE)]
+    return b"".join([*pieces, whole, line[last:], b"\n"])
 
 
 def parse(line: bytes) -> LogEntry | None:

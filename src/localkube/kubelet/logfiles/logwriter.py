@@ -21,7 +21,8 @@ from localkube.podaccess import Stream
 SEGMENT_SIZE: Final = 10 * 1024 * 1024
 SEGMENTS_KEPT: Final = 5
 RUNS_KEPT: Final = 2
-READ_SIZE: Final = 64 * 1024
+READ_SIZE: Final = 16 * 1024
+"""Bytes of one read: between two reads everything else of the cluster has its turn, and a read may bring 16,384 lines."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 

@@ -41,6 +41,7 @@ class Objects:
         return ReferencedObjects(
             {name: sources.config_map_data(found) for name, found in found_maps.items() if found},
             {name: sources.secret_data(found) for name, found in found_secrets.items() if found},
+            {name: sources.config_map_binary(found) for name, found in found_maps.items() if found},
         )
 
     async def claims_of(self, pod: JSONObject) -> Claims:

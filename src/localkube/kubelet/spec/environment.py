@@ -7,6 +7,7 @@ The host's search paths, language and time zone are inherited (`PASSED`); a cont
 inherits nothing.
 """
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,10 +30,19 @@ REFERENCE: Final = re.compile(r"\$(?:\$|\((?P<name>[^)]*)\))")
 
 @dataclass(frozen=True, slots=True)
 class ReferencedObjects:
-    """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes."""
+    """The ConfigMaps and Secrets of the pod's namespace that exist, by name, with their values as bytes.
+
+    The `binaryData` of ConfigMaps is apart: files show it, variables do not (the kubelet's `makeEnvironmentVariables`).
+    """
 
     config_maps: Mapping[str, Mapping[str, bytes]]
     secrets: Mapping[str, Mapping[str, bytes]]
+    binary: Mapping[str, Mapping[str, bytes]] = dataclasses.field(default_factory=dict)
+
+    def files(self, config_map: str) -> Mapping[str, bytes] | None:
+        """Return the files that a ConfigMap becomes in a volume; None if it does not exist."""
+        texts = self.config_maps.get(config_map)
+        return None if texts is None else {**texts, **self.binary.get(config_map, {})}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

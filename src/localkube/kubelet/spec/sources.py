@@ -10,9 +10,14 @@ from localkube.kubelet.spec.podspec import SpecError
 
 
 def config_map_data(config_map: JSONObject) -> dict[str, bytes]:
-    """Return `data` and `binaryData`."""
+    """Return `data`."""
     texts: Mapping[str, str] = config_map.get("data") or {}
-    return {key: value.encode() for key, value in texts.items()} | _decoded(config_map, "binaryData")
+    return {key: value.encode() for key, value in texts.items()}
+
+
+def config_map_binary(config_map: JSONObject) -> dict[str, bytes]:
+    """Return the decoded `binaryData`."""
+    return _decoded(config_map, "binaryData")
 
 
 def secret_data(secret: JSONObject) -> dict[str, bytes]:

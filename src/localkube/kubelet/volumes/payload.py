@@ -74,9 +74,8 @@ def _secret_name(source: JSONObject) -> str:
 
 
 def _keys(kind: str, name: str, source: JSONObject, context: Context, mode: int) -> Payload:
-    known = context.sources.config_maps if kind == "configmap" else context.sources.secrets
     optional = bool(source.get("optional")) or context.lenient
-    data = known.get(name)
+    data = context.sources.files(name) if kind == "configmap" else context.sources.secrets.get(name)
     if data is None and not optional:
         raise SpecError(f'{kind} "{name}" not found')
     if source.get("items") is None:

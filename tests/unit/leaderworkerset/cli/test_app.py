@@ -131,6 +131,28 @@ def test_a_command_whose_output_nobody_reads_ends_quietly(words: list[str], unre
     assert (result.stdout or "", result.stderr or "") == ("", "")
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("unbuffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_task_whose_output_nobody_reads_ends_the_command_quietly(unbuffered: str) -> None:
+    script = (
+        "import click; from leaderworkerset.cli import app, streams; streams.prepare()\n"
+        "try:\n    click.echo('a line')\n"
+        "except OSError as error:\n    raise SystemExit(app.report(ExceptionGroup('of tasks', [error])))"
+    )
+    reading, writing = os.pipe()
+    os.close(reading)
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    command = [sys.executable, "-c", script]
+    result = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, env=environment, check=False, timeout=60)
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (errors.PIPE_CLOSED, b"")
+
+
+def test_a_connection_that_broke_is_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    assert app.report(BrokenPipeError(32, "Broken pipe")) == errors.FAILED
+    assert capfd.readouterr().err == "error: Broken pipe\n"
+
+
 def test_unforeseen_faults_are_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError):
         app.report(ZeroDivisionError())

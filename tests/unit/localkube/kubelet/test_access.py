@@ -69,8 +69,9 @@ def test_a_container_that_has_not_started_has_no_log(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with cluster(Machine(directory=tmp_path)) as it:
             found = await it.create(pod("web-0", container(command=["no-such-program"])))
-            with pytest.raises(NodeError, match="is waiting to start"):
-                await logs(it, found)
+            waiting = await it.until(lambda found: "waiting" in status_of(found).get("state", {}))
+            with pytest.raises(NodeError, match="is waiting to start: "):
+                await logs(it, waiting)
             with pytest.raises(NodeError, match='container "other" is not in pod "web-0"'):
                 await logs(it, found, "other")
 

@@ -210,16 +210,25 @@ async def first_end(objects: Following, parts: Parts, options: RunOptions, stopp
     ]
     watching = asyncio.create_task(watch(objects, parts, options))
     stop = asyncio.create_task(stopped.wait())
+    failing = asyncio.create_task(failure(tasks))
     try:
-        await asyncio.wait({watching, stop}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({watching, stop, failing}, timeout=options.timeout, return_when=asyncio.FIRST_COMPLETED)
+        if failing.done():
+            failing.result()
         if watching.done():
             await asyncio.gather(*(follower.drained(LAST_LINES) for follower in followers))
             return watching.result()
         return Ending.STOPPED if stopped.is_set() else Ending.TIMED_OUT
     finally:
-        for task in (*tasks, watching, stop):
+        for task in (*tasks, watching, stop, failing):
             task.cancel()
-        await asyncio.gather(*tasks, watching, stop, return_exceptions=True)
+        await asyncio.gather(*tasks, watching, stop, failing, return_exceptions=True)
+
+
+async def failure(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Raise the error of the first task that fails, as when nobody reads the output any more; never return."""
+    await asyncio.gather(*tasks)
+    await asyncio.Event().wait()
 
 
 async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending | str:

@@ -1,5 +1,7 @@
 """The lines of log files."""
 
+from datetime import UTC, datetime
+
 import pytest
 from tests.unit.localkube.kubelet.pods import NOW, after
 
@@ -31,6 +33,21 @@ def test_a_long_line_is_cut_into_pieces_that_read_back_as_one(length: int, cut: 
     entries = [logformat.parse(entry) for entry in written.splitlines(keepends=True)]
     assert b"".join(entry.shown(timestamps=False) for entry in entries if entry) == line
     assert all(entry and len(entry.content) <= LONGEST_PIECE for entry in entries)
+
+
+def test_the_time_is_formatted_no_more_often_for_many_lines() -> None:
+    """A rank that writes short lines as fast as it can would otherwise hold up the whole cluster."""
+    formatted: list[str] = []
+
+    class Counted(datetime):
+        def strftime(self, format: str) -> str:  # noqa: A002 - as in datetime
+            formatted.append(format)
+            return super().strftime(format)
+
+    framer = Framer("stdout")
+    written = framer.feed(b"y\n" * 1000, Counted.fromtimestamp(NOW.timestamp(), tz=UTC))
+    assert written == f"{STAMP} stdout F y\n".encode() * 1000
+    assert len(formatted) <= 2
 
 
 def test_an_empty_line_is_a_line() -> None:

@@ -8,7 +8,7 @@ from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import environment
+from localkube.kubelet.spec import environment, sources
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
@@ -18,7 +18,7 @@ NODE = NodeFacts("127.0.0.1", {"cpu": quantity.parse("8")})
 
 
 def context(found: JSONObject | None = None, **fields: Any) -> Context:
-    return Context(pod=found or pod(), ip="10.0.0.1", node=NODE, sources=SOURCES, **fields)
+    return Context(pod=found or pod(), ip="10.0.0.1", node=NODE, **{"sources": SOURCES, **fields})
 
 
 def variables(*entries: JSONObject, env_from: list[JSONObject] | None = None, **fields: Any) -> dict[str, str]:
@@ -55,12 +55,20 @@ def test_a_variable_refers_to_those_before_it_only() -> None:
 
 
 def test_env_wins_over_env_from_and_sees_it() -> None:
-    sources: list[JSONObject] = [
+    origins: list[JSONObject] = [
         {"prefix": "S_", "configMapRef": {"name": "settings"}},
         {"secretRef": {"name": "token"}},
     ]
-    found = variables({"name": "S_mode", "value": "slow-$(S_level)"}, env_from=sources)
+    found = variables({"name": "S_mode", "value": "slow-$(S_level)"}, env_from=origins)
     assert found == {"S_mode": "slow-3", "S_level": "3", "value": "s3cret"}
+
+
+def test_variables_show_no_binary_data() -> None:
+    """Upstream: `makeEnvironmentVariables` reads the `data` of ConfigMaps only."""
+    config_map = {"data": {"mode": "fast"}, "binaryData": {"blob": "AAH/"}}
+    found = context(sources=ReferencedObjects({"c": sources.config_map_data(config_map)}, {}))
+    main = container(envFrom=[{"configMapRef": {"name": "c"}}])
+    assert environment.build(main, found, {}) == {"HOSTNAME": "web-0", "mode": "fast"}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ from localkube.kubelet.spec.podspec import SpecError
 
 
 def test_texts_and_binary_data_become_bytes() -> None:
-    found = sources.config_map_data({"data": {"a": "ü"}, "binaryData": {"b": "/w=="}})
-    assert found == {"a": b"\xc3\xbc", "b": b"\xff"}
+    config_map = {"data": {"a": "ü"}, "binaryData": {"b": "/w=="}}
+    assert sources.config_map_data(config_map) == {"a": b"\xc3\xbc"}
+    assert sources.config_map_binary(config_map) == {"b": b"\xff"}
     assert sources.secret_data({"data": {"t": "czNjcmV0"}}) == {"t": b"s3cret"}
     assert sources.config_map_data({}) == sources.secret_data({"data": None}) == {}
 

@@ -13,7 +13,9 @@ from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import payload
 from localkube.kubelet.volumes.payload import File
 
-SOURCES = ReferencedObjects({"settings": {"a": b"1", "b": b"2"}}, {"token": {"t": b"s"}})
+SOURCES = ReferencedObjects(
+    {"settings": {"a": b"1", "b": b"2"}, "mixed": {"a": b"1"}}, {"token": {"t": b"s"}}, {"mixed": {"blob": b"\xff"}}
+)
 POD = pod(
     container(resources={"limits": {"memory": "64Mi"}}),
     metadata={"annotations": {"note": 'say "hi"\nbye'}, "labels": {}},
@@ -28,6 +30,10 @@ def build(volume: JSONObject, **fields: Any) -> dict[str, tuple[bytes, int]]:
 
 def test_a_config_map_is_a_file_per_key() -> None:
     assert build({"configMap": {"name": "settings"}}) == {"a": (b"1", 0o644), "b": (b"2", 0o644)}
+
+
+def test_binary_data_becomes_files_too() -> None:
+    assert build({"configMap": {"name": "mixed"}}) == {"a": (b"1", 0o644), "blob": (b"\xff", 0o644)}
 
 
 def test_items_choose_keys_paths_and_modes() -> None:
