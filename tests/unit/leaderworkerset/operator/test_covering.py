@@ -17,12 +17,33 @@ from leaderworkerset.operator.operatornames import SPEC_HASH
         ({"a": [1, 2]}, {"a": [1]}, False),
         ({"a": [2, 1]}, {"a": [1, 2]}, False),
         ({}, {"a": {}, "b": []}, True),
+        ({"a": [{"key": "b"}]}, {"a": [{"key": "b", "value": ""}]}, True),
         ({"a": None}, {"a": {"b": 1}}, False),
         ({"a": True}, {"a": False}, False),
     ],
 )
 def test_a_live_object_covers_what_is_desired(live: JSON, desired: JSON, expected: bool) -> None:
     assert covering.covers(live, desired) is expected
+
+
+@pytest.mark.parametrize(
+    ("live", "desired", "drifted", "expected"),
+    [
+        ([{"name": "a"}, {"name": "b"}], [{"name": "a"}], False, True),
+        ([{"name": "a", "default": 1}], [{"name": "a"}], True, False),
+        ([{"name": "a", "value": 1}], [{"name": "a", "value": 2}], False, False),
+        ([{"name": "a", "value": 1}], [{"name": "a", "value": 2}], True, True),
+        ([{"verbs": ["get"]}, {"verbs": []}], [{"verbs": ["get"]}], True, False),
+        (["a", "b"], ["a"], True, False),
+    ],
+    ids=["foreign", "defaulted", "to be applied", "drifted", "rules", "scalars"],
+)
+def test_lists_that_apply_would_not_make_equal_are_replaced(
+    live: list[JSON], desired: list[JSON], drifted: bool, expected: bool
+) -> None:
+    """R-OP-25: only lists whose members have keys; apply replaces the others itself."""
+    found = covering.replaced({"list": live, "x": 1}, {"list": desired, "x": 2}, drifted=drifted)
+    assert found == ({"list": desired} if expected else {})
 
 
 def test_the_hash_does_not_depend_on_the_order_of_fields() -> None:
