@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import structlog
 
 import leaderworkerset
-from kuberuntime import randomness, tlsbuffers
+from kuberuntime import randomness, timeouts, tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
 from kuberuntime.client.client import Client
@@ -30,7 +30,7 @@ from kuberuntime.client.fence import Fence, FencedTransport
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import APIError
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
@@ -50,6 +50,9 @@ from leaderworkerset.operator.verbosity import Verbosity
 
 COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files whose change ends the process."""
+
+TOPOLOGY_SECONDS: Final = 5.0
+"""The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -126,10 +129,11 @@ class OperatorProcess:
         )
 
     async def _infrastructure(self) -> JSONObject:
-        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it may not be read."""
+        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it cannot be read."""
         try:
-            return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
-        except APIError as error:
+            async with timeouts.within(TOPOLOGY_SECONDS):
+                return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
+        except (KubeError, TimeoutError) as error:
             log.debug("the topology is not known: a highly available one is assumed", error=str(error))
             return {}
 

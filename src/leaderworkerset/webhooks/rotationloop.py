@@ -21,7 +21,7 @@ from kuberuntime.clock import Clock, ClockJumps
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
-from kuberuntime.errors import ConfigError, NotFoundError
+from kuberuntime.errors import APIError, ConfigError, ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -115,10 +115,19 @@ class Rotation:
         return Plan(requeue_after=min(max((rotation.due_at(material) - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
-        try:
-            await self._client.get(SECRETS, self._place.secret)
-        except NotFoundError as error:
-            raise ConfigError(missing(self._place.secret)) from error
+        """Wait for an answer whether the secret exists: an API server may be away when a node starts."""
+        failures = 0
+        while True:
+            try:
+                await self._client.get(SECRETS, self._place.secret)
+            except NotFoundError as error:
+                raise ConfigError(missing(self._place.secret)) from error
+            except (APIError, ConnectionFailedError) as error:
+                failures += 1
+                log.warning("the secret cannot be read; it is read again", error=str(error))
+                await asyncio.sleep(RETRY.delay(failures))
+            else:
+                return
 
     async def _renew(self, secret: JSONObject, material: Material, step: RotationStep) -> Actions:
         renewed = await asyncio.to_thread(rotation.renew, material, step, (self._place.host,), self._clock.now())

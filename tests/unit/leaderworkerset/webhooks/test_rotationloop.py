@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
+from tests.unit.kuberuntime.fakes import ScriptedTransport, failure
 
 from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Response
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import ConfigError
+from kuberuntime.errors import ConfigError, ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.kinds.managed import MANAGED
@@ -190,6 +192,24 @@ def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
                 await Replica(client).rotation.run()
 
     asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [ConnectionFailedError("cannot reach it"), failure(503, "ServiceUnavailable"), failure(429, "TooManyRequests")],
+    ids=["unreachable", "503", "429"],
+)
+def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Response | Exception) -> None:
+    """Ending would put the restart of this pod off by minutes after the outage."""
+
+    async def scenario() -> None:
+        missing = failure(404, "NotFound")
+        transport = ScriptedTransport(*[outage] * 20, missing)
+        with pytest.raises(ConfigError, match="create it empty"):
+            await Replica(Client(transport), VirtualClock()).rotation.run()
+        assert len(transport.requests) == 21
+
+    virtualtime.run(scenario())
 
 
 def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:
