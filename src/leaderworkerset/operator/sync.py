@@ -160,8 +160,8 @@ def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
 
 def _noted_profile(cluster: JSONObject) -> JSONObject:
     """Return the observed TLS profile; other fields of `observedConfig` are not the operator's."""
-    noted = meta.spec(cluster).get("observedConfig") or {}
-    tls = noted.get("tls")
+    noted = meta.spec(cluster).get("observedConfig")
+    tls = noted.get("tls") if isinstance(noted, dict) else None
     return {name: tls.get(name) for name in GONE} if isinstance(tls, dict) else {}
 
 
