@@ -60,26 +60,25 @@ def covers(live: JSON, desired: JSON) -> bool:
     return bool(live == desired)
 
 
-def replaced(live: JSONObject, desired: JSONObject, *, drifted: bool) -> JSONObject:
-    """Return a merge patch of the lists that have to be replaced before server-side apply; empty if none has to.
+def replaced(live: JSONObject, desired: JSONObject) -> JSONObject:
+    """Return a merge patch of the lists that differ and that server-side apply would merge; empty if there are none.
 
-    These are lists with members that are not desired, and if the object has drifted since it was applied, all that differ.
-
-    >>> replaced({"ports": [{"port": 444}], "type": "x"}, {"ports": [{"port": 443}], "type": "y"}, drifted=False)
+    >>> replaced({"ports": [{"port": 444}], "type": "x"}, {"ports": [{"port": 443}], "type": "y"})
     {'ports': [{'port': 443}]}
     """
     found: JSONObject = {}
     for name, value in desired.items():
         now = live.get(name)
         if isinstance(value, dict) and isinstance(now, dict):
-            if inner := replaced(now, value, drifted=drifted):
+            if inner := replaced(now, value):
                 found[name] = inner
-        elif isinstance(value, list) and isinstance(now, list) and name not in SHARED:
-            keys = [_key(one, value) for one in value]
-            has_foreign = any(_key(one, value) not in keys for one in now)
-            if None not in keys and (has_foreign or (drifted and not covers(now, value))):
-                found[name] = [_trusting(one, now, value) for one in value]
+        elif isinstance(value, list) and isinstance(now, list) and _is_keyed(name, value) and not covers(now, value):
+            found[name] = [_trusting(one, now, value) for one in value]
     return found
+
+
+def _is_keyed(name: str, desired: Members) -> bool:
+    return name not in SHARED and all(_key(one, desired) is not None for one in desired)
 
 
 def _trusting(one: JSONObject, live: Members, desired: Members) -> JSONObject:

@@ -24,6 +24,7 @@ from kuberuntime.objects.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
+    SERVICES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
@@ -226,7 +227,9 @@ def _applies(kind: Resource, obj: JSONObject, live: JSONObject | None, place: Op
     failed = (_event("Warning", reason, note, place),)
     written = (_event("Normal", f"{kind.kind}{done}", f"{done} {name} because {why}", place),)
     apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=written, on_failure=failed)
-    lists = covering.replaced(live, obj, drifted=covering.is_stamped(live, obj)) if live is not None else {}
+    # Of another version, apply removes what the one before had. A Service with the ports of both is refused, though.
+    may_replace = live is not None and (kind == SERVICES or covering.is_stamped(live, obj))
+    lists = covering.replaced(live, obj) if live is not None and may_replace else {}
     if live is None or not lists:
         return [apply]
     seen = {name: meta.metadata(live)[name] for name in ("uid", "resourceVersion") if name in meta.metadata(live)}
