@@ -25,11 +25,13 @@ import leaderworkerset
 from kuberuntime import randomness, timeouts, tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
+from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import Fence, FencedTransport
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
@@ -46,10 +48,14 @@ from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import LEASE
 from leaderworkerset.operator.operatorserver import OperatorServer
+from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
 
 COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files whose change ends the process."""
+
+RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
+"""A sync that fails is tried again after five minutes at most, as one that does not: what made it fail need not be watched."""
 
 TOPOLOGY_SECONDS: Final = 5.0
 """The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
@@ -116,6 +122,7 @@ class OperatorProcess:
             clock=self._clock,
             instance=f"{self._kinds.reporter}-{socket.gethostname()}",
             instruments=self._instruments,
+            backoff=RETRY,
         )
 
     async def _election_settings(self) -> ElectionSettings:

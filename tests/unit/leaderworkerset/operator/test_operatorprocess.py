@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import ScriptedTransport
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
@@ -35,8 +36,8 @@ def test_a_single_control_plane_node_gets_longer_leases(
     assert election_times({"status": status}) == expected
 
 
-async def election_of(directory: Path, server: str) -> ElectionSettings:
-    """Return the settings of the election with this API server."""
+def process_of(directory: Path, server: str) -> OperatorProcess:
+    """Return an operator with this API server."""
     config = {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
@@ -46,7 +47,12 @@ async def election_of(directory: Path, server: str) -> ElectionSettings:
     kubeconfig = directory / "kubeconfig"
     kubeconfig.write_text(json.dumps(config))
     settings = OperatorProcessSettings(namespace="operators", image="lws:1", kubeconfig=str(kubeconfig))
-    process = OperatorProcess(settings, Verbosity(), SystemClock())
+    return OperatorProcess(settings, Verbosity(), SystemClock())
+
+
+async def election_of(directory: Path, server: str) -> ElectionSettings:
+    """Return the settings of the election with this API server."""
+    process = process_of(directory, server)
     try:
         return await process._election_settings()
     finally:
@@ -93,6 +99,16 @@ def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
                 return await election_of(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
 
         assert asyncio.run(scenario()).retry_period == 26.0
+
+
+def test_a_sync_that_fails_is_tried_again_every_five_minutes(tmp_path: Path) -> None:
+    """R-OP-13: a quota or a webhook of others that refused it is not watched, so nothing else would tell of its change."""
+    delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
+    assert delays == sorted(delays)
+    assert (delays[0], delays[-1]) == (0.005, 300.0)
+    process = process_of(tmp_path, "http://127.0.0.1:1")
+    for controller in process._controllers(ScriptedTransport())._controllers:
+        assert controller._options.backoff == operatorprocess.RETRY
 
 
 REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no"}
