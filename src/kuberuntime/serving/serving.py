@@ -13,7 +13,7 @@ from typing import Final, Self
 from aiohttp import web
 
 from kuberuntime.errors import ConfigError
-from kuberuntime.serving.addresses import DISABLED, Address, parse_address
+from kuberuntime.serving.bindaddresses import DISABLED, Address, parse_address
 from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
 
 __all__ = ["DISABLED", "Address", "Listener", "TLSSettings", "load_chain", "parse_address", "server_context"]

@@ -16,7 +16,7 @@ from kuberuntime.objects import duration, names
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.serving import addresses
+from kuberuntime.serving import bindaddresses
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -229,7 +229,7 @@ def _serving_errors(configuration: Configuration) -> list[FieldError]:
     }
     for path, address in places.items():
         try:
-            _ = address in addresses.DISABLED or addresses.parse_address(address)
+            _ = address in bindaddresses.DISABLED or bindaddresses.parse_address(address)
         except ConfigError:
             errors.append(invalid(path, address, "must be host:port, :port, or 0 to serve nothing"))
     paths = {
