@@ -1,18 +1,31 @@
 """Access to one API server, as read from a kubeconfig or from the service account of a pod."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from kuberuntime.access.credentials import CredentialSource
+from kuberuntime.access.credentials import CredentialSource, read_file
 
 
 @dataclass(frozen=True, slots=True)
 class TLS:
-    """How to verify the server: by `authority` (PEM; empty: the system's roots), under `server_name` if given."""
+    """How to verify the server: by `authority` (PEM; empty: the system's roots), under `server_name` if given.
+
+    `file` is where the authority was read: a cluster may replace it while this process runs.
+    """
 
     authority: bytes = b""
     server_name: str = ""
     insecure: bool = False
     entry: str = ""
+    file: Path | None = None
+
+    def reread(self) -> "TLS":
+        """Return the value with the authority that the file has now; the same one if there is no other."""
+        try:
+            found = read_file(self.file) if self.file is not None else b""
+        except OSError:
+            return self
+        return replace(self, authority=found) if found and found != self.authority else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ def access(environment: Mapping[str, str], directory: Path = SERVICE_ACCOUNT) ->
     return Access(
         server=server,
         credentials=StoredCredentials(token=Material("in-cluster", file=token), certificate=nothing, key=nothing),
-        tls=TLS(Material("in-cluster", file=authority).read(), entry=str(authority)),
+        tls=TLS(Material("in-cluster", file=authority).read(), entry=str(authority), file=authority),
         namespace=_namespace(directory / "namespace"),
         context="in-cluster",
     )

@@ -277,7 +277,7 @@ def _tls(cluster: Entry[Cluster]) -> TLS:
     authority = _material(
         cluster, "certificate-authority", value.certificate_authority, value.certificate_authority_data
     )
-    return TLS(authority.read(), value.tls_server_name, value.insecure_skip_tls_verify, authority.entry)
+    return TLS(authority.read(), value.tls_server_name, value.insecure_skip_tls_verify, authority.entry, authority.file)
 
 
 def _anonymous() -> CredentialSource:

@@ -5,7 +5,7 @@ Of the client, only this module and `channels.py` import aiohttp (the servers be
 In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
 are kept alive and shared. If such a connection turns out to be closed, aiohttp sends an idempotent request (GET, PUT,
 DELETE) once more. Others fail: only the caller knows whether they may be sent twice. After a 401 the credentials are
-renewed once. Redirects are not followed, so a token never reaches another host. Streams have their own pool, so that
+renewed once. If the server's certificate is not trusted, the file of its authority is read again. Redirects are not followed, so a token never reaches another host. Streams have their own pool, so that
 watches do not take connections from requests. So have fenced writes, whose sockets send only while the fence is open.
 """
 
@@ -34,7 +34,7 @@ from kuberuntime.client.channels import Channels
 from kuberuntime.client.fence import READS, Fence, FencedSocket
 from kuberuntime.client.requests import Query
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.errors import ConnectionFailedError, from_response
+from kuberuntime.errors import ConfigError, ConnectionFailedError, from_response
 
 CONNECTIONS: Final = 64
 """Connections for requests; more requests at once wait for one of them."""
@@ -88,6 +88,7 @@ class HTTPTransport:
         fence: Fence | None = None,
     ) -> None:
         self._access = access
+        self._trust = access.tls
         self._fence = fence
         self._connections = connections
         self._seconds = seconds
@@ -169,13 +170,35 @@ class HTTPTransport:
     ) -> aiohttp.ClientResponse:
         with self._named_errors():
             async with timeouts.within(self._seconds):
-                return await session.request(
-                    request.method,
-                    self._url(request),
-                    data=_body(request),
-                    allow_redirects=False,
-                    **self._options(credentials, request.headers),
-                )
+                try:
+                    return await self._send_once(session, request, credentials)
+                except aiohttp.ClientConnectorCertificateError:  # nothing was sent yet
+                    if not self._trusts_anew():
+                        raise
+                    return await self._send_once(session, request, credentials)
+
+    async def _send_once(
+        self, session: aiohttp.ClientSession, request: Request, credentials: Credentials
+    ) -> aiohttp.ClientResponse:
+        return await session.request(
+            request.method,
+            self._url(request),
+            data=_body(request),
+            allow_redirects=False,
+            **self._options(credentials, request.headers),
+        )
+
+    def _trusts_anew(self) -> bool:
+        """Read the authority again; return whether it is another one. A cluster's may be replaced while this runs."""
+        found = self._trust.reread()
+        if found is self._trust:
+            return False
+        try:
+            tls.build_context(found, Credentials())
+        except ConfigError:  # written only half
+            return False
+        self._trust, self._shown = found, None
+        return True
 
     def _options(self, credentials: Credentials, headers: Mapping[str, str] = NO_HEADERS) -> _Options:
         """Return the options that all requests to this server have in common."""
@@ -233,7 +256,7 @@ class HTTPTransport:
         if self._is_encrypted:
             shown = replace(credentials, token="")
             if shown != self._shown:
-                self._context, self._shown = tls.build_context(self._access.tls, shown), shown
+                self._context, self._shown = tls.build_context(self._trust, shown), shown
         return self._context
 
     async def _chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]:

@@ -29,6 +29,9 @@ from kuberuntime.objects.resources import LEASES
 JITTER: Final = 1.2
 """Factor by which a wait may exceed the retry period, so that candidates do not all send requests at the same time."""
 
+RELEASE_SECONDS: Final = 3.0
+"""The maximum seconds to release the lease, also where the retry period is longer: a process that ends has few."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -220,7 +223,7 @@ class LeaderElection:
         if held is None or not may_act:
             return
         try:
-            async with timeouts.within(self._settings.retry_period):
+            async with timeouts.within(min(self._settings.retry_period, RELEASE_SECONDS)):
                 await self._free(held)
         except (KubeError, TimeoutError) as error:
             self._log.warning("the lease was not released; it expires by itself", error=str(error))

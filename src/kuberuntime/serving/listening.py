@@ -56,6 +56,9 @@ GRACE_SECONDS: Final = 1.0
 
 Factory: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
+EVERYWHERE: Final = ("", "0.0.0.0", "::")  # noqa: S104 - the caller's choice
+"""Hosts that mean all addresses of both families, as in Go: a pod's may be of IPv6 only."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -146,7 +149,8 @@ class Acceptor:
         """Serve each connection with a protocol of the factory; raise `OSError` if the port cannot be bound."""
         loop = asyncio.get_running_loop()
         # asyncio binds all addresses of a host; it does not accept connections.
-        bound = await loop.create_server(asyncio.Protocol, host or None, port, start_serving=False)
+        chosen = None if host in EVERYWHERE else host
+        bound = await loop.create_server(asyncio.Protocol, chosen, port, start_serving=False)
         try:
             self._listening = [one.dup() for one in bound.sockets]
         finally:

@@ -1,4 +1,4 @@
-"""Serving HTTP: addresses as Go writes them, TLS contexts whose certificate can be replaced, and a listener.
+"""Serving HTTP: TLS contexts whose certificate can be replaced, and a listener.
 
 HTTP/1.1 only (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
 """
@@ -13,10 +13,10 @@ from typing import Final, Self
 from aiohttp import web
 
 from kuberuntime.errors import ConfigError
+from kuberuntime.serving.bindaddresses import DISABLED, Address, parse_address
 from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
 
-DISABLED: Final = ("", "0")
-"""The addresses that disable serving."""
+__all__ = ["DISABLED", "Address", "Listener", "TLSSettings", "load_chain", "parse_address", "server_context"]
 
 SHUTDOWN_SECONDS: Final = 3.0
 """How long running requests may take once the server ends."""
@@ -28,34 +28,11 @@ SHARE: Final = 1 / 16
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """Where to listen; an empty host means everywhere."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True)
 class TLSSettings:
     """The lowest version, and the suites of TLS 1.2 in OpenSSL's list form; empty: OpenSSL's own choice."""
 
     minimum_version: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
     ciphers: str = ""
-
-
-def parse_address(text: str) -> Address:
-    """Read `host:port`, `:port` or `[host]:port`.
-
-    >>> str(parse_address(":8443")), parse_address("[::1]:80").host
-    (':8443', '::1')
-    """
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
-        raise ConfigError(f"address {text!r}: expected host:port, :port, or 0 to serve nothing")
-    return Address(host.removeprefix("[").removesuffix("]"), int(port))
 
 
 def server_context(chain: bytes, settings: TLSSettings = TLSSettings()) -> ssl.SSLContext:

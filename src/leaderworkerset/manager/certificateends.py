@@ -1,13 +1,18 @@
 """The metric of when a server's certificate ends, for an alert before that."""
 
+import math
 from typing import Final
 
+import structlog
 from prometheus_client import CollectorRegistry, Gauge
 
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import CertificateError
 
 NAME: Final = "lws_certificate_expiry_timestamp_seconds"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class CertificateEnds:
@@ -19,5 +24,10 @@ class CertificateEnds:
         metrics.register(self._ends)
 
     def note(self, server: str, chain: bytes) -> None:
-        """Record the certificate that a server uses from now on, as PEM."""
-        self._ends.labels(server).set(certificates.expires_at(chain).timestamp())
+        """Record the certificate that a server uses from now on, as PEM; the end of one that is read by TLS only is NaN."""
+        try:
+            end = certificates.expires_at(chain).timestamp()
+        except CertificateError as error:  # OpenSSL takes more forms, and a metric must not end a server
+            log.warning("the end of a certificate is not known", server=server, error=str(error))
+            end = math.nan
+        self._ends.labels(server).set(end)

@@ -12,16 +12,17 @@ from typing import Final
 import structlog
 
 from kuberuntime import timeouts
+from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, ControllerOptions
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
+from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.plan import Event
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
-from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
@@ -35,7 +36,7 @@ class Controllers:
     """Runs controllers once, as a part of a process (`parts.py`).
 
     Events get the kinds' `reporter` as name of this process (`reportingController`), and `instance` as name of this
-    instance (`reportingInstance`).
+    instance (`reportingInstance`). Keys that failed are tried again after `backoff`.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class Controllers:
         clock: Clock,
         instance: str,
         instruments: Instruments = NO_INSTRUMENTS,
+        backoff: Backoff = BACKOFF,
     ) -> None:
         specs = kinds.controllers
         self._caches = Caches(client, (cache for spec in specs for cache in spec.caches))
@@ -53,7 +55,15 @@ class Controllers:
         self._instruments = instruments
         executor = Executor(client, _Counted(self._recorder, instruments), clock)
         self._controllers = tuple(
-            _build(spec, spec.build(self._caches, client, clock), executor, instruments) for spec in specs
+            Controller(
+                spec.name,
+                watches=driver.watches(),
+                plan=driver.plan,
+                executor=executor,
+                options=ControllerOptions(observer=instruments.controller(spec.name), backoff=backoff),
+            )
+            for spec in specs
+            for driver in (spec.build(self._caches, client, clock),)
         )
         self._stopping = asyncio.Event()
         self._synced = asyncio.Event()
@@ -114,11 +124,6 @@ class Controllers:
                 await self._recorder.flush()
         except TimeoutError:
             log.warning("events were lost: the API server did not take them in time", after=FINISH_SECONDS)
-
-
-def _build(spec: ControllerSpec, driver: Driver, executor: Executor, instruments: Instruments) -> Controller:
-    options = ControllerOptions(observer=instruments.controller(spec.name))
-    return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 class _Counted:

@@ -1,5 +1,6 @@
 """The HTTPS server for the metrics of this process, for clients that the cluster authorizes."""
 
+import asyncio
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -11,7 +12,7 @@ import structlog
 
 from kuberuntime.clock import Clock
 from kuberuntime.serving import reviews, serving
-from kuberuntime.serving.certfiles import CertificateFiles
+from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener, TLSSettings
@@ -65,11 +66,19 @@ class MetricsServer:
 async def certified(
     files: CertificateFiles, clock: Clock, tls: TLSSettings | None = None
 ) -> AsyncIterator[ssl.SSLContext]:
-    """Yield the TLS context of a server with these certificate files, reloaded on changes, or a self-signed certificate."""
+    """Yield the TLS context of a server with these certificate files, reloaded on changes.
+
+    Until they exist, it has a self-signed certificate: a secret may be mounted that is written later.
+    """
     context = serving.server_context(files.read() if files.exist else self_signed(clock), tls or TLSSettings())
-    following = (files.follow(lambda chain: _load(context, chain)),) if files.exist else ()
-    async with background(*following):
+    async with background(_follow(files, context)):
         yield context
+
+
+async def _follow(files: CertificateFiles, context: ssl.SSLContext) -> None:
+    while not files.exist:  # noqa: ASYNC110 - other programs write them
+        await asyncio.sleep(INTERVAL)
+    await files.follow(lambda chain: _load(context, chain))
 
 
 def self_signed(clock: Clock) -> bytes:

@@ -32,7 +32,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import POD_SECURITY_LABEL, build_all
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.operator.openshift import INFRASTRUCTURES
+from leaderworkerset.operator.openshift import CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import PROMETHEUS
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, LEASE, OPERATOR, OPERATORS, SINGLETON
@@ -86,7 +86,7 @@ def own_rights(kinds: Registry) -> Rights:
     """Return the operator's own permissions: for its controllers, its lease, its metrics, the topology of the cluster."""
     namespaced = [one for one in kinds.permissions if one.resource.namespaced and one.resource != EVENTS]
     cluster_wide = [one for one in kinds.permissions if not one.resource.namespaced]
-    topology = Permission(INFRASTRUCTURES, ("get",), names=("cluster",))
+    topology = Permission(INFRASTRUCTURES, ("get",), names=(CLUSTER.name,))
     return Rights(
         policy_rules((*cluster_wide, *kube.METRICS, topology)),
         policy_rules((*namespaced, *(one for one in kinds.permissions if one.resource == EVENTS), *_lease())),

@@ -22,15 +22,17 @@ from urllib.parse import urlsplit
 import structlog
 
 import leaderworkerset
-from kuberuntime import randomness, tlsbuffers
+from kuberuntime import randomness, timeouts, tlsbuffers
 from kuberuntime.access import kubeconfig
 from kuberuntime.access.access import Access
+from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.client.fence import Fence, FencedTransport
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import APIError
+from kuberuntime.controller.workqueue import BACKOFF
+from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
@@ -46,10 +48,17 @@ from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import LEASE
 from leaderworkerset.operator.operatorserver import OperatorServer
+from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
 
 COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files whose change ends the process."""
+
+RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
+"""A sync that fails is tried again after five minutes at most, as one that does not: what made it fail need not be watched."""
+
+TOPOLOGY_SECONDS: Final = 5.0
+"""The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -113,6 +122,7 @@ class OperatorProcess:
             clock=self._clock,
             instance=f"{self._kinds.reporter}-{socket.gethostname()}",
             instruments=self._instruments,
+            backoff=RETRY,
         )
 
     async def _election_settings(self) -> ElectionSettings:
@@ -126,10 +136,11 @@ class OperatorProcess:
         )
 
     async def _infrastructure(self) -> JSONObject:
-        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it may not be read."""
+        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it cannot be read."""
         try:
-            return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
-        except APIError as error:
+            async with timeouts.within(TOPOLOGY_SECONDS):
+                return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
+        except (KubeError, TimeoutError) as error:
             log.debug("the topology is not known: a highly available one is assumed", error=str(error))
             return {}
 

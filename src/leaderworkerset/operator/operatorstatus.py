@@ -29,13 +29,15 @@ class SyncOutcome:
     """The result of a reconcile: the reason why it is not complete, if there is one.
 
     `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An
-    outcome is `complete` when everything was applied; only then the status is not degraded.
+    outcome is `complete` when everything was applied; only then the status is not degraded. It `rolls` when the
+    Deployment gets another content by it, so that the observed one says nothing about the rollout.
     """
 
     missing: str = ""
     error: str = ""
     note: str = ""
     complete: bool = True
+    rolls: bool = False
 
 
 def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
@@ -63,7 +65,7 @@ def refresh(
     status["conditions"] = merge(old, status["conditions"], now)
     if deployment is not None:
         status["generations"] = [_generation(deployment)]
-        if is_rolled_out(deployment) and outcome.complete:
+        if is_rolled_out(deployment) and outcome.complete and not outcome.rolls:
             status["version"] = place.version
     return status
 
@@ -115,7 +117,7 @@ def _available(deployment: JSONObject | None) -> JSONObject:
 
 
 def _progressing(deployment: JSONObject | None, outcome: SyncOutcome) -> JSONObject:
-    if deployment is not None and not is_rolled_out(deployment):
+    if deployment is not None and (outcome.rolls or not is_rolled_out(deployment)):
         return _condition(PROGRESSING, "True", "RollingOut", "replicas of the newest template are starting")
     return _condition(PROGRESSING, "False", AS_EXPECTED, outcome.note)
 

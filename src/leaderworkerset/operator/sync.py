@@ -24,6 +24,7 @@ from kuberuntime.objects.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
+    SERVICES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
@@ -99,7 +100,7 @@ def reconcile(observed: ObservedOperand, declared: Declared, place: OperatorPlac
         tls=openshift.tls_section(observed.api_server),
         is_single=openshift.is_single(observed.infrastructure),
     )
-    if around.tls and (meta.spec(cluster).get("observedConfig") or {}) != {"tls": around.tls}:
+    if around.tls and _noted_profile(cluster) != GONE | around.tls:
         return _note_profile(cluster, around.tls)
     try:
         objects = operand.build(declared, place, wanted, cluster, around)
@@ -108,9 +109,11 @@ def reconcile(observed: ObservedOperand, declared: Declared, place: OperatorPlac
     monitored = observed.serves(SERVICE_MONITORS)
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
     due, waiting = _until_issued(wished, around.hashes)
-    applies = [_apply(kind, obj, place, exists=live is not None) for kind, obj, live in _differing(due, observed.live)]
+    differing = _differing(due, observed.live)
+    applies = [action for kind, obj, live in differing for action in _applies(kind, obj, live, place)]
     pruned = () if waiting else _pruned(objects, observed, declared, place)
-    outcome = SyncOutcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting)
+    rolls = any(kind == DEPLOYMENTS and live and not covering.is_stamped(live, obj) for kind, obj, live in differing)
+    outcome = SyncOutcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting, rolls=rolls)
     return reporter.plan((*applies, *pruned), outcome)
 
 
@@ -154,6 +157,13 @@ def _note_profile(cluster: JSONObject, tls: JSONObject) -> Plan:
     # A merge patch would keep the suites of the previous profile.
     patch = {"metadata": {"uid": meta.uid(cluster)}, "spec": {"observedConfig": {"tls": {**GONE, **tls}}}}
     return Plan((Patch(resource=OPERATORS, key=meta.key(cluster), patch=patch, if_present=True),), requeue_after=RESYNC)
+
+
+def _noted_profile(cluster: JSONObject) -> JSONObject:
+    """Return the observed TLS profile; other fields of `observedConfig` are not the operator's."""
+    noted = meta.spec(cluster).get("observedConfig")
+    tls = noted.get("tls") if isinstance(noted, dict) else None
+    return {name: tls.get(name) for name in GONE} if isinstance(tls, dict) else {}
 
 
 def _hashes(observed: ObservedOperand, wanted: Desired) -> Mapping[str, str]:
@@ -208,23 +218,23 @@ def is_owned(obj: JSONObject) -> bool:
     return meta.labels(obj).get(OWNED_LABEL) == OWNED_BY
 
 
-def _apply(kind: Resource, obj: JSONObject, place: OperatorPlace, *, exists: bool) -> Action:
-    done, name = "Updated" if exists else "Created", title(kind, obj)
-    why = "it differed" if exists else "it was missing"
-    return Apply(
-        resource=kind,
-        object=obj,
-        manager=FIELD_MANAGER,
-        on_success=(_event("Normal", f"{kind.kind}{done}", f"{done} {name} because {why}", place),),
-        on_failure=(
-            _event(
-                "Warning",
-                f"{kind.kind}{done.removesuffix('d')}Failed",
-                f"Failed to {'update' if exists else 'create'} {name}: {{error}}",
-                place,
-            ),
-        ),
-    )
+def _applies(kind: Resource, obj: JSONObject, live: JSONObject | None, place: OperatorPlace) -> list[Action]:
+    """Return the writes that make a live object the desired one: lists that others changed are replaced first."""
+    done, name = "Created" if live is None else "Updated", title(kind, obj)
+    why = "it was missing" if live is None else "it differed"
+    reason = f"{kind.kind}{done.removesuffix('d')}Failed"
+    note = f"Failed to {'create' if live is None else 'update'} {name}: {{error}}"
+    failed = (_event("Warning", reason, note, place),)
+    written = (_event("Normal", f"{kind.kind}{done}", f"{done} {name} because {why}", place),)
+    apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=written, on_failure=failed)
+    # Of another version, apply removes what the one before had. A Service with the ports of both is refused, though.
+    may_replace = live is not None and (kind == SERVICES or covering.is_stamped(live, obj))
+    lists = covering.replaced(live, obj) if live is not None and may_replace else {}
+    if live is None or not lists:
+        return [apply]
+    seen = {name: meta.metadata(live)[name] for name in ("uid", "resourceVersion") if name in meta.metadata(live)}
+    patch = lists | {"metadata": lists.get("metadata", {}) | seen}
+    return [Patch(resource=kind, key=meta.key(obj), patch=patch, on_failure=failed, if_present=True), apply]
 
 
 def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:

@@ -4,16 +4,19 @@ from typing import Final
 
 from leaderworkerset.packaging import chartvalues
 
-HELPERS: Final = """\
+LONGEST_NAME: Final = 63 - len("-controller-manager-metrics-service")
+"""The characters of what names begin with: a longer one would make the name of a Service invalid."""
+
+_HELPERS: Final = """\
 {{- define "lws.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- .Values.fullnameOverride | trunc __LENGTH__ | trimSuffix "-" -}}
 {{- else -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- .Release.Name | trunc __LENGTH__ | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" -}}
+{{- printf "%s-%s" .Release.Name $name | trunc __LENGTH__ | trimSuffix "-" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -32,6 +35,8 @@ HELPERS: Final = """\
 {{- end -}}
 {{- end -}}
 """
+
+HELPERS: Final = _HELPERS.replace("__LENGTH__", str(LONGEST_NAME))
 
 NOTES: Final = """\
 The manager of LeaderWorkerSets is installed in namespace {{ .Release.Namespace }}.

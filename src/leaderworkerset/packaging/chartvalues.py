@@ -12,7 +12,7 @@ from leaderworkerset.core.restarts.settings import MOST_RESTARTS
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
-from leaderworkerset.manager.config.configuration import GroupRestarts
+from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, GroupRestarts
 
 TEXT: Final[JSONObject] = {"type": "string"}
 SWITCH: Final[JSONObject] = {"type": "boolean"}
@@ -82,7 +82,7 @@ def _parts() -> tuple[Value, ...]:
         Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, and the roles of Prometheus."),
         Value("prometheus.namespace", "monitoring", TEXT | {"minLength": 1}, "The namespace of Prometheus."),
         Value("enableDisaggregatedSet", False, SWITCH, accepted),
-        Value("gangSchedulingManagement", {}, MAP, "This block of the manager's configuration."),
+        Value("gangSchedulingManagement", {}, _gang(), "This block of the manager's configuration."),
         Value("groupRestarts", {}, section(GroupRestarts), restarts),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),
         Value("userRoles.enable", True, SWITCH, "Who may view or edit a namespace may do so with the kinds there."),
@@ -124,6 +124,11 @@ def section(of: type[msgspec.Struct]) -> JSONObject:
     """Return the schema of a section of the manager's configuration; unknown fields are refused."""
     fields = {field.encode_name: dict(TYPES[field.type]) for field in msgspec.structs.fields(of)}
     return _closed() | {"properties": fields}
+
+
+def _gang() -> JSONObject:
+    """Return the schema of the section of gang scheduling: the manager would end with another provider."""
+    return _closed() | {"properties": {"schedulerProvider": TEXT | {"enum": list(GANG_PROVIDERS)}}}
 
 
 def _closed() -> JSONObject:

@@ -1,8 +1,9 @@
 """The loop that performs the decisions of `rotation.py`, on every replica (R-CERT-1).
 
 It watches one secret and the two webhook configurations. Each plan renews the secret if that is due, or makes both
-configurations trust its authorities. Only after that the certificate is passed to `serve`. Replicas need no leader: if
-two renew at once, the API server accepts the first write, and the other replica reads its result.
+configurations trust its authorities, if its watch of the secret is not behind. Only after that the certificate is passed
+to `serve`. Replicas need no leader: if two renew at once, the API server accepts the first write, and the other replica
+reads its result.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from kuberuntime.clock import Clock, ClockJumps
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
-from kuberuntime.errors import ConfigError, NotFoundError
+from kuberuntime.errors import APIError, ConfigError, ConnectionFailedError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -45,6 +46,9 @@ SETTLE: Final = 5.0
 
 SHORTEST: Final = 1.0
 """The minimum seconds between two plans, even if a renewal is due at once."""
+
+BEHIND: Final = 1.0
+"""Seconds until the next plan while the watch of the secret is behind."""
 
 RETRY: Final = Backoff(base=1.0, limit=60.0)
 
@@ -110,15 +114,28 @@ class Rotation:
         if step is not RotationStep.KEEP:
             return Plan(await self._renew(secret, material, step))  # the next plan follows the change of the secret
         if untrusting := self._trust(material.bundle):
+            # A replica whose watch is late would take back the authority that another one has added.
+            current = await self._client.get(SECRETS, self._place.secret)
+            if meta.resource_version(current) != meta.resource_version(secret):
+                return Plan(requeue_after=BEHIND)
             return Plan(untrusting, requeue_after=0.0)
         await self._show(material)
         return Plan(requeue_after=min(max((rotation.due_at(material) - now).total_seconds(), SHORTEST), INTERVAL))
 
     async def _check(self) -> None:
-        try:
-            await self._client.get(SECRETS, self._place.secret)
-        except NotFoundError as error:
-            raise ConfigError(missing(self._place.secret)) from error
+        """Wait for an answer whether the secret exists: an API server may be away when a node starts."""
+        failures = 0
+        while True:
+            try:
+                await self._client.get(SECRETS, self._place.secret)
+            except NotFoundError as error:
+                raise ConfigError(missing(self._place.secret)) from error
+            except (APIError, ConnectionFailedError) as error:
+                failures += 1
+                log.warning("the secret cannot be read; it is read again", error=str(error))
+                await asyncio.sleep(RETRY.delay(failures))
+            else:
+                return
 
     async def _renew(self, secret: JSONObject, material: Material, step: RotationStep) -> Actions:
         renewed = await asyncio.to_thread(rotation.renew, material, step, (self._place.host,), self._clock.now())

@@ -170,7 +170,7 @@ class WebhookServer:
             started, code = asyncio.get_running_loop().time(), 500
             try:
                 response = await handler(request)
-                code = response.status
+                code = 500 if isinstance(response, FailedResponse) else response.status
             except web.HTTPException as refusal:
                 code = refusal.status
                 raise
@@ -184,6 +184,10 @@ class WebhookServer:
         return measured
 
 
+class FailedResponse(web.Response):
+    """The denial because of an internal error: sent as 200, so that users read its text, and observed as 500."""
+
+
 async def _end(runner: web.AppRunner) -> None:
     """Answer pending requests, then drop the connections: a TLS shutdown could take longer than this loop runs."""
     connections = runner.server.connections if runner.server is not None else []
@@ -195,10 +199,11 @@ async def _end(runner: web.AppRunner) -> None:
 
 
 def _answer(path: str, decide: Decide, body: bytes) -> web.Response:
+    kind = web.Response
     try:
         answer = review.answer(body, decide)
     except Exception as error:
         # The edge of the server: an unforeseen error becomes a denial with its text, never an outage.
         log.exception("admission failed", path=path)
-        answer = review.failed(body, f"internal error: {type(error).__name__}: {error}")
-    return web.Response(body=answer, content_type="application/json")
+        kind, answer = FailedResponse, review.failed(body, f"internal error: {type(error).__name__}: {error}")
+    return kind(body=answer, content_type="application/json")

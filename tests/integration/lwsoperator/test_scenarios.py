@@ -97,6 +97,28 @@ def test_drift_is_reverted_within_seconds(available: Site) -> None:
     until(lambda: available.administrator.there("clusterrole/lws-manager-role")["rules"] == before, "the rules")
 
 
+def test_edited_lists_are_reverted(available: Site) -> None:
+    """R-OP-25, R-OP-82: server-side apply alone leaves a port beside the edited one, and both sources of a volume."""
+    administrator = available.administrator
+    services = ("lws-webhook-service", "lws-controller-manager-metrics-service")
+    edits: list[tuple[str, str]] = [
+        (f"service/{name}", '[{"op": "replace", "path": "/spec/ports/0/port", "value": 444}]') for name in services
+    ]
+    volume = '{"name": "tmp", "hostPath": {"path": "/tmp"}}'
+    edits += [(MANAGER[0], f'[{{"op": "replace", "path": "/spec/template/spec/volumes/0", "value": {volume}}}]')]
+
+    def lists() -> list[object]:
+        found = [administrator.there(name, *IN)["spec"] for name, _ in edits]
+        return [spec.get("ports") or spec["template"]["spec"]["volumes"] for spec in found]
+
+    available.await_condition("Progressing", "False", "AsExpected")
+    before = lists()
+    for name, patch in edits:
+        administrator.kubectl("patch", name, *IN, "--type=json", "-p", patch)
+    until(lambda: lists() == before, "the lists as before")
+    available.await_condition("TargetConfigControllerDegraded", "False", "AsExpected")
+
+
 def test_log_level_and_node_placement_reach_the_manager_and_go_again(available: Site) -> None:
     """R-OP-20, R-OP-21, R-OP-43b, R-OP-66, AT-001-4."""
     toleration = {"key": "infra", "operator": "Exists", "effect": "NoSchedule"}

@@ -11,10 +11,12 @@ from typing import Any, Final, TypeAlias, get_args
 
 import msgspec
 
+from kuberuntime.errors import ConfigError
 from kuberuntime.objects import duration, names
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.serving import bindaddresses
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -27,6 +29,10 @@ TLS12: Final = "VersionTLS12"
 TLS13: Final = "VersionTLS13"
 GANG_PROVIDERS: Final = (*PROVIDERS, AUTO)
 LOCK: Final = "leases"
+
+HIGHEST_PORT: Final = 65535
+NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
+"""Characters that no request to a probe has in its path, or that the router takes for a pattern."""
 
 JITTER: Final = 1.2
 """The maximum factor by which a wait of leader election exceeds the retry period."""
@@ -178,6 +184,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_certificate_errors(configuration.internal_cert_management),
         *_gang_errors(configuration.gang_scheduling_management),
         *_election_errors(configuration.leader_election),
+        *_serving_errors(configuration),
         *_restart_errors(configuration.group_restarts),
     ]
 
@@ -210,6 +217,35 @@ def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
     if not provider:
         return [required(path, "must be set when gang scheduling is enabled")]
     return [] if provider in GANG_PROVIDERS else [not_supported(path, provider, GANG_PROVIDERS)]
+
+
+def _serving_errors(configuration: Configuration) -> list[FieldError]:
+    """Return errors of ports, addresses and paths: with them a manager would end, or serve where nobody asks."""
+    port, health = configuration.webhook.port, configuration.health
+    errors = [] if 0 < port <= HIGHEST_PORT else [invalid("webhook.port", port, f"must be from 1 to {HIGHEST_PORT}")]
+    places = {
+        "metrics.bindAddress": configuration.metrics.bind_address,
+        "health.healthProbeBindAddress": health.health_probe_bind_address,
+    }
+    for path, address in places.items():
+        try:
+            _ = address in bindaddresses.DISABLED or bindaddresses.parse_address(address)
+        except ConfigError:
+            errors.append(invalid(path, address, "must be host:port, :port, or 0 to serve nothing"))
+    paths = {
+        "readinessEndpointName": health.readiness_endpoint_name,
+        "livenessEndpointName": health.liveness_endpoint_name,
+    }
+    errors += [
+        invalid(f"health.{field}", path, "must be a path without blanks, braces, ? and #")
+        for field, path in paths.items()
+        if set(path) & NOT_IN_PATHS
+    ]
+    if len({path.lstrip("/") for path in paths.values()}) == 1:
+        errors.append(
+            invalid("health.livenessEndpointName", health.liveness_endpoint_name, "must not be that of readiness")
+        )
+    return errors
 
 
 def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
@@ -249,6 +285,9 @@ def _election_errors(election: LeaderElection) -> list[FieldError]:
     errors = [
         invalid(f"{path}.{field}", f"{value:g}s", text) for is_invalid, field, value, text in failures if is_invalid
     ]
+    # No API server stores a lease of another name: no manager would lead, and all would be ready.
+    name = election.resource_name
+    errors += [invalid(f"{path}.resourceName", name, failure) for failure in names.dns_1123_subdomain(name)]
     if election.resource_lock != LOCK:
         errors.append(not_supported(f"{path}.resourceLock", election.resource_lock, [LOCK]))
     return errors

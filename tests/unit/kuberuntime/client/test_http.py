@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import trustme
@@ -356,6 +357,49 @@ def test_a_server_is_trusted_by_its_authority(authority: trustme.CA) -> None:
 def test_a_server_of_another_authority_is_not(authority: trustme.CA) -> None:
     with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*unable to get local issuer"):
         asyncio.run(ask_tls(server_context(authority), TLS(pem(trustme.CA()))))
+
+
+def test_an_authority_that_was_replaced_is_read_again(authority: trustme.CA, tmp_path: Path) -> None:
+    """The authority of a cluster is replaced while its pods run; without this, a manager could never lead again."""
+    file = tmp_path / "ca.crt"
+    file.write_bytes(pem(trustme.CA()))
+    trust = TLS(file.read_bytes(), file=file)
+
+    async def scenario() -> int:
+        async with (
+            serving(hello, server_context(authority)) as access,
+            transport(replace(access, tls=trust)) as made,
+        ):
+            with pytest.raises(ConnectionFailedError, match="its certificate is not trusted"):
+                await made.request(GET)
+            file.write_bytes(pem(authority))
+            return (await made.request(GET)).status
+
+    assert asyncio.run(scenario()) == 200
+
+
+@pytest.mark.parametrize("content", [None, b"", b"text"], ids=["gone", "empty", "not PEM"])
+def test_an_authority_that_cannot_be_read_again_is_an_error_like_others(
+    authority: trustme.CA, tmp_path: Path, content: bytes | None
+) -> None:
+    """Whoever repeats requests after errors goes on, until the file is complete."""
+    file = tmp_path / "ca.crt"
+    trust = TLS(pem(trustme.CA()), file=file)
+    if content is not None:
+        file.write_bytes(content)
+
+    async def scenario() -> int:
+        async with (
+            serving(hello, server_context(authority)) as access,
+            transport(replace(access, tls=trust)) as made,
+        ):
+            for _ in range(2):
+                with pytest.raises(ConnectionFailedError, match="its certificate is not trusted"):
+                    await made.request(GET)
+            file.write_bytes(pem(authority))
+            return (await made.request(GET)).status
+
+    assert asyncio.run(scenario()) == 200
 
 
 def test_a_server_of_another_name_is_not_unless_that_name_is_given(authority: trustme.CA) -> None:

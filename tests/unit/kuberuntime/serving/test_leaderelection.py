@@ -249,6 +249,23 @@ def test_a_leader_that_is_stopped_while_no_answer_comes_reports_that_it_leads_no
     run(scenario())
 
 
+def test_a_long_retry_period_does_not_keep_a_process_from_ending() -> None:
+    """R-OP-13: the operator retries every 26 s, but ends within 10 s, also where no answer comes."""
+
+    async def scenario() -> None:
+        only = Candidate("only", LeaseServer(), {})
+        slow = ElectionSettings(KEY, "only", lease_duration=137.0, renew_deadline=107.0, retry_period=26.0)
+        election = LeaderElection(Client(only.line), slow, only.clock, only)
+        task = asyncio.create_task(election.run(only.lead))
+        await asyncio.sleep(5)
+        only.line.delay = 1000.0
+        task.cancel()
+        await asyncio.wait([task], timeout=10)
+        assert task.cancelled()
+
+    run(scenario())
+
+
 @pytest.mark.parametrize("thief", [None, "thief"])
 def test_a_leader_that_is_stopped_in_a_renewal_frees_what_the_renewal_made(thief: str | None) -> None:
     """The server performs it, and its answer comes too late to be known."""

@@ -39,6 +39,34 @@ def test_a_port_in_use_is_told() -> None:
         asyncio.run(scenario(taken.getsockname()[1]))
 
 
+def has_ipv6() -> bool:
+    with socket.socket(socket.AF_INET6) as probe:
+        try:
+            probe.bind(("::1", 0))
+        except OSError:
+            return False
+    return True
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("text", [":{}", "0.0.0.0:{}", "[::]:{}"])
+def test_everywhere_is_both_families(text: str) -> None:
+    """As in Go; on a cluster of IPv6 only, probes of a pod that listens on 0.0.0.0 would fail (R-OP-11)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    async def scenario() -> list[int]:
+        async with Listener(web.Application(), serving.parse_address(text.format(port))):
+            return [reach(socket.AF_INET, "127.0.0.1"), reach(socket.AF_INET6, "::1")]
+
+    def reach(family: socket.AddressFamily, host: str) -> int:
+        with socket.socket(family) as client:
+            return client.connect_ex((host, port))
+
+    assert asyncio.run(scenario()) == [0, 0]
+
+
 def test_tls_settings_reach_the_context() -> None:
     context = serving.server_context(
         SERVING.chain, TLSSettings(ssl.TLSVersion.TLSv1_3, "ECDHE-ECDSA-AES128-GCM-SHA256")

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from kuberuntime.serving import serving
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.manager.certificateends import NAME, CertificateEnds
 from leaderworkerset.webhooks import certificates
@@ -20,3 +21,13 @@ def test_it_shows_the_end_of_what_is_shown_now() -> None:
         (line,) = [one for one in metrics.render().decode().splitlines() if one.startswith(f"{NAME}{{")]
         assert line.startswith(f'{NAME}{{server="webhooks"}} ')
         assert datetime.fromtimestamp(float(line.split()[-1]), UTC) == NOW + timedelta(days=days)
+
+
+def test_a_certificate_of_which_only_tls_knows_the_form_ends_nothing() -> None:
+    """OpenSSL serves it; the error would end the manager when its files are replaced."""
+    metrics = Metrics()
+    pair = certificates.issue(certificates.create_authority(NOW), ["web"], NOW)
+    chain = pair.chain.replace(b"CERTIFICATE", b"TRUSTED CERTIFICATE")
+    serving.server_context(chain)
+    CertificateEnds(metrics).note("webhooks", chain)
+    assert f'{NAME}{{server="webhooks"}} NaN' in metrics.render().decode()

@@ -17,12 +17,30 @@ from leaderworkerset.operator.operatornames import SPEC_HASH
         ({"a": [1, 2]}, {"a": [1]}, False),
         ({"a": [2, 1]}, {"a": [1, 2]}, False),
         ({}, {"a": {}, "b": []}, True),
+        ({"a": [{"key": "b"}]}, {"a": [{"key": "b", "value": ""}]}, True),
         ({"a": None}, {"a": {"b": 1}}, False),
         ({"a": True}, {"a": False}, False),
     ],
 )
 def test_a_live_object_covers_what_is_desired(live: JSON, desired: JSON, expected: bool) -> None:
     assert covering.covers(live, desired) is expected
+
+
+@pytest.mark.parametrize(
+    ("live", "desired", "expected"),
+    [
+        ([{"name": "a"}, {"name": "b"}], [{"name": "a"}], True),
+        ([{"name": "a", "default": 1}], [{"name": "a"}], False),
+        ([{"name": "a", "value": 1}], [{"name": "a", "value": 2}], True),
+        ([{"verbs": ["get"]}, {"verbs": []}], [{"verbs": ["get"]}], False),
+        (["a", "b"], ["a"], False),
+    ],
+    ids=["foreign", "defaulted", "changed", "rules", "scalars"],
+)
+def test_lists_that_apply_would_merge_are_replaced(live: list[JSON], desired: list[JSON], expected: bool) -> None:
+    """R-OP-25: only lists whose members have keys; apply replaces the others itself."""
+    found = covering.replaced({"list": live, "x": 1}, {"list": desired, "x": 2})
+    assert found == ({"list": desired} if expected else {})
 
 
 def test_the_hash_does_not_depend_on_the_order_of_fields() -> None:

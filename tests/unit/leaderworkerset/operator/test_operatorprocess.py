@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 from aiohttp import web
 from tests.simulation.virtualtime import run
+from tests.unit.kuberuntime.fakes import ScriptedTransport
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
@@ -34,6 +36,29 @@ def test_a_single_control_plane_node_gets_longer_leases(
     assert election_times({"status": status}) == expected
 
 
+def process_of(directory: Path, server: str) -> OperatorProcess:
+    """Return an operator with this API server."""
+    config = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": {}}],
+    }
+    kubeconfig = directory / "kubeconfig"
+    kubeconfig.write_text(json.dumps(config))
+    settings = OperatorProcessSettings(namespace="operators", image="lws:1", kubeconfig=str(kubeconfig))
+    return OperatorProcess(settings, Verbosity(), SystemClock())
+
+
+async def election_of(directory: Path, server: str) -> ElectionSettings:
+    """Return the settings of the election with this API server."""
+    process = process_of(directory, server)
+    try:
+        return await process._election_settings()
+    finally:
+        await process._own.close()
+
+
 def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[ElectionSettings, list[str]]:
     """Return the settings of the election where the API server answers so, and the paths that it was asked for."""
     asked: list[str] = []
@@ -46,24 +71,44 @@ def settings_of(directory: Path, code: int, body: dict[str, Any]) -> tuple[Elect
         application = web.Application()
         application.router.add_get("/{path:.*}", serve)
         async with Listener(application, Address("127.0.0.1", 0)) as listener:
-            process = OperatorProcess(settings(f"http://127.0.0.1:{listener.port}"), Verbosity(), SystemClock())
-            try:
-                return await process._election_settings()
-            finally:
-                await process._own.close()
-
-    def settings(server: str) -> OperatorProcessSettings:
-        config = {
-            "current-context": "c",
-            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-            "clusters": [{"name": "c", "cluster": {"server": server}}],
-            "users": [{"name": "u", "user": {}}],
-        }
-        kubeconfig = directory / "kubeconfig"
-        kubeconfig.write_text(json.dumps(config))
-        return OperatorProcessSettings(namespace="operators", image="lws:1", kubeconfig=str(kubeconfig))
+            return await election_of(directory, f"http://127.0.0.1:{listener.port}")
 
     return asyncio.run(scenario()), asked
+
+
+def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
+    """R-OP-12: where the topology cannot be read, the usual times hold."""
+    with socket.socket() as taken:  # bound, but nobody listens
+        taken.bind(("127.0.0.1", 0))
+        found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
+    assert found.retry_period == 26.0
+
+
+def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R-OP-13: meanwhile neither probes are answered nor requests to stop, so this must be less than ending may take."""
+    assert operatorprocess.TOPOLOGY_SECONDS < 10
+    monkeypatch.setattr(operatorprocess, "TOPOLOGY_SECONDS", 0.2)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+
+        async def scenario() -> ElectionSettings:
+            async with asyncio.timeout(25):
+                return await election_of(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
+
+        assert asyncio.run(scenario()).retry_period == 26.0
+
+
+def test_a_sync_that_fails_is_tried_again_every_five_minutes(tmp_path: Path) -> None:
+    """R-OP-13: a quota or a webhook of others that refused it is not watched, so nothing else would tell of its change."""
+    delays = [operatorprocess.RETRY.delay(failures) for failures in range(1, 100)]
+    assert delays == sorted(delays)
+    assert (delays[0], delays[-1]) == (0.005, 300.0)
+    process = process_of(tmp_path, "http://127.0.0.1:1")
+    for controller in process._controllers(ScriptedTransport())._controllers:
+        assert controller._options.backoff == operatorprocess.RETRY
 
 
 REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "no"}

@@ -8,7 +8,7 @@ import msgspec
 
 from kuberuntime.objects import duration
 from leaderworkerset.kinds.managed import MANAGED, managed
-from leaderworkerset.manager.config.configuration import GroupRestarts
+from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, GangSchedulingManagement, GroupRestarts
 from leaderworkerset.packaging import chartvalues, helmchart
 
 
@@ -79,6 +79,30 @@ def test_unknown_values_are_refused() -> None:
     schema = json.loads(files()["values.schema.json"])
     assert schema["additionalProperties"] is False
     assert schema["properties"]["service"]["properties"]["port"]["enum"] == [9443]
+
+
+def test_a_provider_that_the_manager_would_refuse_is_refused() -> None:
+    """R-OP-53: it would end with it, at every start."""
+    section = json.loads(files()["values.schema.json"])["properties"]["gangSchedulingManagement"]
+    assert section["additionalProperties"] is False
+    assert section["properties"].keys() == {
+        field.encode_name for field in msgspec.structs.fields(GangSchedulingManagement)
+    }
+    assert section["properties"]["schedulerProvider"]["enum"] == list(GANG_PROVIDERS)
+
+
+def test_the_longest_names_of_services_are_valid() -> None:
+    """R-OP-52: at most 63 characters, however long the name of the release is."""
+    texts = [text for name, text in files().items() if name.startswith("templates/service-")]
+    tails = [
+        tail
+        for text in texts
+        for tail in re.findall(r'^  name: {{ include "lws.fullname" . }}(\S+)$', text, re.MULTILINE)
+    ]
+    fullname = files()["templates/_helpers.tpl"].partition('define "lws.chart"')[0]
+    lengths = {int(length) for length in re.findall(r"trunc (\d+)", fullname)}
+    assert max(map(len, tails)) + max(lengths) <= 63
+    assert len(re.findall("trunc", fullname)) == 3
 
 
 def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
+from tests.unit.kuberuntime.fakes import ScriptedTransport, failure
 
 from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.errors import ConfigError
+from kuberuntime.errors import ConfigError, ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.kinds.managed import MANAGED
@@ -190,6 +192,82 @@ def test_without_the_secret_there_is_nothing_to_begin_with() -> None:
                 await Replica(client).rotation.run()
 
     asyncio.run(scenario())
+
+
+class LateSecrets:
+    """A transport whose watch of secrets delivers nothing more once it is late; all else is passed on."""
+
+    def __init__(self, inner: Transport) -> None:
+        self._inner = inner
+        self.is_late = False
+
+    async def request(self, request: Request) -> Response:
+        return await self._inner.request(request)
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        async with self._inner.stream(request) as response:
+            chunks = self._delayed(response.chunks) if "/secrets" in request.path else response.chunks
+            yield StreamResponse(response.status, response.headers, chunks)
+
+    async def _delayed(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        async for chunk in chunks:
+            if self.is_late:
+                await asyncio.Event().wait()
+            yield chunk
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def test_a_replica_that_has_not_seen_a_new_authority_does_not_take_it_back() -> None:
+    """Its watch of the secret may be late by minutes; API servers would distrust what the others serve meanwhile."""
+
+    async def scenario() -> None:
+        async with api() as client:
+            await install(client)
+            late = LateSecrets(client._transport)
+            behind, current = Replica(Client(late)), Replica(client)
+            async with running(behind, current):
+                await behind.await_shown(1)
+                await current.await_shown(1)
+                late.is_late = True
+                await client.patch(SECRETS, PLACE.secret, {"data": {"ca.key": None}}, kind="merge")
+                bundle = await until_renewed(client)
+                found = set[frozenset[str]]()
+                for _ in range(50):
+                    found.add(frozenset(await trusted(client)))
+                    await asyncio.sleep(0.02)
+            assert found == {frozenset({bundle})}
+
+    asyncio.run(scenario())
+
+
+async def until_renewed(client: Client) -> str:
+    """Wait until both configurations trust an authority that was put before another one; return the bundle."""
+    while True:
+        bundle = rotation.write(await material(client))["ca.crt"]
+        if len(certificates.split((await material(client)).bundle)) == 2 and await trusted(client) == {bundle}:
+            return bundle
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "outage",
+    [ConnectionFailedError("cannot reach it"), failure(503, "ServiceUnavailable"), failure(429, "TooManyRequests")],
+    ids=["unreachable", "503", "429"],
+)
+def test_an_api_server_that_is_away_at_first_is_waited_for(outage: Response | Exception) -> None:
+    """Ending would put the restart of this pod off by minutes after the outage."""
+
+    async def scenario() -> None:
+        missing = failure(404, "NotFound")
+        transport = ScriptedTransport(*[outage] * 20, missing)
+        with pytest.raises(ConfigError, match="create it empty"):
+            await Replica(Client(transport), VirtualClock()).rotation.run()
+        assert len(transport.requests) == 21
+
+    virtualtime.run(scenario())
 
 
 def test_a_plan_follows_within_a_minute_when_the_wall_clock_was_set_and_only_then() -> None:

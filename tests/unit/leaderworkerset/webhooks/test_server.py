@@ -206,6 +206,27 @@ def test_every_request_is_observed_with_its_code() -> None:
     assert seen == [(MUTATE_POD, 200), (MUTATE_POD, 405)]
 
 
+def test_a_decision_that_fails_is_observed_as_an_error() -> None:
+    """Its answer is sent as 200, so that users read its text; an alert on errors would not see it (R-OP-76)."""
+    seen: list[int] = []
+
+    def broken(_review: Review) -> JSONObject:
+        raise RuntimeError("broken")
+
+    async def scenario() -> int:
+        options = WebhookOptions(observe=lambda _path, code, _: seen.append(code))
+        observed = WebhookServer(Address("127.0.0.1", 0), SERVING.chain, {"/broken": broken}, options)
+        async with (
+            observed as running,
+            aiohttp.ClientSession() as client,
+            client.post(f"{running.url}/broken", json=review(), ssl=trust()) as answer,
+        ):
+            return answer.status
+
+    assert asyncio.run(scenario()) == 200
+    assert seen == [500]
+
+
 def test_after_the_end_nothing_listens() -> None:
     async def scenario() -> str:
         async with server() as running:

@@ -122,6 +122,7 @@ def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own(
         ({"retryPeriod": "-1s"}, "retryPeriod"),
         ({"leaseDuration": "500ms", "renewDeadline": "400ms", "retryPeriod": "100ms"}, "leaseDuration"),
         ({"resourceLock": "configmaps"}, "resourceLock"),
+        ({"resourceName": "A_b/c"}, "resourceName"),
     ],
 )
 def test_times_of_leader_election_must_fit_together(election: dict[str, str], field: str) -> None:
@@ -151,6 +152,30 @@ def test_tls_that_can_be_served_passes() -> None:
     configuration.check_tls(TLS())
     configuration.check_tls(TLS(min_version="VersionTLS13"))
     configuration.check_tls(TLS(min_version="VersionTLS12", cipher_suites=("TLS_AES_128_GCM_SHA256",)))
+
+
+@pytest.mark.parametrize(
+    ("section", "value", "field"),
+    [
+        ("webhook", {"port": 99999}, "port"),
+        ("webhook", {"port": -1}, "port"),
+        ("metrics", {"bindAddress": "8443"}, "bindAddress"),
+        ("metrics", {"bindAddress": ":99999"}, "bindAddress"),
+        ("health", {"healthProbeBindAddress": "localhost"}, "healthProbeBindAddress"),
+        ("health", {"livenessEndpointName": "/{x"}, "livenessEndpointName"),
+        ("health", {"readinessEndpointName": "ready?"}, "readinessEndpointName"),
+        ("health", {"livenessEndpointName": "readyz"}, "livenessEndpointName"),
+    ],
+)
+def test_where_nothing_can_be_served_is_refused(section: str, value: dict[str, Any], field: str) -> None:
+    """Also by the operator, which would roll it out (R-OP-41). A port above the highest was another one, silently."""
+    (error,) = errors(**{section: value})
+    assert error.startswith(f"{section}.{field}: Invalid value")
+
+
+def test_what_serves_nothing_or_everywhere_is_accepted() -> None:
+    assert errors(metrics={"bindAddress": "0"}, health={"healthProbeBindAddress": "[::]:8081"}) == []
+    assert errors(webhook={"port": 0}, metrics={"bindAddress": ""}) == []  # zero values mean the default, as in Go
 
 
 def test_how_groups_are_recreated() -> None:

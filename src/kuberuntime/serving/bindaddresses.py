@@ -1,0 +1,32 @@
+"""Addresses to listen on, as Go writes them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.errors import ConfigError
+
+DISABLED: Final = ("", "0")
+"""The addresses that disable serving."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; an empty host means everywhere."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Read `host:port`, `:port` or `[host]:port`.
+
+    >>> str(parse_address(":8443")), parse_address("[::1]:80").host
+    (':8443', '::1')
+    """
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:
+        raise ConfigError(f"address {text!r}: expected host:port, :port, or 0 to serve nothing")
+    return Address(host.removeprefix("[").removesuffix("]"), int(port))

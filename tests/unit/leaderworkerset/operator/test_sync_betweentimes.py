@@ -1,0 +1,47 @@
+"""The reconciliation between two states: a version that is being applied, a profile beside the notes of others."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.unit.leaderworkerset.operator.clusters import (
+    LATER,
+    NOW,
+    PLACE,
+    actions,
+    applied,
+    cluster,
+    conditions,
+    installed,
+    observed,
+    plan,
+    status_of,
+)
+
+from kuberuntime.objects.resources import CONFIG_MAPS
+from kuberuntime.plan import Apply
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator import sync
+
+MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type": "Modern"}}}
+
+
+def test_a_version_that_is_being_applied_is_not_reported_yet() -> None:
+    """R-OP-6, R-OP-8: until the Deployment has it, what was observed is the rollout of the version before."""
+    found = cluster()
+    live = installed(found)
+    found["status"] = status_of(sync.reconcile(observed(found, live), MANAGED, PLACE, NOW))
+    later = replace(PLACE, version="2.0.0", image="registry.example/lws@sha256:4567")
+    again = sync.reconcile(observed(found, live), MANAGED, later, LATER)
+    assert applied(again) == ["Deployment/lws-controller-manager"]
+    assert status_of(again)["version"] == PLACE.version
+    assert conditions(status_of(again))["Progressing"] == ("True", "RollingOut")
+
+
+@pytest.mark.parametrize("noted", [{"servingInfo": {"a": 1}}, {"tls": {"more": 1}}], ids=["beside", "within"])
+def test_what_others_note_keeps_nothing_back(noted: dict[str, Any]) -> None:
+    """R-OP-4, R-OP-28: observedConfig may hold anything; the profile is compared, the rest stays."""
+    found = cluster(observedConfig=noted | {"tls": {"minVersion": "VersionTLS13", **noted.get("tls", {})}})
+    again = plan(replace(observed(found), api_server=MODERN))
+    (config,) = [one for one in actions(again) if isinstance(one, Apply) and one.resource == CONFIG_MAPS]
+    assert "minVersion: VersionTLS13" in str(config.object["data"])
