@@ -24,9 +24,10 @@ from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving import health, reviews
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.metrics import CONTENT_TYPE
 from kuberuntime.serving.reviews import Authorizer
-from kuberuntime.serving.serving import Address, Listener, server_context
+from kuberuntime.serving.serving import Listener, server_context
 from leaderworkerset.webhooks import certificates
 
 LENGTH: Final = 80

@@ -13,10 +13,8 @@ from typing import Final, Self
 from aiohttp import web
 
 from kuberuntime.errors import ConfigError
-from kuberuntime.serving.bindaddresses import DISABLED, Address, parse_address
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import Acceptor, Bounds, bounds, protocol_logger
-
-__all__ = ["DISABLED", "Address", "Listener", "TLSSettings", "load_chain", "parse_address", "server_context"]
 
 SHUTDOWN_SECONDS: Final = 3.0
 """How long running requests may take once the server ends."""

@@ -9,7 +9,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
-from kuberuntime.serving.serving import Address
+from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.controllers import Controllers

@@ -36,11 +36,12 @@ from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.certfiles import CertificateFiles
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
 from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
-from kuberuntime.serving.serving import Address, TLSSettings
+from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.kinds.managed import managed

@@ -12,6 +12,7 @@ import structlog
 
 from kuberuntime.clock import Clock
 from kuberuntime.serving import reviews, serving
+from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
@@ -43,12 +44,12 @@ class MetricsServer:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is entered."""
-        if self._address in serving.DISABLED:
+        if self._address in DISABLED:
             yield
             return
         files = CertificateFiles(CERTIFICATES, self._metrics)
         application = reviews.application(PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
-        address = serving.parse_address(self._address)
+        address = parse_address(self._address)
         async with (
             certified(files, self._clock, self._tls) as context,
             Listener(application, address, context, name="metrics"),

@@ -6,7 +6,8 @@ from functools import partial
 
 import structlog
 
-from kuberuntime.serving import health, serving
+from kuberuntime.serving import health
+from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager.config.configuration import Health
 from leaderworkerset.manager.parts import ProcessPart
@@ -30,7 +31,7 @@ class Probes:
     async def running(self) -> AsyncIterator[None]:
         """Answer while the context is entered."""
         settings = self._settings
-        if settings.health_probe_bind_address in serving.DISABLED:
+        if settings.health_probe_bind_address in DISABLED:
             yield
             return
         application = health.application(
@@ -38,7 +39,7 @@ class Probes:
             readiness=settings.readiness_endpoint_name,
             checks={missing: partial(_is_ready, part) for missing, part in self._waiting.items()},
         )
-        address = serving.parse_address(settings.health_probe_bind_address)
+        address = parse_address(settings.health_probe_bind_address)
         async with Listener(application, address, name="probes"):
             log.info("starting server", logger="setup", name="health probe", addr=str(address))
             yield

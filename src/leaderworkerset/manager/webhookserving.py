@@ -9,7 +9,7 @@ import structlog
 
 from kuberuntime import timeouts
 from kuberuntime.errors import ConfigError
-from kuberuntime.serving.serving import Address
+from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.manager.parts import background
 from leaderworkerset.webhooks.server import WebhookServer
 

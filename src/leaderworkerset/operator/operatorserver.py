@@ -9,7 +9,8 @@ import structlog
 from aiohttp import web
 
 from kuberuntime.clock import Clock
-from kuberuntime.serving import reviews, serving
+from kuberuntime.serving import reviews
+from kuberuntime.serving.bindaddresses import parse_address
 from kuberuntime.serving.certfiles import CertificateFiles
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
@@ -28,7 +29,7 @@ class OperatorServer:
     def __init__(
         self, address: str, metrics: Metrics, authorizer: Authorizer, leading: ProcessPart, clock: Clock
     ) -> None:
-        self._address = serving.parse_address(address)
+        self._address = parse_address(address)
         self._metrics = metrics
         self._authorizer = authorizer
         self._leading = leading

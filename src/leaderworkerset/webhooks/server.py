@@ -17,8 +17,9 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
-from kuberuntime.serving.serving import Address, TLSSettings, load_chain, server_context
+from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
 from leaderworkerset.webhooks import bodies, review
 from leaderworkerset.webhooks.review import Decide
 

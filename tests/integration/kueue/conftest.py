@@ -15,7 +15,7 @@ from tests.kueue.webhooks import WEBHOOKS, build_configurations
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
-from kuberuntime.serving.serving import Address
+from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 

@@ -20,8 +20,9 @@ from structlog.testing import capture_logs
 from tests.unit.standingtime import HalfSent, StandingTime, tasks_end
 
 from kuberuntime.serving import listening, serving
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import Bounds
-from kuberuntime.serving.serving import Address, Listener
+from kuberuntime.serving.serving import Listener
 from leaderworkerset.webhooks import certificates
 
 LIMIT = 20.0

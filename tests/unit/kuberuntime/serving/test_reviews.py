@@ -13,6 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving import reviews
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.reviews import (
     ALLOWED_SECONDS,
     DENIED_SECONDS,
@@ -23,7 +24,7 @@ from kuberuntime.serving.reviews import (
     Authorizer,
     UnknownTokens,
 )
-from kuberuntime.serving.serving import Address, Listener
+from kuberuntime.serving.serving import Listener
 
 USER = {"username": "system:serviceaccount:monitoring:prometheus", "groups": ["g"], "extra": {"k": ["v"]}}
 KNOWN = answer(201, {"status": {"authenticated": True, "user": USER}})

@@ -12,8 +12,9 @@ from tests.simulation.virtualtime import run
 
 from kuberuntime.errors import ConfigError
 from kuberuntime.serving import certfiles, health, listening, serving
+from kuberuntime.serving.bindaddresses import Address, parse_address
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
-from kuberuntime.serving.serving import Address, Listener, TLSSettings
+from kuberuntime.serving.serving import Listener, TLSSettings
 from leaderworkerset.webhooks import certificates
 
 AUTHORITY = certificates.create_authority(datetime.now(UTC))
@@ -24,7 +25,7 @@ OTHER = certificates.issue(AUTHORITY, ["127.0.0.1"], datetime.now(UTC))
 @pytest.mark.parametrize("text", ["8443", "host", ":x", ":70000", "host:"])
 def test_an_address_that_is_none_is_told(text: str) -> None:
     with pytest.raises(ConfigError, match="expected host:port"):
-        serving.parse_address(text)
+        parse_address(text)
 
 
 def test_a_port_in_use_is_told() -> None:
@@ -57,7 +58,7 @@ def test_everywhere_is_both_families(text: str) -> None:
         port = free.getsockname()[1]
 
     async def scenario() -> list[int]:
-        async with Listener(web.Application(), serving.parse_address(text.format(port))):
+        async with Listener(web.Application(), parse_address(text.format(port))):
             return [reach(socket.AF_INET, "127.0.0.1"), reach(socket.AF_INET6, "::1")]
 
     def reach(family: socket.AddressFamily, host: str) -> int:

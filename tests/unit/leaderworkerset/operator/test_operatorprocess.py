@@ -13,8 +13,9 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.leaderelection import ElectionSettings
-from kuberuntime.serving.serving import Address, Listener
+from kuberuntime.serving.serving import Listener
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.openshift import election_times
 from leaderworkerset.operator.operatorprocess import OperatorProcess, OperatorProcessSettings

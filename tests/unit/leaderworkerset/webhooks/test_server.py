@@ -19,8 +19,8 @@ from tests.unit.standingtime import HalfSent, StandingTime, tasks_end
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import LINGER_SECONDS
-from kuberuntime.serving.serving import Address
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import bodies, certificates
 from leaderworkerset.webhooks.certificates import Certificate
