@@ -170,3 +170,25 @@ def test_a_deleted_set_takes_its_pods_and_processes_with_it(cluster: Cluster, ca
     if cascade == "foreground":  # the set goes last
         assert not left
     assert "not found" in cluster.refused("get", name)
+
+
+@pytest.mark.parametrize("named", [None, "proxy"])
+def test_of_several_containers_the_one_that_the_pod_names_is_meant_or_the_first(
+    cluster: Cluster, named: str | None
+) -> None:
+    obj = lws("two", shell_script("echo I am the server; exec sleep 1000", name="server", grace=0))
+    template = obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    template["spec"]["containers"].append(
+        {"name": "proxy", "image": "host"} | shell_script("echo I am the proxy; exec sleep 1000")
+    )
+    if named:
+        template["metadata"] = {"annotations": {"kubectl.kubernetes.io/default-container": named}}
+    cluster.start(obj)
+    note = "" if named else "note: this is container server; there are server, proxy (-c chooses)\n"
+
+    logs = cluster.shell.lws("logs", f"--local={cluster.name}", "two/0/0", code=0)
+    assert (logs.stdout, logs.stderr) == (f"I am the {named or 'server'}\n", note)
+    ran = cluster.shell.lws("exec", f"--local={cluster.name}", "two/0", "--", "true", code=0)
+    assert ran.stderr == note
+    assert cluster.shell.lws("logs", f"--local={cluster.name}", "two/0/0", "-c", "server", code=0).stderr == ""
+    cluster.lws("delete", "two")

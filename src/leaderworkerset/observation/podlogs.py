@@ -13,6 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
+from leaderworkerset.views.podcontainers import default_container
 from leaderworkerset.views.unlogged import unlogged
 
 LAST_LINES: Final = 5
@@ -76,7 +77,7 @@ async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> Async
     For a pod without a node an API server returns an empty log, for a container that never ran none. Both raise
     `NotStartedError`.
     """
-    container = options.container or meta.spec(pod)["containers"][0]["name"]
+    container = options.container or default_container(pod)
     never_ran = unlogged(pod, options.container)
     is_empty = True
     path = PODS.path(meta.namespace(pod), meta.name(pod), "log")

@@ -5,19 +5,14 @@ from collections.abc import Iterable, Sequence
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.admission import held_back
+from leaderworkerset.views.podcontainers import containers, default_container
 from leaderworkerset.views.wording import counted
 
 
 def container_status(pod: JSONObject, container: str | None) -> JSONObject:
-    """Return the status of a container (None: the first one), empty before it exists."""
-    name = container or meta.spec(pod)["containers"][0]["name"]
+    """Return the status of a container (None: the default one), empty before it exists."""
+    name = container or default_container(pod)
     return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
-
-
-def containers(pod: JSONObject) -> list[str]:
-    """Return the names of the containers of a pod, init containers last."""
-    spec = meta.spec(pod)
-    return [str(one.get("name")) for one in (*(spec.get("containers") or []), *(spec.get("initContainers") or []))]
 
 
 def has_log(status: JSONObject) -> bool:
@@ -27,7 +22,7 @@ def has_log(status: JSONObject) -> bool:
 
 
 def unlogged(pod: JSONObject, container: str | None) -> str:
-    """Return why a container (None: the first one) has no log yet; empty if it has one, or is not of this pod.
+    """Return why a container (None: the default one) has no log yet; empty if it has one, or is not of this pod.
 
     >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
     'no log yet (Pending): it has no node yet'

@@ -24,6 +24,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.podcontainers import default_container, note_of_choice
 
 PIECE = 32 * 1024
 
@@ -32,7 +33,9 @@ KILLED = 128 + signal.SIGKILL
 
 
 @click.command("exec")
-@click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
+@click.option(
+    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
+)
 @click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass on standard input.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
@@ -46,8 +49,13 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     async def act() -> int:
         async with target.session() as session:
             pod = await targets.one_pod(session, chosen)
-            first = container or meta.spec(pod)["containers"][0]["name"]
-            query = [("container", first), ("stdout", "true"), *(("command", word) for word in words)]
+            if container is None and (note := note_of_choice([pod])):
+                say(note, err=True)
+            query = [
+                ("container", container or default_container(pod)),
+                ("stdout", "true"),
+                *(("command", word) for word in words),
+            ]
             query += [("stdin", "true")] if flags["passes_input"] else []
             query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
             with raw_terminal() if has_terminal else contextlib.nullcontext():

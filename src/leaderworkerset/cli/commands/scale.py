@@ -1,6 +1,7 @@
 """`lws scale`: change the number of groups, of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
 
 import asyncio
+from typing import Final
 
 import click
 
@@ -17,10 +18,15 @@ from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.views.wording import counted
 
+MOST_REPLICAS: Final = 2**31 - 1
+"""The greatest number that the field can hold."""
+
 
 @click.command("scale")
 @click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
-@click.option("--replicas", type=click.IntRange(min=0), required=True, metavar="N", help="The number of groups.")
+@click.option(
+    "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="The number of groups."
+)
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
 @click.pass_obj

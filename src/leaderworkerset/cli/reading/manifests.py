@@ -57,7 +57,8 @@ def load(paths: Iterable[str], *, recursive: bool = False) -> list[Document]:
 
 def nothing_in(paths: Iterable[str]) -> ManifestError:
     """Return the error of manifests without an object."""
-    return ManifestError(f"no objects in {', '.join(paths)}: a manifest needs apiVersion, kind and metadata.name")
+    places = ", ".join("standard input" if path == "-" else path for path in paths)
+    return ManifestError(f"no objects in {places}: a manifest needs apiVersion, kind and metadata.name")
 
 
 def parse(text: str | bytes, source: str) -> list[Document]:

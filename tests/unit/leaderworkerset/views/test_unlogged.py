@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.views.unlogged import containers, summed, unlogged, waiting
+from leaderworkerset.views.podcontainers import DEFAULT, containers, default_container, note_of_choice
+from leaderworkerset.views.unlogged import summed, unlogged, waiting
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}
@@ -75,6 +76,16 @@ def test_each_container_is_asked_for_itself() -> None:
 def test_a_container_that_is_not_of_the_pod_is_left_to_the_servers_words() -> None:
     assert unlogged(UNPLACED, "another") == ""
     assert containers(LOADING) == ["main", "side", "load"]
+
+
+@pytest.mark.parametrize(
+    ("named", "meant", "is_said"), [(None, "main", True), ("side", "side", False), ("gone", "main", True)]
+)
+def test_the_annotation_of_a_pod_names_its_container(named: str | None, meant: str, *, is_said: bool) -> None:
+    of = pod()
+    of["metadata"]["annotations"] = {DEFAULT: named} if named else {}
+    assert default_container(of) == meant
+    assert bool(note_of_choice([of])) == is_said
 
 
 def test_pods_that_wait_for_the_same_share_a_sentence() -> None:

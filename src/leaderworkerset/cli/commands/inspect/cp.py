@@ -9,7 +9,6 @@ from typing import Final
 import click
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.copying import archive, transfer
@@ -17,6 +16,7 @@ from leaderworkerset.cli.copying.addresses import Download, Remote, Upload, dire
 from leaderworkerset.cli.copying.transfer import RankContainer
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.podcontainers import default_container
 from leaderworkerset.views.wording import counted
 
 AT_ONCE: Final = 8
@@ -24,7 +24,9 @@ AT_ONCE: Final = 8
 
 
 @click.command("cp")
-@click.option("-c", "--container", metavar="NAME", help="This container; otherwise the first.")
+@click.option(
+    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
+)
 @click.argument("words", nargs=-1, required=True, metavar="SOURCE... DESTINATION")
 @click.pass_obj
 def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
@@ -51,12 +53,7 @@ def command(target: Target, words: tuple[str, ...], container: str | None) -> No
 async def ranks_of(session: Session, remote: Remote, container: str | None) -> list[RankContainer]:
     """Return the containers of an address."""
     pods = await targets.pods_of(session, remote.chosen)
-    return [RankContainer(session, pod, container or first_container(pod)) for pod in pods]
-
-
-def first_container(pod: JSONObject) -> str:
-    """Return the name of the first container."""
-    return str(meta.spec(pod)["containers"][0]["name"])
+    return [RankContainer(session, pod, container or default_container(pod)) for pod in pods]
 
 
 async def upload(session: Session, wanted: Upload, container: str | None) -> None:
