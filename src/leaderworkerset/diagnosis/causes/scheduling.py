@@ -53,11 +53,20 @@ def short_of(wanted: str) -> Find:
         if not found:
             return None
         rank, name = found[0]
+        closed = closing_taint(observed, rank, name)
         return Finding(
             subject=ranks.subject(rank),
-            sentence=f"no node has enough {name} for pod {rank.pod}{ranks.others(len(found))}{shortfall(observed, rank, name)}",
+            sentence=(
+                f"no node has enough {name} for pod {rank.pod}{ranks.others(len(found))}{shortfall(observed, rank, name)}"
+                + (f"; node {closed[0]} has, with a taint that it does not tolerate: {closed[1]}" if closed else "")
+            ),
             evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
             steps=(
+                *(
+                    (f"if it may run on {closed[0]}: let the template of {observed.view.name} tolerate that taint",)
+                    if closed
+                    else ()
+                ),
                 f"add nodes with {name}, free some, or let the template of {observed.view.name} request less",
                 f"{observed.commands.kubectl} describe nodes",
             ),
@@ -83,6 +92,19 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
     if most >= asked:  # another rule excludes the nodes that have it
         return f": it requests {_text_of(asked)}; of the nodes that it may use, none has that much free"
     return f": it requests {_text_of(asked)}, at most {_text_of(most)} is free on one node ({_text_of(asked - most)} too little)"
+
+
+def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
+    """Return a node with enough free of a resource, and the taint that keeps the pod from it; None if there is none."""
+    try:
+        asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
+        free = _free(observed.nodes, observed.running or (), name)
+    except QuantityError:
+        return None
+    for node, amount in free.items():
+        if observed.running is not None and asked <= amount and (taints := _untolerated(rank, observed.nodes[node])):
+            return node, _text(taints[0])
+    return None
 
 
 def _text_of(amount: Quantity) -> str:

@@ -225,6 +225,23 @@ def test_a_shortfall_says_what_it_does_not_know() -> None:
     assert free.sentence.endswith("of the nodes that it may use, none has that much free")
 
 
+def test_a_taint_that_keeps_a_pod_from_what_is_free_is_named() -> None:
+    asks = {"containers": [{"resources": {"requests": {"example.com/gpu": "4"}}}]}
+    message = "0/2 nodes are available: 1 Insufficient example.com/gpu, 1 node(s) had untolerated taint(s)."
+    taints = [{"key": "team", "value": "blue", "effect": "NoSchedule"}]
+    nodes = {NODES: [node(allocatable={"example.com/gpu": "8"}, taints=taints)]}
+    found = told(pending(message, spec=asks, objects=nodes, running=[]))
+    assert found.sentence.endswith(
+        "none has that much free; node node-0 has, with a taint that it does not tolerate: team=blue:NoSchedule"
+    )
+    assert found.steps[0] == "if it may run on node-0: let the template of web tolerate that taint"
+    tolerating = told(
+        pending(message, spec=asks | {"tolerations": [{"operator": "Exists"}]}, objects=nodes, running=[])
+    )
+    assert found.code == tolerating.code == "LWS-E035"
+    assert "taint" not in tolerating.sentence
+
+
 def test_an_amount_that_cannot_be_read_is_left_out() -> None:
     nodes = {NODES: [node(allocatable={"cpu": "much"})]}
     found = told(pending("0/1 nodes are available: 1 Insufficient cpu.", objects=nodes))
