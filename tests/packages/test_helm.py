@@ -1,6 +1,7 @@
 """The chart as Helm renders it: object for object what `lws install` applies."""
 
 import subprocess
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from tests.packages import build
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.install import userroles
@@ -90,6 +91,22 @@ def test_another_release_renames_what_may_be_renamed() -> None:
     assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == "serving-lws-controller-manager"
     names = {one["name"] for obj in found.values() for one in obj.get("subjects", [])}
     assert names == {"serving-lws-controller-manager"}
+
+
+def test_names_that_look_like_numbers_stay_texts() -> None:
+    objects = render("--set=enableCertManager=true,enablePrometheus=true", release="1e3", namespace="456")
+    places = [found for key, obj in objects.items() for found in named(obj, key)]
+    assert [found for found in places if not isinstance(found[1], str)] == []
+    assert {"1e3", "456"} <= {value for _, value in places}
+
+
+def named(value: JSON, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], JSON]]:
+    """Return the values of a namespace and of the instance's label, wherever they are."""
+    parts = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, part in parts:
+        if name in {"namespace", "app.kubernetes.io/instance"} and not isinstance(part, dict | list):
+            yield (*place, str(name)), part
+        yield from named(part, (*place, str(name)))
 
 
 def test_values_reach_the_pods() -> None:

@@ -58,7 +58,7 @@ apiVersion: v1
 kind: Pod
 metadata:
   name: {{ include "lws.fullname" . }}-test-webhook
-  namespace: {{ .Release.Namespace }}
+  namespace: {{ .Release.Namespace | quote }}
   annotations:
     helm.sh/hook: test
     helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded

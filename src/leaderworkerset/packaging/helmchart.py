@@ -187,7 +187,7 @@ def _text(kind: Resource, obj: JSONObject, names: Sequence[str]) -> str:
     text = re.sub(rf"(?<![\w-]){PREFIX}({tails})(?![\w-])", r'{{ include "lws.fullname" . }}-\1', text)
     for word, expression in WORDS.items():
         text = text.replace(word, expression)
-    return _selected(_with_sections(text))
+    return _quoted(_selected(_with_sections(text)))
 
 
 def _labeled(obj: JSONObject) -> JSONObject:
@@ -204,6 +204,13 @@ def _labeled(obj: JSONObject) -> JSONObject:
 def _selected(text: str) -> str:
     """Replace the instance label by that of the release."""
     return re.sub(r"(app\.kubernetes\.io/instance): lws$", r"\1: {{ .Release.Name }}", text, flags=re.MULTILINE)
+
+
+def _quoted(text: str) -> str:
+    """Quote names of users' choice where they are a whole value: YAML takes the namespace 456 for a number."""
+    return re.sub(
+        r"(?<=[:-] )\{\{ \.Release\.(Name|Namespace) \}\}$", r"{{ .Release.\1 | quote }}", text, flags=re.MULTILINE
+    )
 
 
 def _valued(kind: Resource, obj: JSONObject) -> JSONObject:
