@@ -90,7 +90,7 @@ LWS = f"{sys.executable} -m leaderworkerset.cli"
         (f"{LWS} version > /dev/full", 1, "No space left on device\n"),
         (f"{LWS} version 2>&-", 0, ""),
         (f"{LWS} scale web 2>&-", 2, ""),
-        (f"{LWS} apply -f - <&-", 1, "error: no objects in -: a manifest needs apiVersion, kind and metadata.name\n"),
+        (f"{LWS} apply -f - <&-", 1, "error: no objects in standard input: a manifest needs apiVersion, kind and metadata.name\n"),
         (f"printf 'a: \\377' | {LWS} apply -f -", 1, "error: standard input, line 1: not valid YAML: not UTF-8 text at byte 3\n"),
         (f"PYTHONIOENCODING=ascii {LWS} down ü", 2, "error: cluster name: Invalid value: "),
     ],
