@@ -6,13 +6,6 @@ only beyond a threshold which grows with what was freed; so a cluster would keep
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
-
-KEPT: Final = 512 * 1024
-"""Free bytes at the end of the heap that are kept for reuse from the first `trim` on; glibc would keep up to 64 MiB."""
-
-M_TRIM_THRESHOLD: Final = -1
-"""The parameter of mallopt(3)."""
 
 
 def trim() -> bool:
@@ -29,16 +22,9 @@ def _malloc_trim() -> Callable[[int], int] | None:
     try:
         import ctypes  # not before it is needed: a start would take 20 ms longer
 
-        library = ctypes.CDLL(None)
-        function = library.malloc_trim
-        _keep_little(library)
+        function = ctypes.CDLL(None).malloc_trim
     except (ImportError, OSError, AttributeError):
         return None
     function.argtypes = [ctypes.c_size_t]
     found: Callable[[int], int] = function
     return found
-
-
-def _keep_little(library: Any) -> None:
-    """Fix the threshold that a large buffer which was freed, for example at the start, has raised."""
-    library.mallopt(M_TRIM_THRESHOLD, KEPT)

@@ -44,22 +44,6 @@ def test_holes_in_the_heap_are_given_back() -> None:
     assert int(printed.split()[0]) > 32 * 2**20
 
 
-def test_little_is_kept_at_the_end_of_the_heap_from_then_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    called: list[tuple[int, ...]] = []
-
-    class Library:
-        """A C library that notes what it is asked to do."""
-
-        def __init__(self, _: None) -> None:
-            self.malloc_trim = lambda size: called.append((size,))
-            self.mallopt = lambda *of: called.append(of)
-
-    monkeypatch.setattr(ctypes, "CDLL", Library)
-    assert allocator.trim()
-    assert allocator.trim()
-    assert called == [(allocator.M_TRIM_THRESHOLD, allocator.KEPT), (0,), (0,)]
-
-
 @pytest.mark.parametrize("error", [AttributeError, OSError, ImportError])
 def test_a_c_library_that_cannot_is_left_alone(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
     def refuse(*_: Any) -> None:
