@@ -24,10 +24,14 @@ WHOLE_DECISIONS = (
     "webhooks.review.answer",
 )
 
-MOST_TIME = 3.0
-"""The same in processor time, which is not exact; the square would be 4."""
+TIMES = 8
+MOST_TIME = 32.0
+"""What eight times the input may cost in processor time; the square would be 64.
 
-ATTEMPTS = 5
+What lives on a heap that has room for it costs less than what needs new memory each time: up to 17 is linear.
+"""
+
+ATTEMPTS = 3
 
 
 def test_every_public_function_has_a_recipe() -> None:
@@ -51,10 +55,10 @@ def test_twice_the_input_executes_at_most_twice_the_lines(shape: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-def test_twice_the_input_takes_at_most_about_twice_the_time(shape: str) -> None:
+def test_the_time_grows_by_much_less_than_the_square(shape: str) -> None:
     """Lines do not count what is searched and copied in C."""
-    sizes = (3_000, 6_000) if shape.startswith("long") else (1_000, 2_000)
-    worlds = [World(shape, size) for size in sizes]
+    size = 3_000 if shape.startswith("long") else 1_000
+    worlds = [World(shape, size), World(shape, TIMES * size)]
     grown = {name: ratio for name in WHOLE_DECISIONS if (ratio := time_ratio(name, worlds)) > MOST_TIME}
     assert not grown
 
@@ -66,8 +70,8 @@ def time_ratio(name: str, worlds: list[World]) -> float:
         call()
     ratio = MOST_TIME + 1
     for _ in range(ATTEMPTS):
-        once, twice = (work.seconds(call) for call in calls)
-        ratio = min(ratio, twice / (once + SLACK * 1e-5))
+        little, much = (work.seconds(call) for call in calls)
+        ratio = min(ratio, much / (little + SLACK * 1e-5))
         if ratio <= MOST_TIME:
             break
     return ratio
