@@ -23,6 +23,7 @@ from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.plan import Event
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
@@ -55,15 +56,13 @@ class Controllers:
         self._instruments = instruments
         executor = Executor(client, _Counted(self._recorder, instruments), clock)
         self._controllers = tuple(
-            Controller(
-                spec.name,
-                watches=driver.watches(),
-                plan=driver.plan,
-                executor=executor,
-                options=ControllerOptions(observer=instruments.controller(spec.name), backoff=backoff),
+            _build(
+                spec,
+                spec.build(self._caches, client, clock),
+                executor,
+                ControllerOptions(observer=instruments.controller(spec.name), backoff=backoff),
             )
             for spec in specs
-            for driver in (spec.build(self._caches, client, clock),)
         )
         self._stopping = asyncio.Event()
         self._synced = asyncio.Event()
@@ -124,6 +123,10 @@ class Controllers:
                 await self._recorder.flush()
         except TimeoutError:
             log.warning("events were lost: the API server did not take them in time", after=FINISH_SECONDS)
+
+
+def _build(spec: ControllerSpec, driver: Driver, executor: Executor, options: ControllerOptions) -> Controller:
+    return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 
 class _Counted:
