@@ -5,8 +5,9 @@ Of the client, only this module and `channels.py` import aiohttp (the servers be
 In: an `Access`. Out: responses, or a `ConnectionFailedError` with the server's address if there is none. Connections
 are kept alive and shared. If such a connection turns out to be closed, aiohttp sends an idempotent request (GET, PUT,
 DELETE) once more. Others fail: only the caller knows whether they may be sent twice. After a 401 the credentials are
-renewed once. If the server's certificate is not trusted, the file of its authority is read again. Redirects are not followed, so a token never reaches another host. Streams have their own pool, so that
-watches do not take connections from requests. So have fenced writes, whose sockets send only while the fence is open.
+renewed once. If the server's certificate is not trusted, the file of its authority is read again. Redirects are not
+followed, so a token never reaches another host. Streams have their own pool, so that watches do not take connections from
+requests. So have fenced writes, whose sockets send only while the fence is open.
 """
 
 import asyncio

@@ -22,6 +22,7 @@ PatchKind: TypeAlias = Literal["merge", "json", "strategic"]
 Query: TypeAlias = tuple[tuple[str, str], ...]
 
 JSON_TYPE: Final = "application/json"
+NAME_FIELD: Final = "metadata.name"
 APPLY_TYPE: Final = "application/apply-patch+yaml"
 PATCH_TYPES: Final[dict[PatchKind, str]] = {
     "merge": "application/merge-patch+json",
@@ -45,6 +46,12 @@ class Selection:
         return self.resource.path(_segment(self.resource, "namespace", self.namespace) if self.namespace else "")
 
     @property
+    def name(self) -> str:
+        """Return the name of the one object that is selected; empty where there may be others."""
+        field, _, name = self.field_selector.partition("=")
+        return name if field == NAME_FIELD else ""
+
+    @property
     def query(self) -> Query:
         """Return the selectors as query pairs."""
         return _present(labelSelector=self.label_selector, fieldSelector=self.field_selector)
@@ -52,7 +59,7 @@ class Selection:
 
 def only(resource: Resource, key: ObjectKey) -> Selection:
     """Select one object by its name."""
-    return Selection(resource, key.namespace, field_selector=f"metadata.name={key.name}")
+    return Selection(resource, key.namespace, field_selector=f"{NAME_FIELD}={key.name}")
 
 
 def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:

@@ -8,6 +8,8 @@ from kuberuntime.errors import ConfigError
 DISABLED: Final = ("", "0")
 """The addresses that disable serving."""
 
+HIGHEST_PORT: Final = 65535
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -27,6 +29,6 @@ def parse_address(text: str) -> Address:
     (':8443', '::1')
     """
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65535:
+    if not colon or not port.isdecimal() or int(port) > HIGHEST_PORT:
         raise ConfigError(f"address {text!r}: expected host:port, :port, or 0 to serve nothing")
     return Address(host.removeprefix("[").removesuffix("]"), int(port))

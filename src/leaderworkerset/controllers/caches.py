@@ -28,8 +28,12 @@ class Cache:
 
     @property
     def permission(self) -> Permission:
-        """Return the permission that filling the cache needs."""
-        return Permission(self.what.resource, ("list", "watch"))
+        """Return the permission that filling the cache needs; for one object of the whole cluster it names that.
+
+        What is in a namespace is granted there, by kind.
+        """
+        is_one = self.what.name and not self.what.resource.namespaced
+        return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if is_one else ())
 
     def open(self, client: Client) -> Informer:
         """Return the informer that fills the cache once it runs."""

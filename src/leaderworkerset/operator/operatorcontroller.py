@@ -5,7 +5,6 @@ the labels of an installation, the secrets that cert-manager issues, and the kin
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -52,22 +51,11 @@ DEFINED: Final = Projection(
     "status.conditions[].status",
 )
 
-
-@dataclass(frozen=True, slots=True)
-class OpenShiftCache(Cache):
-    """A cache of the object `cluster` of one kind: lists and watches select it by name, so the permission names it, too."""
-
-    @property
-    def permission(self) -> Permission:
-        """Return the permission that filling the cache needs."""
-        return Permission(self.what.resource, ("list", "watch"), names=(CLUSTER.name,))
-
-
 CLUSTERS: Final = Cache(Selection(OPERATORS))
-API_SERVER: Final = OpenShiftCache(
+API_SERVER: Final = Cache(
     only(API_SERVERS, CLUSTER), keep=lambda _obj: Projection("spec.tlsSecurityProfile"), optional=True
 )
-INFRASTRUCTURE: Final = OpenShiftCache(
+INFRASTRUCTURE: Final = Cache(
     only(INFRASTRUCTURES, CLUSTER), keep=lambda _obj: Projection("status.controlPlaneTopology"), optional=True
 )
 """The infrastructure object of OpenShift; other clusters do not serve the kind."""

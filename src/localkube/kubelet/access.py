@@ -64,8 +64,8 @@ def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting
 
 def _reason(pod: JSONObject, container: str) -> str:
     """Return what the container waits for, as the kubelet appends it (`validateContainerLogStatus`)."""
-    states = [status.get("state") or {} for status in podstate.container_statuses(pod) if status["name"] == container]
-    reason = (states[0].get("waiting") or {}).get("reason") if states else None
+    status: JSONObject = next((one for one in podstate.container_statuses(pod) if one["name"] == container), {})
+    reason = ((status.get("state") or {}).get("waiting") or {}).get("reason")
     return f": {reason}" if reason else ""
 
 

@@ -46,11 +46,8 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
 
     async def act() -> None:
         async with target.session() as session:
-            unknown: list[str] = []
-            if documents:
-                wanted = await _of_documents(session, documents, unknown)
-            else:
-                wanted = [await _of_name(session, name) for name in names]
+            wanted, unknown = await _of_documents(session, documents)
+            wanted += [await _of_name(session, name) for name in names]
             for part in parts(wanted):
                 deleted = [(resource, key) for resource, key in part if await _delete(session, resource, key, cascade)]
                 if waits:
@@ -76,16 +73,18 @@ async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
 
 
 async def _of_documents(
-    session: Session, documents: Sequence[manifests.Document], unknown: list[str]
-) -> list[tuple[Resource, ObjectKey]]:
-    """Return what to delete; objects of kinds that are not served cannot exist, and become texts in `unknown`."""
-    discovery, wanted = Discovery(session.client), []
+    session: Session, documents: Sequence[manifests.Document]
+) -> tuple[list[tuple[Resource, ObjectKey]], list[str]]:
+    """Return what to delete, and a text on each object of a kind that is not served: it cannot exist."""
+    discovery = Discovery(session.client)
+    wanted: list[tuple[Resource, ObjectKey]] = []
+    unknown: list[str] = []
     for document in reversed(documents):
         try:
             wanted.append(await _of_document(session, discovery, document))
         except UnknownKindError as error:
             unknown.append(f"{document.place}: {document.title}: {error}")
-    return wanted
+    return wanted, unknown
 
 
 async def _of_document(

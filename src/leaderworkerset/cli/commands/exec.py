@@ -21,10 +21,11 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.containerchoice import container_option, say_choice
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.views.podcontainers import default_container, note_of_choice
+from leaderworkerset.views.podcontainers import default_container
 
 PIECE = 32 * 1024
 
@@ -33,9 +34,7 @@ KILLED = 128 + signal.SIGKILL
 
 
 @click.command("exec")
-@click.option(
-    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
-)
+@container_option
 @click.option("-i", "--stdin", "passes_input", is_flag=True, help="Pass on standard input.")
 @click.option("-t", "--tty", "terminal", is_flag=True, help="Give the command a terminal.")
 @click.argument("name", metavar="LWS[/GROUP[/RANK]]", shell_complete=completing.names)
@@ -49,8 +48,7 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     async def act() -> int:
         async with target.session() as session:
             pod = await targets.one_pod(session, chosen)
-            if container is None and (note := note_of_choice([pod])):
-                say(note, err=True)
+            say_choice([pod], container)
             query = [
                 ("container", container or default_container(pod)),
                 ("stdout", "true"),

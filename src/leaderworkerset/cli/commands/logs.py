@@ -17,13 +17,14 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.containerchoice import container_option, say_choice
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import place_of
-from leaderworkerset.views.podcontainers import containers, default_container, note_of_choice
+from leaderworkerset.views.podcontainers import containers, default_container
 from leaderworkerset.views.selection import Filter, Selection
 from leaderworkerset.views.unlogged import summed
 from leaderworkerset.views.wording import counted
@@ -85,9 +86,7 @@ class LogsRequest:
 )
 @click.option("--grep", metavar="REGEX", help="Only lines that match this pattern.")
 @click.option("--timestamps", is_flag=True, help="Print the time before each line.")
-@click.option(
-    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
-)
+@container_option
 @click.option("--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N lines of each rank.")
 @click.option(
     "--since",
@@ -139,7 +138,7 @@ async def show(target: Target, wanted: LogsRequest) -> None:
     not_started: list[tuple[str, str]] = []
     async with target.session() as session:
         pods = await pods_of(session, wanted)
-        say_choice(pods, wanted)
+        say_choice(pods, wanted.options.container)
         for pod in pods:
             try:
                 async for line in read(session.client, pod, wanted.options):
@@ -211,7 +210,7 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
             pods = [*filter(wanted.covering(one).covers, await members(session, resource, one))]
             refuse_too_many(len(pods), wanted, one)
             refuse_unknown_container(pods, wanted.options.container)
-            say_choice(pods, wanted)
+            say_choice(pods, wanted.options.container)
             followed.append((one, informers_of(session.client, resource, ObjectKey(session.namespace, one.name))))
         everything = [part for _, informers in followed for part in informers.all]
         async with following(*everything, session.lifeline) as objects, asyncio.TaskGroup() as tasks:
@@ -230,12 +229,6 @@ async def note_waiting(objects: "Following", informers: "OneSet", one: Selection
         return True if informers.object is None else None
 
     await objects.until(look)
-
-
-def say_choice(pods: Sequence[JSONObject], wanted: LogsRequest) -> None:
-    """Say which container's logs follow, if there are others and none was named."""
-    if wanted.options.container is None and (note := note_of_choice(pods)):
-        say(note, err=True)
 
 
 def refuse_unknown_container(pods: Sequence[JSONObject], container: str | None) -> None:

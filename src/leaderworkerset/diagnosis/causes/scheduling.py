@@ -96,13 +96,15 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
     """Return a node with enough free of a resource, and the taint that keeps the pod from it; None if there is none."""
+    if observed.running is None:
+        return None
     try:
         asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
-        free = _free(observed.nodes, observed.running or (), name)
+        free = _free(observed.nodes, observed.running, name)
     except QuantityError:
         return None
     for node, amount in free.items():
-        if observed.running is not None and asked <= amount and (taints := _untolerated(rank, observed.nodes[node])):
+        if asked <= amount and (taints := _untolerated(rank, observed.nodes[node])):
             return node, _text(taints[0])
     return None
 

@@ -16,7 +16,7 @@ from kuberuntime.objects import duration, names
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.serving import bindaddresses
+from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -30,7 +30,6 @@ TLS13: Final = "VersionTLS13"
 GANG_PROVIDERS: Final = (*PROVIDERS, AUTO)
 LOCK: Final = "leases"
 
-HIGHEST_PORT: Final = 65535
 NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
 """Characters that no request to a probe has in its path, or that the router takes for a pattern."""
 
@@ -228,8 +227,10 @@ def _serving_errors(configuration: Configuration) -> list[FieldError]:
         "health.healthProbeBindAddress": health.health_probe_bind_address,
     }
     for path, address in places.items():
+        if address in DISABLED:
+            continue
         try:
-            _ = address in bindaddresses.DISABLED or bindaddresses.parse_address(address)
+            parse_address(address)
         except ConfigError:
             errors.append(invalid(path, address, "must be host:port, :port, or 0 to serve nothing"))
     paths = {

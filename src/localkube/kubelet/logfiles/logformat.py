@@ -44,7 +44,7 @@ class Framer:
         self._rest = b""
 
     def feed(self, data: bytes, now: datetime) -> bytes:
-        """Return the entries that are complete now. What all of them begin with is formatted once: there may be 65,536."""
+        """Return the entries that are complete now. What all of them begin with is formatted once: there may be thousands."""
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         whole, partial = self._head(now, "F"), self._head(now, "P")

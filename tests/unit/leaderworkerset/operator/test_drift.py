@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 import pytest
+from tests import inprocess
 from tests.unit.leaderworkerset.operator.clusters import actions, applied, cluster, installed, observed, plan
 
 from kuberuntime.client.client import Client
@@ -23,10 +24,6 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Apply, Patch, Plan
 from leaderworkerset.operator.operatornames import CERTIFICATES
-from localkube.apiserver import builtin
-from localkube.apiserver.inprocess import InProcessTransport
-from localkube.apiserver.server import ApiServer
-from localkube.apiserver.storage.store import Store
 
 Edit: TypeAlias = Callable[[dict[str, Any]], object]
 
@@ -37,17 +34,9 @@ VALIDATING = ObjectKey("", "lws-validating-webhook-configuration")
 
 @asynccontextmanager
 async def api() -> AsyncIterator[Client]:
-    server = ApiServer(Store(), builtin.kinds(), SystemClock())
-    await server.start()
-    try:
-        async with asyncio.timeout(30):
-            client = Client(InProcessTransport(server, "test"))
-            await client.create(
-                NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "operators"}}
-            )
-            yield client
-    finally:
-        await server.close()
+    async with inprocess.api() as client:
+        await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "operators"}})
+        yield client
 
 
 def wanted(kind: Resource, key: ObjectKey) -> JSONObject:

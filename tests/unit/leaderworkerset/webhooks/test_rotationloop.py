@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.inprocess import api
 from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
 from tests.unit.kuberuntime.fakes import ScriptedTransport, failure
@@ -52,17 +53,6 @@ class Replica:
             self._changed.clear()
             await self._changed.wait()
         return self.shown[-1]
-
-
-@asynccontextmanager
-async def api() -> AsyncIterator[Client]:
-    server = ApiServer(Store(), builtin.kinds(), SystemClock())
-    await server.start()
-    try:
-        async with asyncio.timeout(30):
-            yield Client(InProcessTransport(server, "test"))
-    finally:
-        await server.close()
 
 
 async def install(client: Client) -> None:

@@ -11,6 +11,7 @@ import click
 from kuberuntime.objects import meta
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.containerchoice import container_option
 from leaderworkerset.cli.copying import archive, transfer
 from leaderworkerset.cli.copying.addresses import Download, Remote, Upload, direction
 from leaderworkerset.cli.copying.transfer import RankContainer
@@ -24,9 +25,7 @@ AT_ONCE: Final = 8
 
 
 @click.command("cp")
-@click.option(
-    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
-)
+@container_option
 @click.argument("words", nargs=-1, required=True, metavar="SOURCE... DESTINATION")
 @click.pass_obj
 def command(target: Target, words: tuple[str, ...], container: str | None) -> None:
