@@ -4,6 +4,7 @@ The webhook service is an ExternalName for this machine, and the configurations 
 """
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -30,10 +31,15 @@ from leaderworkerset.install.metadata import LEASE, MANAGER
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.webhooks import certificates, rotation
+from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
+HOST: Final = f"{SERVICE_NAME}.{NAMESPACE}.svc"
+"""The name by which API servers call the webhooks."""
+
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
 """The user that API servers see when the manager asks."""
 
@@ -88,6 +94,21 @@ async def recreate_account(client: Client) -> None:
     """Make the manager's account anew: tokens of the old one are refused from then on."""
     await client.delete(SERVICE_ACCOUNTS, ObjectKey(NAMESPACE, MANAGER))
     await client.create(SERVICE_ACCOUNTS, service_account(NAMESPACE))
+
+
+async def trust(client: Client, bundle: bytes) -> None:
+    """Let API servers trust these authorities where they call webhooks, as cert-manager does."""
+    for resource in CONFIGURATIONS:
+        for found in (await client.list(resource)).items:
+            await client.update(resource, rotation.with_authority(found, bundle))
+
+
+def write_certificate(directory: Path, authority: Certificate, host: str = HOST) -> None:
+    """Write a certificate of the webhooks into a directory, as the kubelet mounts it."""
+    serving = certificates.issue(authority, [host], datetime.now(UTC))
+    directory.mkdir(exist_ok=True)
+    (directory / "tls.crt").write_bytes(serving.certificate)
+    (directory / "tls.key").write_bytes(serving.key)
 
 
 def _adapted(resource: Resource, obj: JSONObject, port: int) -> JSONObject:

@@ -122,16 +122,20 @@ class Replica:
         """Return the end of its log."""
         return self.log.read_text(errors="replace")[-4000:]
 
-    async def _is_ready(self) -> bool:
+    async def readiness(self) -> str:
+        """Ask whether it is ready, and if not, what is missing; empty while it does not answer."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
         try:
             async with (
                 aiohttp.ClientSession() as session,
                 session.get(f"http://127.0.0.1:{self.probes}/readyz") as answer,
             ):
-                return answer.status == 200
+                return await answer.text()
         except aiohttp.ClientError:
-            return False
+            return ""
+
+    async def _is_ready(self) -> bool:
+        return await self.readiness() == "ok"
 
     async def _has_ended(self) -> bool:
         return self.process.poll() is not None
