@@ -129,10 +129,10 @@ class ManagerProcess:
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
         leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
-        waiting = {WEBHOOKS: webhooks, CACHES: leading}
+        waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
         if self._detection is None:
             return [self._probes(waiting), self._metrics_server(), webhooks, leading]
-        probes = self._probes({GANGS: self._detection} | waiting)
+        probes = self._probes({GANGS: self._detection, **waiting})
         return [probes, self._metrics_server(), self._detection, webhooks, leading]
 
     def _probes(self, waiting: Mapping[str, ProcessPart]) -> Probes:

@@ -86,7 +86,6 @@ def test_nothing_is_known_before_the_first_answer() -> None:
             transport.is_down = False
             async with asyncio.timeout(RETRY):
                 await detection.known()
-            assert detection.is_ready
             assert detection.served() == frozenset()
         await server.close()
 
