@@ -21,7 +21,6 @@ from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.install.objects import build_namespace
 from leaderworkerset.kinds.managed import managed
-from leaderworkerset.manager.config import configuration
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
@@ -70,7 +69,7 @@ async def deployed(cluster: Cluster, replica: Replica) -> AsyncIterator[Deployed
 
 
 async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
-    chosen = configuration.decode(replica.document())
+    chosen = replica.chosen()
     internal = chosen.internal_cert_management
     await installation.install(
         client,
@@ -97,7 +96,7 @@ async def _prepare_embedded(client: Client, cluster: Cluster, replica: Replica) 
     replica.configuration |= {"internalCertManagement": {"enable": False}, "webhook": {"certDir": str(directory)}}
     authority = certificates.create_authority(datetime.now(UTC))
     installation.write_certificate(directory, authority, LOOPBACK)
-    kinds = managed(configuration.decode(replica.document()).gang_provider)
+    kinds = managed(replica.chosen().gang_provider)
     at = configurations.at_url(f"https://{LOOPBACK}:{replica.webhooks}", authority.certificate)
     for resource, obj in (
         (NAMESPACES, build_namespace(NAMESPACE)),

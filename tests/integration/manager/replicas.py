@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -15,9 +16,11 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from tests.controlplane.process import free_ports
 
+from kuberuntime.serving.bindaddresses import DISABLED
 from leaderworkerset.install import workload
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager import goflags, managerflags
+from leaderworkerset.manager.config import configuration as config
 
 ENTRY: Final = Path(__file__).parents[3] / "deploy" / "manager"
 """The program of the manager's image, which Deployments start."""
@@ -74,9 +77,15 @@ class Replica:
         """Check that it has not ended."""
         assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
 
+    def chosen(self) -> config.Configuration:
+        """Return its settings: the configuration with its flags."""
+        given = goflags.parse(self.flags, managerflags.FLAGS)
+        return managerflags.override(config.decode(self.document()), given)
+
     async def await_ready(self) -> None:
-        """Wait until it says that it is ready."""
-        await until(self._is_ready, self)
+        """Wait until it says that it is ready; one without probes, until it serves webhooks."""
+        has_probes = self.chosen().health.health_probe_bind_address not in DISABLED
+        await until(self._is_ready if has_probes else self._serves_webhooks, self)
 
     async def await_end(self) -> int:
         """Wait until it has ended by itself; return its exit code."""
@@ -136,7 +145,7 @@ class Replica:
     async def readiness(self) -> str:
         """Ask as the kubelet does; return the answer, empty while there is none."""
         self.check()
-        path = self.document()["health"].get("readinessEndpointName", "/readyz")
+        path = self.chosen().health.readiness_endpoint_name
         try:
             async with (
                 aiohttp.ClientSession() as session,
@@ -155,7 +164,12 @@ class Replica:
             "leaderElection": {"leaseDuration": f"{LEASE_SECONDS:g}s", "renewDeadline": "2s", "retryPeriod": "500ms"},
         }
         sections = {name: own.get(name, {}) | self.configuration.get(name, {}) for name in own | self.configuration}
-        return {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND} | sections
+        return {"apiVersion": config.API_VERSION, "kind": config.KIND} | sections
+
+    async def _serves_webhooks(self) -> bool:
+        self.check()
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.webhooks)) == 0
 
     async def _is_ready(self) -> bool:
         return await self.readiness() == "ok"
