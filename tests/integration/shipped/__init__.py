@@ -1,1 +1,1 @@
-"""What ships is what is tested: every value that a user can set, in the processes that ship."""
+"""The processes that ship, with every setting."""

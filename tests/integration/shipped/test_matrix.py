@@ -1,6 +1,7 @@
 """The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and what was set has its effect."""
 
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
 import aiohttp
@@ -13,8 +14,8 @@ from tests.integration.clusters.state import State, pod_names
 from tests.integration.gang.test_gangs import link_of
 from tests.integration.manager.deployed import LOOPBACK, deployed
 from tests.integration.manager.replicas import Replica
-from tests.integration.shipped import factors, pairs
-from tests.integration.shipped.factors import Row
+from tests.shipped import factors, pairs
+from tests.shipped.factors import Row
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
@@ -38,15 +39,15 @@ async def test_a_manager_with_these_settings_does_its_work(
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         chosen = replica.chosen()
-        await live(space, chosen.gang_provider)
+        await live(space, chosen.gang_provider, factors.annotations(row))
         await check_serving(replica, chosen)
         await check_lease(client, chosen)
     await client.close()
 
 
-async def live(space: Space, provider: str) -> None:
+async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> None:
     """Create a LeaderWorkerSet; let its group be recreated, rolled, and joined by another one; delete it."""
-    await space.create(lws(replicas=1, size=2))
+    await space.create(lws(replicas=1, size=2, annotations=annotations))
     created = await space.settled()
     links = {link_of(pod) for pod in created.pods.values()}
     assert (links == {""}) == (provider in {"", BUILT_IN.name})

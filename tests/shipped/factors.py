@@ -1,7 +1,8 @@
-"""What a user can set for the manager: every field of its configuration and every flag, each with the values to try.
+"""What a user can set: fields of the manager's configuration, its flags, annotations of LeaderWorkerSets; values to try.
 
 A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
-`{metrics}` and `{probes}` are a place and ports of the process. Fields are named by their path, flags with dashes.
+`{metrics}` and `{probes}` are a place and ports of the process. Fields are named by their path, flags with dashes,
+annotations with their prefix.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from leaderworkerset.api import labels
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
 from leaderworkerset.manager.config import configuration
@@ -74,7 +76,7 @@ FIELDS: Final = (
         ("tls.minVersion", "tls.cipherSuites"),
         ((None, None), (configuration.TLS12, SUITES), (configuration.TLS13, None)),
     ),
-    one("groupRestarts.backoff", None, False),
+    one("groupRestarts.backoff", True, False),
     Factor(
         ("groupRestarts.firstDelay", "groupRestarts.longestDelay"),
         ((FIRST[0], LONGEST[0]), (FIRST[1], LONGEST[1])),
@@ -103,6 +105,19 @@ FLAGS: Final = (
     one("--zap-time-encoding", None, *TIMES),
 )
 
+ANNOTATIONS: Final = (
+    one(labels.RESTART_BACKOFF, None, settings.ON, settings.OFF),
+    Factor(
+        (labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY),
+        ((None, None), (FIRST[0], LONGEST[0]), (FIRST[1], LONGEST[1])),
+    ),
+    one(labels.RESTART_RESET_AFTER, None, *limits(settings.RESETS)),
+    one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
+    one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
+    one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
+    one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
+)
+
 ALWAYS: Final[Mapping[str, str]] = {
     "apiVersion": "it has one value",
     "kind": "it has one value",
@@ -113,10 +128,14 @@ ALWAYS: Final[Mapping[str, str]] = {
 """Settings that every process has, and why no other value of them is tried here."""
 
 ELSEWHERE: Final[Mapping[str, str]] = {
-    "--version": "tests/unit/leaderworkerset/cli/commands/test_manager.py",
-    "ENABLE_WEBHOOKS": "tests/integration/manager/test_start.py",
+    "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
+    "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
+    labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
+    labels.EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
+    labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
+    labels.RECREATE_GROUP_AFTER_START: "integration/lws/test_restart.py",
 }
-"""Settings with which a manager does not do its whole work, and the test that starts it with them."""
+"""Settings that need another world than that of the matrix, and the test that sets them, on a manager that runs."""
 
 
 def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -134,7 +153,7 @@ def document(row: Row, **places: object) -> dict[str, dict[str, Any]]:
     """Return the sections of the configuration that a row sets."""
     found: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
-        if value is not None and not name.startswith("-"):
+        if value is not None and name[0] != "-" and "/" not in name:
             section, _, field = name.partition(".")
             found.setdefault(section, {})[field] = _placed(value, places)
     return found
@@ -143,6 +162,11 @@ def document(row: Row, **places: object) -> dict[str, dict[str, Any]]:
 def flags(row: Row, **places: object) -> list[str]:
     """Return the flags that a row sets."""
     return [f"{name}={_placed(value, places)}" for name, value in row.items() if name[0] == "-" and value is not None]
+
+
+def annotations(row: Row) -> dict[str, str]:
+    """Return the annotations of the LeaderWorkerSet that a row sets."""
+    return {name: str(value) for name, value in row.items() if "/" in name and value is not None}
 
 
 def _placed(value: Value, places: Mapping[str, object]) -> Value:
