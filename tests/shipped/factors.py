@@ -49,6 +49,12 @@ FIRST: Final = limits(settings.FIRST_DELAYS)
 LONGEST: Final = limits(settings.LONGEST_DELAYS)
 SUITES: Final = (*OPENSSL, *sorted(TLS13))
 
+LEASE: Final = Factor(
+    ("leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"),
+    (("15s", "10s", "2s"), ("3s", "2s", "500ms")),
+)
+"""The defaults, and times that suit tests, which a process of the tests has where none are set."""
+
 FIELDS: Final = (
     one("webhook.host", "127.0.0.1", ""),
     one("metrics.bindAddress", "127.0.0.1:{metrics}", ":{metrics}", "0"),
@@ -56,10 +62,7 @@ FIELDS: Final = (
     one("health.readinessEndpointName", None, "ready"),
     one("health.livenessEndpointName", None, "alive"),
     one("leaderElection.leaderElect", True, False),
-    Factor(
-        ("leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"),
-        ((None, None, None), ("3s", "2s", "500ms")),
-    ),
+    LEASE,
     one("leaderElection.resourceLock", None, LOCK),
     one("leaderElection.resourceName", None, "another-lease"),
     one("leaderElection.resourceNamespace", None, "elsewhere"),

@@ -1,10 +1,10 @@
-"""Rows that cover every pair of values of two fields, and every other value; the first one sets nothing."""
+"""Rows that cover every pair of values of two fields, and every other value; the first has all defaults."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
-from tests.shipped.factors import ANNOTATIONS, FIELDS, FLAGS, Factor, Row
+from tests.shipped.factors import ANNOTATIONS, FIELDS, FLAGS, LEASE, Factor, Row
 
 SINGLE: Final = (*FLAGS, *ANNOTATIONS)
 FACTORS: Final = (*FIELDS, *SINGLE)
@@ -46,7 +46,11 @@ def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
 
 def rows() -> list[Row]:
     """Return the rows of the matrix: each is one process."""
-    return [{name: None for factor in FACTORS for name in factor.names}, *cover(wanted(FIELDS, SINGLE), FACTORS)]
+    defaults: Row = {name: None for factor in FACTORS for name in factor.names}
+    return [
+        {**defaults, **dict(zip(LEASE.names, LEASE.values[0], strict=True))},
+        *cover(wanted(FIELDS, SINGLE), FACTORS),
+    ]
 
 
 def _gain(left: Mapping[Part, None], chosen: Mapping[int, int], choice: Choice) -> int:

@@ -11,8 +11,8 @@ every replica                                      only the leader, under the le
 ```
 
 A replica campaigns only when its own webhooks serve (R-MGR-4), and with `auto` these serve only when the gang schedulers
-are known. When asked to stop, it starts no reconcile, finishes
-those in progress, releases the lease, and answers webhooks a little longer, until API servers use another replica.
+are known. When asked to stop, it starts no reconcile, finishes those in progress, releases the lease, and answers
+webhooks a little longer, until API servers use another replica.
 """
 
 import asyncio
