@@ -37,9 +37,12 @@ _IFA_LOCAL = 2
 _RTA_DST = 1
 _RTA_OIF = 4
 _RTA_GATEWAY = 5
+_AF_BRIDGE = 7
 _NDA_DST = 1
 _NDA_LLADDR = 2
+_NUD_NOARP = 0x40
 _NUD_PERMANENT = 0x80
+_NTF_MASTER = 0x04
 
 _IFF_UP = 1
 _RT_TABLE_MAIN = 254
@@ -169,6 +172,16 @@ def build_neighbour(index: int, address: str) -> Request:
     body = _NDMSG.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
     body += _attribute(_NDA_DST, socket.inet_aton(address)) + _attribute(_NDA_LLADDR, link_address(address))
     return Request(_RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"state where {address} is")
+
+
+def build_port_entry(port_index: int, address: str) -> Request:
+    """State for ever by which port of a bridge the Ethernet address of a host is reached (`link_address`).
+
+    Frames for an address that the bridge has not seen yet go to all ports: with a thousand, more than the kernel queues.
+    """
+    body = _NDMSG.pack(_AF_BRIDGE, port_index, _NUD_NOARP, _NTF_MASTER, 0)
+    body += _attribute(_NDA_LLADDR, link_address(address))
+    return Request(_RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"state the port of {address}")
 
 
 def build_forwarding(index: int) -> Request:

@@ -30,6 +30,7 @@ from .netlink import (
     build_link_into_bridge,
     build_link_up,
     build_neighbour,
+    build_port_entry,
     build_route,
     build_veth,
     link_address,
@@ -73,10 +74,11 @@ def inside(fd: int) -> Iterator[None]:
 
 
 class _Bridge:
-    """A bridge by its number, and how many pods it has."""
+    """A bridge by its number, and how many pods it has; one that hangs on the first has a port there, its uplink."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, uplink: int = 0) -> None:
         self.index = index
+        self.uplink = uplink
         self.pods = 0
 
 
@@ -119,6 +121,8 @@ class BridgeNetwork:
         try:
             self._netlink.perform(
                 build_veth(near, bridge.index, Peer("eth0", _INDEX, network, link_address(address))),
+                build_port_entry(near[1], address),
+                *([build_port_entry(bridge.uplink, address)] if bridge.uplink else []),
                 build_neighbour(_INDEX, address),
             )
             inner.perform(
@@ -168,13 +172,15 @@ class BridgeNetwork:
         """Connect another bridge to the first one."""
         name, index = self._next("kube")
         inner, inner_index = self._next("down")
+        up = self._next("up")
         with _current() as here:
             self._netlink.perform(
                 build_bridge(name, index),
-                build_veth(self._next("up"), _INDEX, Peer(inner, inner_index, here)),
+                build_veth(up, _INDEX, Peer(inner, inner_index, here)),
                 build_link_into_bridge(inner_index, index),
+                build_port_entry(inner_index, self._address),
             )
-        self._bridges.append(_Bridge(index))
+        self._bridges.append(_Bridge(index, up[1]))
         return self._bridges[-1]
 
     def _next(self, kind: str) -> tuple[str, int]:

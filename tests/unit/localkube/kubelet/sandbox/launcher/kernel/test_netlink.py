@@ -15,6 +15,7 @@ from localkube.kubelet.sandbox.launcher.kernel.netlink import (
     build_link_into_bridge,
     build_link_up,
     build_neighbour,
+    build_port_entry,
     build_route,
     build_veth,
     encode,
@@ -91,6 +92,12 @@ def test_neighbour_is_permanent() -> None:
     body = build_neighbour(100, "10.88.1.9").body
     assert body[:12].hex(" ", 4) == "02000000 64000000 80000000"
     assert attributes(body[12:]) == {1: bytes((10, 88, 1, 9)), 2: link_address("10.88.1.9")}
+
+
+def test_entry_of_a_port_is_kept_by_its_bridge() -> None:
+    body = build_port_entry(101, "10.88.1.9").body
+    assert body[:12].hex(" ", 4) == "07000000 65000000 40000400"
+    assert attributes(body[12:]) == {2: link_address("10.88.1.9")}
 
 
 def test_forwarding_is_of_one_interface() -> None:
