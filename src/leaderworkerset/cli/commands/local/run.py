@@ -58,6 +58,7 @@ class RunOptions:
 
 
 @click.command("run")
+@click.argument("paths", nargs=-1, metavar="[FILE]...")
 @manifest_options
 @click.option(
     "--until",
@@ -69,14 +70,18 @@ class RunOptions:
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @cluster_options
 @click.pass_obj
-def command(target: Target, /, **options: Any) -> int:
-    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
+def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
+    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
+
+    `lws run FILE` is `lws run -f FILE`.
+    """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {places.place(target.local).words}" if target.local else ""
         raise UsageError(
             f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
         )
     require_localkube("run")
+    options["files"] += paths
     given = manifestoptions.collect(options)
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
     chosen = RunOptions(**options)
