@@ -18,7 +18,6 @@ from leaderworkerset.api import labels
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions
 
-
 STATUSES = {"not now": 400, "forbidden": 403}
 """The answers of an API server to requests for a log that cannot be read, by the end of the script."""
 
