@@ -112,6 +112,19 @@ def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, k
     assert told(young).code != code
 
 
+def test_a_statefulset_that_is_being_deleted_is_not_left_alone_by_its_controller() -> None:
+    """A deletion raises the generation, and the last write of the spec was long before."""
+    (left,) = SCENARIOS["LWS-E014"].objects[STATEFULSETS]
+    ending = left | {"metadata": left["metadata"] | {"name": "web-0", "deletionTimestamp": ago(1)}}
+    assert told(observed([pod(made=5), pod(0, 1, made=5)], {STATEFULSETS: [ending]})).code == "LWS-E091"
+
+
+def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:
+    scaled = [{"subresource": "scale", "time": ago(2)}, {"subresource": "status", "time": ago(1)}]
+    obj = lws(status={"observedGeneration": 0}, metadata={"managedFields": scaled})
+    assert told(observed([pod(made=5), pod(0, 1, made=5)], {CORE_EVENTS: []}, of=obj)).code == "LWS-E091"
+
+
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
     situation = running(container(last=ended(1, 400), restarts=1, running={"startedAt": ago(350)}))
     assert told(situation).code != "LWS-E071"
