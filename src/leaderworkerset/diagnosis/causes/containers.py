@@ -159,8 +159,7 @@ def crashes(observed: Observed) -> Finding | None:
     first = found[0]
     pods = len({one.rank.pod for one in found})
     text = f"container {first.container} of pod {first.rank.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
-    said = podstate.last_lines(first.end)
-    return _tell(observed, first, found, f"{text}: {ranks.quote(said[-1].strip())}" if said else text)
+    return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
 
 
 def killed_by_probe(observed: Observed) -> Finding | None:
