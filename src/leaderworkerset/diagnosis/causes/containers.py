@@ -1,14 +1,12 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
-Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. After many
-restarts it is not known any more which one ended first. Then the one that crashed most often is named, of several such
-ones the one that ran for the shortest time, and the text says that this is not certain.
+Of several ranks that crashed, the cause is the one that explains the others (`views.deaths`); if that is not certain, the
+text says so. A group that failed again after its recreation is stuck for the same reason at every moment, also while it
+starts again and no pod shows it: until it is ready.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
@@ -19,90 +17,50 @@ from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
-from leaderworkerset.views import recreations
+from leaderworkerset.views import deaths, recreations
+from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Rank
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
-
-SETTLED: Final = timedelta(minutes=1)
-"""After this running time a container's last failure is no reason for it being unready."""
 
 OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
 RETRIED: Final = "CrashLoopBackOff"
 
 
-@dataclass(frozen=True, slots=True)
-class Death:
-    """A run of a container that ended with another exit code than 0."""
-
-    rank: Rank
-    container: str
-    end: JSONObject
-    is_init: bool
-    restarts: int
-    first: str = ""
-    """When the first run of the container ended; empty if that is not known any more."""
-    is_over: bool = False
-    """Whether a later run of the container is in progress."""
-
-    @property
-    def seconds(self) -> float:
-        """Return how long the run lasted."""
-        try:
-            started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
-        except (KeyError, ValueError):
-            return float("inf")
-        return (finished - started).total_seconds()
+def ended_runs(observed: Observed) -> list[Death]:
+    """Return the runs that ended and may still matter: of a group whose pods show none, the one of its record."""
+    found = [one for rank in observed.at(is_placed) for one in deaths.of_rank(rank, observed.now)]
+    shown = {one.rank.group for one in found}
+    recorded = (deaths.recorded(observed.view, group, observed.now) for group in observed.view.groups)
+    found += [
+        one for one in recorded if one and one.rank.group not in shown and observed.rank in (None, one.rank.index)
+    ]
+    return deaths.in_order(found)
 
 
-def deaths(observed: Observed) -> list[Death]:
-    """Return the failed runs that may still matter: the earliest first, if the order is known."""
-    found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
-    if is_order_known(found):
-        return sorted(found, key=lambda one: one.first)
-    return sorted(found, key=lambda one: (-one.restarts, one.seconds))
-
-
-def is_order_known(found: list[Death]) -> bool:
-    """Return whether it is known which rank crashed first."""
-    return len({one.rank.pod for one in found}) < 2 or all(one.first for one in found)
-
-
-def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
-    status = meta.status(rank.object or {})
-    inits = {str(one.get("name")) for one in status.get("initContainerStatuses") or []}
-    for one in ranks.statuses(rank):
-        name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
-        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
-        now = state.get("terminated") or {}
-        age = observed.since((state.get("running") or {}).get("startedAt"))
-        first = str((now if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
-        if now.get("exitCode"):
-            yield Death(rank, name, now, name in inits, restarts, first)
-        elif last.get("exitCode") and restarts and (age is None or age < SETTLED) and not now:
-            # Without a counted restart the last run did not fail: its node was restarted.
-            yield Death(rank, name, last, name in inits, restarts, first, is_over="running" in state)
+def failed_runs(observed: Observed) -> list[Death]:
+    """Return those that ended with an error, the one that explains the others first."""
+    return [one for one in ended_runs(observed) if one.end.get("exitCode")]
 
 
 def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
     rank, said = death.rank, podstate.last_lines(death.end)
-    target = f"{observed.view.name}/{rank.place}"
+    line = f"{rank.pod}, container {death.container}: {_end(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
-    when = f", {duration(ended)} ago" if ended is not None else ""
-    evidence = [
-        f"{rank.pod}, container {death.container}: {_end(death.end)}{when}; {counted(death.restarts, 'restart')}",
-        *(f"  {ranks.quote(line)}" for line in said[-5:]),
-    ]
-    evidence += _beside(found)
-    previous = " --previous" if death.is_over else ""
+    if not death.is_recorded:
+        when = f", {duration(ended)} ago" if ended is not None else ""
+        line += f"{when}; {counted(death.restarts, 'restart')}"
+    group = next(one for one in observed.view.groups if one.index == rank.group)
+    told = [f"group {group.index} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
+    words = f"logs {observed.view.name}/{rank.place}{container}"
     return Finding(
         subject=ranks.subject(rank),
         sentence=sentence,
-        evidence=tuple(evidence),
-        steps=(observed.lws(f"logs {target}{container}{previous}"),),
-        log=None if said else FailedContainer(rank.object or {}, death.container, death.is_over),
+        evidence=(line, *(f"  {ranks.quote(one)}" for one in said[-5:]), *_beside(found), *told),
+        steps=(observed.lws(f"{words}{' --follow' if death.is_recorded else ' --previous' if death.is_over else ''}"),),
+        log=None if said or death.is_recorded else FailedContainer(rank.object or {}, death.container, death.is_over),
     )
 
 
@@ -111,7 +69,7 @@ def _beside(found: list[Death]) -> list[str]:
     others = list(dict.fromkeys(one.rank.pod for one in found[1:] if one.rank.pod != found[0].rank.pod))[:OTHERS_NAMED]
     if not others:
         return []
-    if is_order_known(found):
+    if deaths.is_order_known(found):
         return [f"ended later: {', '.join(others)}"]
     return [f"crashed as well: {', '.join(others)}; which one was the first is not known after so many restarts"]
 
@@ -123,7 +81,7 @@ def _end(end: JSONObject) -> str:
 
 def out_of_memory(observed: Observed) -> Finding | None:
     """Find a container that was killed because it exceeded its memory limit."""
-    found = deaths(observed)
+    found = failed_runs(observed)
     killed = next((one for one in found if one.end.get("reason") == NO_MEMORY), None)
     if killed is None:
         return None
@@ -144,7 +102,7 @@ def _memory_limit(death: Death) -> str:
 
 def init_fails(observed: Observed) -> Finding | None:
     """Find an init container that fails, so that no other container starts."""
-    found = [one for one in deaths(observed) if one.is_init]
+    found = [one for one in failed_runs(observed) if one.is_init]
     if not found:
         return None
     text = f"init container {found[0].container} of pod {found[0].rank.pod} fails with {_end(found[0].end)}"
@@ -153,7 +111,7 @@ def init_fails(observed: Observed) -> Finding | None:
 
 def crashes(observed: Observed) -> Finding | None:
     """Find the rank that crashed first."""
-    found = deaths(observed)
+    found = failed_runs(observed)
     if not found:
         return None
     first = found[0]
@@ -164,10 +122,11 @@ def crashes(observed: Observed) -> Finding | None:
 
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
-    for rank in observed.at(is_placed):
-        for text in ranks.messages(observed, rank, "Unhealthy"):
+    recorded = [one.rank for one in ended_runs(observed) if one.is_recorded]
+    for rank in (*observed.at(is_placed), *recorded):
+        for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
-            if match and (rank.restarts or match[1] == "Startup"):
+            if match and (rank.restarts or match[1] == "Startup" or rank in recorded):
                 return Finding(
                     subject=ranks.subject(rank),
                     sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(text)}",
@@ -184,6 +143,12 @@ def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, although it should continue to run."""
     done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
     ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
+    ended = ended or [
+        (group, one.rank)
+        for one in ended_runs(observed)
+        for group in observed.view.groups
+        if one.is_recorded and one.rank in group.ranks and not one.end["exitCode"]
+    ]
     if not ended:
         return None
     group, rank = ended[0]
