@@ -149,13 +149,13 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
-            yield f"{container['name']}: {_death(died)}; waits before it is started again"
+            yield f"{container['name']}: {death(died)}; waits before it is started again"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode"):
-            yield f"{container['name']}: {_death(ended)}"
+            yield f"{container['name']}: {death(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
     if unready.get("message"):
         yield str(unready["message"])
@@ -189,12 +189,12 @@ def quotation(ended: JSONObject) -> str:
     return line and (f": {line}" if ERROR.search(line) else f", last line: {line}")
 
 
-def _death(ended: JSONObject) -> str:
+def death(ended: JSONObject) -> str:
     r"""Describe how a container ended: the telling line of its message, the reason and the exit code.
 
-    >>> _death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
+    >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"
-    >>> _death({"reason": "OOMKilled", "exitCode": 137})
+    >>> death({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
     line, reason = telling_line(ended), str(ended.get("reason") or "")

@@ -6,6 +6,7 @@ starts again and no pod shows it: until it is ready.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -29,29 +30,33 @@ RETRIED: Final = "CrashLoopBackOff"
 
 
 def ended_runs(observed: Observed) -> list[Death]:
-    """Return the runs that ended and may still matter: of a group whose pods show none, the one of its record."""
-    found = [one for rank in observed.at(is_placed) for one in deaths.of_rank(rank, observed.now)]
-    shown = {one.rank.group for one in found}
-    recorded = (deaths.recorded(observed.view, group, observed.now) for group in observed.view.groups)
-    found += [
-        one for one in recorded if one and one.rank.group not in shown and observed.rank in (None, one.rank.index)
-    ]
-    return deaths.in_order(found)
+    """Return the runs that ended and may still matter, the one that explains the others first."""
+    return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
+
+
+def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
+    """Yield the selected ranks; one that is ready may be the one that failed before, and will fail again."""
+    for group in observed.view.groups:
+        yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
+
+
+def _place(observed: Observed, run: Death) -> tuple[Group, Rank]:
+    return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
 
 
 def failed_runs(observed: Observed) -> list[Death]:
-    """Return those that ended with an error, the one that explains the others first."""
+    """Return those that ended with an error."""
     return [one for one in ended_runs(observed) if one.end.get("exitCode")]
 
 
 def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
-    rank, said = death.rank, podstate.last_lines(death.end)
+    group, rank = _place(observed, death)
+    said = podstate.last_lines(death.end)
     line = f"{rank.pod}, container {death.container}: {_end(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
     if not death.is_recorded:
         when = f", {duration(ended)} ago" if ended is not None else ""
         line += f"{when}; {counted(death.restarts, 'restart')}"
-    group = next(one for one in observed.view.groups if one.index == rank.group)
     told = [f"group {group.index} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
     words = f"logs {observed.view.name}/{rank.place}{container}"
@@ -66,7 +71,7 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
 
 def _beside(found: list[Death]) -> list[str]:
     """Return the other ranks that crashed, and whether they did so later."""
-    others = list(dict.fromkeys(one.rank.pod for one in found[1:] if one.rank.pod != found[0].rank.pod))[:OTHERS_NAMED]
+    others = list(dict.fromkeys(one.pod for one in found[1:] if one.pod != found[0].pod))[:OTHERS_NAMED]
     if not others:
         return []
     if deaths.is_order_known(found):
@@ -85,18 +90,16 @@ def out_of_memory(observed: Observed) -> Finding | None:
     killed = next((one for one in found if one.end.get("reason") == NO_MEMORY), None)
     if killed is None:
         return None
-    limit = _memory_limit(killed)
+    limit = _memory_limit(_place(observed, killed)[1], killed.container)
     said = f"its limit of {limit}" if limit else "what its node has"
-    text = (
-        f"container {killed.container} of pod {killed.rank.pod} used more memory than {said}, and was ended (OOMKilled)"
-    )
+    text = f"container {killed.container} of pod {killed.pod} used more memory than {said}, and was ended (OOMKilled)"
     return _tell(observed, killed, [killed, *(one for one in found if one is not killed)], text)
 
 
-def _memory_limit(death: Death) -> str:
-    spec = meta.spec(death.rank.object or {})
+def _memory_limit(rank: Rank, container: str) -> str:
+    spec = meta.spec(rank.object or {})
     declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
-    own: JSONObject = next((one for one in declared if one.get("name") == death.container), {})
+    own: JSONObject = next((one for one in declared if one.get("name") == container), {})
     return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 
@@ -105,7 +108,7 @@ def init_fails(observed: Observed) -> Finding | None:
     found = [one for one in failed_runs(observed) if one.is_init]
     if not found:
         return None
-    text = f"init container {found[0].container} of pod {found[0].rank.pod} fails with {_end(found[0].end)}"
+    text = f"init container {found[0].container} of pod {found[0].pod} fails with {_end(found[0].end)}"
     return _tell(observed, found[0], found, text)
 
 
@@ -115,14 +118,14 @@ def crashes(observed: Observed) -> Finding | None:
     if not found:
         return None
     first = found[0]
-    pods = len({one.rank.pod for one in found})
-    text = f"container {first.container} of pod {first.rank.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
+    pods = len({one.pod for one in found})
+    text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
     return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
 
 
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
-    recorded = [one.rank for one in ended_runs(observed) if one.is_recorded]
+    recorded = [_place(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
     for rank in (*observed.at(is_placed), *recorded):
         for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
@@ -144,10 +147,7 @@ def has_ended(observed: Observed) -> Finding | None:
     done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
     ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
     ended = ended or [
-        (group, one.rank)
-        for one in ended_runs(observed)
-        for group in observed.view.groups
-        if one.is_recorded and one.rank in group.ranks and not one.end["exitCode"]
+        _place(observed, one) for one in ended_runs(observed) if one.is_recorded and not one.end["exitCode"]
     ]
     if not ended:
         return None
