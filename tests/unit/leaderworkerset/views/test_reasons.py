@@ -1,6 +1,7 @@
 """Why a group or a LeaderWorkerSet is not ready."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from tests.explanations import builders
@@ -66,7 +67,7 @@ SERVES: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(
 NOT_YET = ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
 
 
-def crashed(rank: int, seconds: float, **state: JSONObject) -> JSONObject:
+def crashed(rank: int, seconds: float, **state: Any) -> JSONObject:
     end = ended(1, seconds, message="no such model")
     return placed(0, rank, status={"containerStatuses": [container(restarts=1, last=end, **state)]})
 
