@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views.groups import Recreations
@@ -18,10 +18,10 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         return None
     try:
         due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
-        count = int(found[labels.RECREATIONS])
     except (KeyError, ValueError):
         return None
-    if due.tzinfo is None:
+    count = decimals.natural(found.get(labels.RECREATIONS, ""))
+    if due.tzinfo is None or count is None:
         return None
     condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
     stays = condemned and leader is not None and not meta.is_deleting(leader)

@@ -5,7 +5,7 @@ import asyncio
 import click
 
 from kuberuntime.client.client import Client
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, logging, targets
@@ -86,7 +86,7 @@ def reached(condition: str) -> str:
     """
     word, _, value = condition.partition("=")
     if word == "replicas":
-        return f"has {counted(int(value), 'ready group')}"
+        return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
     if word == "condition":
         return f"has condition {value if '=' in value else f'{value}=True'}"
     return "is deleted" if word == "delete" else "is ready"
