@@ -383,3 +383,13 @@ def test_hundreds_of_groups_are_explained_in_one_pass_for_each_cause() -> None:
     ]
     situation = observed(pods, of=lws(100, 8))
     assert sum(cause.find(situation) is not None for cause in CATALOGUE) == 0
+
+
+def test_a_gated_pod_whose_affinity_no_node_can_fulfil_says_so() -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {"schedulingGates": [{"name": "example.com/held"}], "affinity": {"nodeAffinity": required}}
+
+    found = told(observed([pod(spec=spec)]))
+
+    assert any("nodeAffinity: label 'zone': operator Gt needs one integer" in line for line in lines(found))
