@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -96,7 +96,7 @@ class Client:
             future.cancel()  # as after Ctrl-C
             raise
 
-    def _each(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+    def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
         """Pass on the items of an asynchronous iterator; one task of the loop runs it from start to end.
 
         Its tasks and time limits belong to the task that entered them, so separate tasks for each item cannot run it.
