@@ -23,6 +23,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
@@ -279,9 +280,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),
     "status.count": lambda w: status.count(w.lws, w.folded, w.key),
-    "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, status.AVAILABLE),
+    "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, AVAILABLE),
     "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
-    "status.set_true": lambda w: status.set_true(w.lws.status.conditions, status.AVAILABLE, 1, NOW),
+    "status.set_true": lambda w: status.set_true(w.lws.status.conditions, AVAILABLE, 1, NOW),
     "templates.add_metadata": lambda w: templates.add_metadata(
         revisions.build_content(w.posted)["spec"]["leaderWorkerTemplate"]["leaderTemplate"], w.labels, w.labels
     ),
