@@ -4,8 +4,10 @@ The webhook service is an ExternalName for this machine, and the configurations 
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -26,14 +28,19 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
-from leaderworkerset.install.metadata import LEASE, MANAGER
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
+from leaderworkerset.install.installsettings import NAMESPACE, Certificates, InstallSettings
+from leaderworkerset.install.metadata import LEASE, MANAGER, METRICS_SERVICE
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+
+PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
+"""Kinds whose work the tests do themselves: they start processes, and issue certificates."""
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
@@ -44,13 +51,22 @@ ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
 """The user that API servers see when the manager asks."""
 
 
-async def install(client: Client, port: int) -> None:
-    """Apply everything; API servers find the webhooks at `port` of this machine."""
+async def install(
+    client: Client,
+    port: int,
+    kinds: Registry = MANAGED,
+    certificates: Certificates = "internal",
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Apply everything; API servers find the webhooks at `port` of this machine.
+
+    `names` are other names for objects, as an administrator gives them who sets them in the configuration.
+    """
     await _remove(client, SECRETS, SECRET)
     await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
-    for resource, obj in build_all(MANAGED, InstallSettings()):
-        if resource != DEPLOYMENTS:
-            await client.apply(resource, _adapted(resource, obj, port), manager="tests")
+    for resource, obj in build_all(kinds, InstallSettings(certificates=certificates)):
+        if resource not in PLAYED:
+            await client.apply(resource, _adapted(resource, _renamed(obj, names), port), manager="tests")
 
 
 async def clear(client: Client) -> None:
@@ -111,8 +127,16 @@ def write_certificate(directory: Path, authority: Certificate, host: str = HOST)
     (directory / "tls.key").write_bytes(serving.key)
 
 
+def _renamed(obj: JSONObject, names: Mapping[str, str]) -> JSONObject:
+    text = json.dumps(obj)
+    for old, new in names.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    renamed: JSONObject = json.loads(text)
+    return renamed
+
+
 def _adapted(resource: Resource, obj: JSONObject, port: int) -> JSONObject:
-    if resource == SERVICES and meta.name(obj) == SERVICE_NAME:
+    if resource == SERVICES and meta.name(obj) != METRICS_SERVICE:
         return obj | {"spec": {"type": "ExternalName", "externalName": "localhost"}}
     if resource in CONFIGURATIONS:
         return obj | {"webhooks": [_at_port(webhook, port) for webhook in obj["webhooks"]]}
