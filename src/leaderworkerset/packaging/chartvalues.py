@@ -116,7 +116,8 @@ def schema() -> str:
         for level in above:
             place = place["properties"].setdefault(level, _closed())
         place["properties"][last] = one.schema | {"description": one.about}
-    root["properties"]["global"] = {"type": "object"}
+    # What a chart of charts passes on: values for all of them, and the condition by which it has this one.
+    root["properties"] |= {"global": MAP, "enabled": SWITCH}
     return json.dumps(root, indent=2) + "\n"
 
 

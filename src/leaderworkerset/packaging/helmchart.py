@@ -94,6 +94,8 @@ def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
         "README.md": charttexts.readme(),
         "templates/_helpers.tpl": charttexts.HELPERS,
         "templates/NOTES.txt": charttexts.NOTES,
+        # Helm renders names in reverse order: this first, whose errors say more.
+        "templates/verify.yaml": charttexts.refusals(served.plain.definitions()),
         "templates/tests/webhook.yaml": charttexts.TEST,
         **{f"templates/{name}.yaml": text for name, text in templates(served).items()},
         **{f"crds/{name}": text for name, text in definitions.items()},

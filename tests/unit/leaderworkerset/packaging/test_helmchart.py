@@ -121,7 +121,7 @@ def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
 def test_conditions_are_closed() -> None:
     for name, text in files().items():
         if name.endswith((".yaml", ".tpl")):
-            opened = len(re.findall(r"{{-? (?:if|with|define) ", text))
+            opened = len(re.findall(r"{{-? (?:if|with|range|define) ", text))
             assert len(re.findall(r"{{-? end ", text)) == opened, name
 
 
