@@ -25,11 +25,9 @@ HELM = build.HELM.find()
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
 OF_CHARTS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 NOT_RENDERED = {"Namespace", "CustomResourceDefinition"}
-INTERNAL = InstallSettings(spread=True)
-EXTERNAL = InstallSettings(spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
-MONITORED = InstallSettings(
-    spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
-)
+INTERNAL = InstallSettings()
+EXTERNAL = InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
+MONITORED = InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring")
 
 pytestmark = [
     pytest.mark.slow,

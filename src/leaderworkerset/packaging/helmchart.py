@@ -155,7 +155,6 @@ def _settings(certificates: Certificates, prometheus: str) -> InstallSettings:
         namespace=NAMESPACE,
         image=IMAGE,
         configuration=configuration,
-        spread=True,
         certificates=certificates,
         prometheus=prometheus,
     )
