@@ -107,7 +107,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the alert as it is sent, its text with the labels in it."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
-    annotations = {"summary": text, "runbook": alerts.runbook(alert)}
+    annotations = {"summary": text, "runbook_url": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
 
 
@@ -157,10 +157,13 @@ BUCKETS: Final = {
     "controller_runtime_reconcile_time_seconds_bucket": "controller",
     "controller_runtime_webhook_latency_seconds_bucket": "webhook",
     "lws_time_to_ready_seconds_bucket": "quantile",
+    "rest_client_rate_limiter_duration_seconds_bucket": "quantile",
 }
 SHOWN: Final = HEALTHY | {
     **{f'{metric},{label}="x",le="{bound}"': "0+60" for metric, label in BUCKETS.items() for bound in ("1", "+Inf")},
     'lws_rollout_progress,namespace="serving",leaderworkerset="web"': "1",
+    "process_resident_memory_bytes": "1",
+    "process_cpu_seconds_total": "0+1",
     'lws_leaderworkersets,condition="Available"': "1",
     'workqueue_depth,name="pod"': "0",
     'lws_api_requests_total,verb="get",resource="pods"': "0+60",
