@@ -18,7 +18,7 @@ def holder(site: Site) -> str:
 def test_it_holds_its_lease_while_it_runs(available: Site) -> None:
     """R-OP-12: by the times of a control plane of several nodes, as this cluster has no such object; free after the end."""
     found = available.administrator.there("lease/openshift-lws-operator-lock", *IN)["spec"]
-    assert found["leaseDurationSeconds"] == 137
+    assert found["leaseDurationSeconds"] == 30
     assert holder(available)
     available.stop()
     assert holder(available) == ""
