@@ -9,9 +9,9 @@ from kuberuntime.errors import APIError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.operator.drift import Difference, Live, content, is_frozen, merged
 from leaderworkerset.operator.operand import Objects
 from leaderworkerset.operator.operatornames import SPEC_HASH
+from leaderworkerset.operator.restoration import Difference, Live, content, is_frozen, merged
 
 
 class Comparison:

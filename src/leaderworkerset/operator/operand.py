@@ -33,7 +33,7 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.operator import drift, operandconfig
+from leaderworkerset.operator import operandconfig, restoration
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL
 
@@ -118,7 +118,7 @@ def build(
         prometheus=PROMETHEUS,
     )
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
-    contents[f"configmaps/{metadata.CONFIGURATION}"] = drift.digest(settings.configuration)
+    contents[f"configmaps/{metadata.CONFIGURATION}"] = restoration.digest(settings.configuration)
     found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == DEPLOYMENTS else obj) for kind, obj in found]
     owned = [(kind, _owned(kind, obj, cluster, around.ending)) for kind, obj in rolling]
@@ -142,7 +142,7 @@ def certificate_hash(secret: JSONObject) -> str:
     """
     data: Mapping[str, str] = secret.get("data") or {}
     certificate, key = data.get("tls.crt"), data.get("tls.key")
-    return drift.digest([certificate, key]) if certificate and key else ""
+    return restoration.digest([certificate, key]) if certificate and key else ""
 
 
 def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
@@ -150,7 +150,7 @@ def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozens
     # Definitions have no owner: if they were deleted with it, all LeaderWorkerSets would be, too.
     if kind != CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
         own["ownerReferences"] = [_owner(cluster)]
-    return drift.stamped(obj | {"metadata": own})
+    return restoration.stamped(obj | {"metadata": own})
 
 
 def _owner(cluster: JSONObject) -> JSONObject:

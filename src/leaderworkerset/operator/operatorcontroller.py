@@ -105,9 +105,9 @@ class OperatorDriver:
             log.warning("ignored: only the object named cluster counts", object=str(key))
             return Plan()
         observed = self.observe()
-        target = sync.target(observed, self._declared, self._place)
-        differences = await self._comparison.differing(target.due if target else (), observed.live)
-        return sync.reconcile(observed, target, differences, self._place, self._clock.now())
+        wanted = sync.decide(observed, self._declared, self._place)
+        differences = await self._comparison.differing(wanted.due if wanted else (), observed.live)
+        return sync.reconcile(observed, wanted, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
         """Collect the observed objects from the caches."""

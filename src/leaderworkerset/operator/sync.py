@@ -33,7 +33,6 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.operator import desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
-from leaderworkerset.operator.drift import Difference, Live
 from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
 from leaderworkerset.operator.operandconfig import OverrideError
 from leaderworkerset.operator.operatornames import (
@@ -45,6 +44,7 @@ from leaderworkerset.operator.operatornames import (
     OWNED_LABEL,
 )
 from leaderworkerset.operator.operatorstatus import SyncOutcome
+from leaderworkerset.operator.restoration import Difference, Live
 
 RESYNC: Final = 300.0
 """Seconds until everything is compared again without a change (R-OP-13)."""
@@ -89,7 +89,7 @@ class ObservedOperand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class WantedOperand:
     """The decision about the operand, before the API server is asked what differs.
 
     `due` are the objects to keep as built, `unwanted` those to delete. `tls` is a profile to record before anything else.
@@ -102,7 +102,7 @@ class Target:
     tls: JSONObject | None = None
 
 
-def target(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Target | None:
+def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> WantedOperand | None:
     """Decide what the operand should be; None if there is no object that asks for one."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
@@ -111,9 +111,9 @@ def target(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
     ending, unconfirmed = _ending(observed, wanted)
     outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed)
     if not wanted.is_managed:
-        return Target(desired=wanted, outcome=outcome, unwanted=_removals(observed) if wanted.is_removed else ())
+        return WantedOperand(desired=wanted, outcome=outcome, unwanted=_removals(observed) if wanted.is_removed else ())
     if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
-        return Target(desired=wanted, outcome=replace(outcome, missing=MISSING))
+        return WantedOperand(desired=wanted, outcome=replace(outcome, missing=MISSING))
     around = Surroundings(
         hashes=_hashes(observed, wanted),
         tls=openshift.tls_section(observed.api_server),
@@ -121,15 +121,15 @@ def target(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
         ending=frozenset(ending),
     )
     if around.tls and _noted_profile(cluster) != GONE | around.tls:
-        return Target(desired=wanted, outcome=outcome, tls=around.tls)
+        return WantedOperand(desired=wanted, outcome=outcome, tls=around.tls)
     try:
         objects = operand.build(declared, place, wanted, cluster, around)
     except OverrideError as error:
-        return Target(desired=wanted, outcome=replace(outcome, error=str(error)))
+        return WantedOperand(desired=wanted, outcome=replace(outcome, error=str(error)))
     monitored = observed.serves(SERVICE_MONITORS)
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
     due, waiting = _until_issued(wished, around.hashes)
-    return Target(
+    return WantedOperand(
         desired=wanted,
         outcome=replace(outcome, error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting),
         due=due,
@@ -139,7 +139,7 @@ def target(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
 
 def reconcile(
     observed: ObservedOperand,
-    wanted: Target | None,
+    wanted: WantedOperand | None,
     differences: Sequence[Difference],
     place: OperatorPlace,
     now: datetime,

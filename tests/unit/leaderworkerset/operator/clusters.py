@@ -20,9 +20,9 @@ from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONIT
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand, sync
 from leaderworkerset.operator.comparison import Comparison
-from leaderworkerset.operator.drift import Live
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatornames import OPERATORS
+from leaderworkerset.operator.restoration import Live
 from leaderworkerset.operator.sync import ObservedOperand
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -63,7 +63,7 @@ def observed(
 
 def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = NOW) -> Plan:
     """Return the plan at an API server without defaults, to which every object is what was sent."""
-    target = sync.target(state, MANAGED, place)
+    target = sync.decide(state, MANAGED, place)
     differences = asyncio.run(Comparison(Client(Echo())).differing(target.due if target else (), state.live))
     return sync.reconcile(state, target, differences, place, now)
 

@@ -41,7 +41,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.plan import Delete, Plan, Put
 from leaderworkerset.install import certmanager
-from leaderworkerset.operator import desired, drift, sync
+from leaderworkerset.operator import desired, restoration, sync
 from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.operatornames import CERTIFICATES
 from leaderworkerset.operator.operatorstatus import SyncOutcome
@@ -76,7 +76,7 @@ async def sync_once(client: Client, kind: Resource, key: ObjectKey) -> None:
     found = await client.get(kind, key)
     live = {(kind, key): found} if meta.labels(found) else {}  # the caches select by labels
     state = observed(INTERNAL, live)
-    target = sync.Target(desired=desired.read(INTERNAL), outcome=SyncOutcome(), due=[(kind, wanted(kind, key))])
+    target = sync.WantedOperand(desired=desired.read(INTERNAL), outcome=SyncOutcome(), due=[(kind, wanted(kind, key))])
     differences = await Comparison(client).differing(target.due, live)
     planned = sync.reconcile(state, target, differences, PLACE, NOW)
     writes = [one for one in actions(planned) if getattr(one, "resource", None) == kind]
@@ -124,8 +124,8 @@ OWNED = "operator.openshift.io/owned-by"
 def test_an_edit_is_reverted_by_one_sync(kind: Resource, key: ObjectKey, edit: Edit) -> None:
     """R-OP-25, R-OP-82: once, without an error."""
     created, changed, after = edited(kind, key, edit)
-    assert drift.content(changed) != drift.content(created)
-    assert drift.content(after) == drift.content(created)
+    assert restoration.content(changed) != restoration.content(created)
+    assert restoration.content(after) == restoration.content(created)
 
 
 def test_an_immutable_object_is_created_anew() -> None:
@@ -204,7 +204,7 @@ def test_the_injection_that_another_issuer_needed_ends() -> None:
     kind, key = VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING
     live = installed(cluster())[kind, key]
     assert certmanager.INJECT in live["metadata"]["annotations"]
-    assert certmanager.INJECT not in drift.merged(kind, wanted(kind, key), live)["metadata"]["annotations"]
+    assert certmanager.INJECT not in restoration.merged(kind, wanted(kind, key), live)["metadata"]["annotations"]
 
 
 def pod(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -230,12 +230,12 @@ def test_the_deployment_is_replaced_as_a_whole(edit: Edit) -> None:
     place = DEPLOYMENTS, MANAGER
     before = msgspec.json.encode(live[place]["spec"])
     changed = msgspec.json.decode(msgspec.json.encode(live[place]))
-    changed["spec"]["template"]["metadata"]["annotations"][drift.RESTARTED] = "2026-01-01T00:00:00Z"
+    changed["spec"]["template"]["metadata"]["annotations"][restoration.RESTARTED] = "2026-01-01T00:00:00Z"
     assert applied(plan(observed(cluster(), {**live, place: changed}))) == []
     edit(changed)
     again = plan(observed(cluster(), {**live, place: changed}))
     (written,) = [one.object for one in actions(again) if isinstance(one, Put)]
-    restarted = written["spec"]["template"]["metadata"]["annotations"].pop(drift.RESTARTED)
+    restarted = written["spec"]["template"]["metadata"]["annotations"].pop(restoration.RESTARTED)
     assert restarted == "2026-01-01T00:00:00Z"
     assert written["spec"] == msgspec.json.decode(before)
 
@@ -268,4 +268,4 @@ def test_the_api_server_is_asked_once_about_every_version_of_an_object() -> None
 
 
 def test_the_hash_does_not_depend_on_the_order_of_fields() -> None:
-    assert drift.digest({"a": 1, "b": 2}) == drift.digest({"b": 2, "a": 1}) != drift.digest({"a": 1})
+    assert restoration.digest({"a": 1, "b": 2}) == restoration.digest({"b": 2, "a": 1}) != restoration.digest({"a": 1})
