@@ -22,7 +22,7 @@ OPAQUE: Final = frozenset({"openAPIV3Schema"})
 """Fields with a recursive schema, which are edited by the values of `VALUES` only."""
 
 METADATA: Final = ("labels", "annotations", "ownerReferences")
-OWNER: Final = ("apiVersion", "kind", "name", "uid")
+OWNER: Final = ("apiVersion", "name", "uid", "kind")
 MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
 
 VALUES: Final[Mapping[str, Sequence[Any]]] = {
