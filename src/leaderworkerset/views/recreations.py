@@ -16,7 +16,7 @@ REMEMBERED: Final = timedelta(minutes=10)
 """How long after its recreation a group that failed twice in a row is not ready for the same reason."""
 
 RECORDED: Final = re.compile(
-    r"(?P<container>\S+): exit code (?P<code>\d+)(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
+    r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
 )
 """How a record of recreations describes a container that ended (`core.restarts.failure`)."""
 
@@ -62,7 +62,7 @@ def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
     is_leader = told.failed_pod.count("-") == view.name.count("-") + 1
     pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
     inits = {one.get("name") for one in meta.spec(pod).get("initContainers") or []}
-    end = {"exitCode": int(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
+    end = {"exitCode": decimals.natural(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
     return Death(told.failed_pod, found["container"], end, found["container"] in inits, is_recorded=True)
 
 
