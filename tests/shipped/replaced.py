@@ -164,6 +164,7 @@ REPLACED: Final = (
             "simulation/checks/wire.py",
             "simulation/faults.py",
             "simulation/webhooks.py",
+            "unit/kuberuntime/client/test_client.py",
             "unit/kuberuntime/controller/test_eventrecorder.py",
             "unit/kuberuntime/controller/test_together.py",
             "unit/kuberuntime/fakes.py",
@@ -192,6 +193,14 @@ REPLACED: Final = (
         ),
     ),
     Replaced(
+        TRANSPORT,
+        "integration/lwsoperator/test_drift.py",
+        (
+            "unit/leaderworkerset/operator/clusters.py",
+            "unit/leaderworkerset/operator/test_restoration.py",
+        ),
+    ),
+    Replaced(
         PATCHED,
         "integration/lwsoperator/test_scenarios.py",
         (
@@ -212,7 +221,7 @@ REPLACED: Final = (
     Replaced(
         PATCHED,
         "integration/lws/test_steering.py",
-        ("unit/leaderworkerset/cli/commands/rollout/test_causes.py",),
+        ("unit/leaderworkerset/cli/commands/test_causes.py",),
     ),
     Replaced(PATCHED, "e2e/test_clusters.py", ("unit/localkube/apiserver/storage/test_allocator.py",)),
     Replaced(PATCHED, "integration/sandbox/test_plain.py", ("unit/localkube/kubelet/sandbox/test_plainnames.py",)),

@@ -19,13 +19,14 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+from prometheus_client import ProcessCollector
 
 from kuberuntime import randomness, tlsbuffers
 from kuberuntime.access import kubeconfig
@@ -53,6 +54,7 @@ from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.diagnostics import answering_signals
 from leaderworkerset.manager.gangdetection import GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import MetricsServer
@@ -84,11 +86,12 @@ class ManagerSettings:
     webhooks: bool = True
 
 
-async def run_until_stopped(settings: ManagerSettings) -> None:
-    """Run the manager until this process is asked to stop."""
+async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
+    """Run the manager until this process is asked to stop; signals ask it for what is in diagnostics.py."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
-        await ManagerProcess(settings, SystemClock()).run(stopped)
+        with answering_signals(toggle_debug):
+            await ManagerProcess(settings, SystemClock()).run(stopped)
 
 
 class ManagerProcess:
@@ -100,6 +103,8 @@ class ManagerProcess:
         self._clock = clock
         self._metrics = Metrics(api_requests=API_REQUESTS)
         self._certificate_ends = CertificateEnds(self._metrics)
+        self._metrics.register(ProcessCollector(registry=None))
+        self._metrics.register(buildinfo.metric())
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
@@ -193,7 +198,9 @@ class ManagerProcess:
         connection = self._configuration.client_connection
         if connection.qps < 0:
             return transport
-        return LimitedTransport(transport, TokenBucket(connection.qps, connection.burst), self._clock)
+        return LimitedTransport(
+            transport, TokenBucket(connection.qps, connection.burst), self._clock, self._metrics.throttled
+        )
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
         transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)
