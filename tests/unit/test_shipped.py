@@ -1,5 +1,6 @@
 """Every setting has a row in the matrix, every row is accepted, and what tests replace is listed with what runs it."""
 
+import re
 from itertools import combinations, product
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,8 @@ from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS,
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CONFIG_MAPS, DEPLOYMENTS
 from leaderworkerset.api import labels
+from leaderworkerset.install import workload
+from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import goflags, managerflags
@@ -67,6 +70,10 @@ OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrid
 
 IN_THE_CONFIGURATION: Final = {"enableCertManager", "gangSchedulingManagement", "groupRestarts"}
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
+
+MANAGER_OF_THE_CHART: Final = (
+    replaced.TESTS.parent / "deploy" / "helm" / "lws" / "templates" / "deployment-controller-manager.yaml"
+)
 
 ROWS: Final = pairs.rows()
 
@@ -137,9 +144,7 @@ def test_what_the_operator_starts_is_tried(level: str, issuer: str, profile: str
     (deployment,) = (obj for kind, obj in built if kind == DEPLOYMENTS)
     (file,) = (obj for kind, obj in built if kind == CONFIG_MAPS)
     assert_tried_document(yaml.safe_load(file["data"][CONFIGURATION_KEY]))
-    for argument in deployment["spec"]["template"]["spec"]["containers"][0]["args"]:
-        name, _, value = argument.partition("=")
-        assert name in ALWAYS or value in TRIED[name]
+    assert_tried_arguments(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
 def test_what_the_chart_configures_is_tried() -> None:
@@ -150,6 +155,21 @@ def test_what_the_chart_configures_is_tried() -> None:
     for section in reaching:
         for field, schema in schemas[section]["properties"].items():
             assert TRIED[f"{section}.{field}"] >= set(schema.get("enum", ()))
+    arguments = re.findall(r"(--[\w-]+)=\{\{ \.Values\.(\S+)", MANAGER_OF_THE_CHART.read_text())
+    assert arguments
+    for flag, value in arguments:
+        assert TRIED[flag] >= set(schemas[value]["enum"])
+
+
+def test_the_arguments_of_an_installation_are_tried() -> None:
+    (container,) = workload.deployment(InstallSettings())["spec"]["template"]["spec"]["containers"]
+    assert_tried_arguments(container["args"])
+
+
+def assert_tried_arguments(arguments: list[str]) -> None:
+    """Each is one of those that every process has, or a flag with a value of the matrix."""
+    for name, _, value in (argument.partition("=") for argument in arguments):
+        assert name in ALWAYS or value in TRIED[name]
 
 
 def assert_tried_document(document: JSONObject) -> None:

@@ -136,7 +136,8 @@ class Replica:
     def failures(self) -> list[str]:
         """Return what it logged of errors that nobody foresaw."""
         lines = self.log.read_text(errors="replace").splitlines()
-        return [line for line in lines if "\tERROR\t" in line or line.startswith("Traceback")]
+        signs = ("Traceback", '{"level":"error"')
+        return [line for line in lines if "\tERROR\t" in line or line.startswith(signs)]
 
     def tail(self) -> str:
         """Return the end of its log."""

@@ -1,7 +1,9 @@
 """The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and what was set has its effect."""
 
 import socket
+import ssl
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +16,7 @@ from tests.integration.clusters.state import State, pod_names
 from tests.integration.gang.test_gangs import link_of
 from tests.integration.manager.deployed import LOOPBACK, deployed
 from tests.integration.manager.replicas import Replica
+from tests.integration.manager.test_start import negotiated
 from tests.shipped import factors, pairs
 from tests.shipped.factors import Row
 
@@ -24,7 +27,8 @@ from kuberuntime.serving.bindaddresses import DISABLED
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.gate import is_gated
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.manager.config.configuration import Configuration
+from leaderworkerset.manager import goflags, managerflags
+from leaderworkerset.manager.config.configuration import TLS13, Configuration
 
 pytestmark = pytest.mark.slow
 
@@ -41,6 +45,8 @@ async def test_a_manager_with_these_settings_does_its_work(
         chosen = replica.chosen()
         await live(space, chosen.gang_provider, factors.annotations(row))
         await check_serving(replica, chosen)
+        check_versions(replica, chosen)
+        check_log(replica)
         await check_lease(client, chosen)
     await client.close()
 
@@ -69,7 +75,7 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
 
 
 async def check_serving(replica: Replica, chosen: Configuration) -> None:
-    """Metrics and probes are served where they should be, and webhooks with the TLS version that was chosen."""
+    """Metrics and probes are served where they should be."""
     for port, address in (
         (replica.metrics, chosen.metrics.bind_address),
         (replica.probes, chosen.health.health_probe_bind_address),
@@ -83,6 +89,24 @@ async def check_serving(replica: Replica, chosen: Configuration) -> None:
             session.get(f"http://{LOOPBACK}:{replica.probes}/{path}") as live,
         ):
             assert live.status == 200
+
+
+def check_versions(replica: Replica, chosen: Configuration) -> None:
+    """Webhooks and metrics are served with TLS 1.2 unless a newer version was chosen."""
+    has_metrics = chosen.metrics.bind_address not in DISABLED
+    for port in (replica.webhooks, replica.metrics)[: 1 + has_metrics]:
+        assert negotiated(port) == "TLSv1.3"
+        refuses = pytest.raises(ssl.SSLError) if chosen.tls.min_version == TLS13 else nullcontext()
+        with refuses:
+            assert negotiated(port, ssl.TLSVersion.TLSv1_2) == "TLSv1.2"
+
+
+def check_log(replica: Replica) -> None:
+    """Lines have the form that was chosen, and none is of an error that nobody foresaw."""
+    is_json = managerflags.log_settings(goflags.parse(replica.flags, managerflags.FLAGS)).encoder == "json"
+    lines = replica.log.read_text().splitlines()
+    assert [line for line in lines if line.startswith("{") != is_json] == []
+    assert replica.failures() == []
 
 
 async def check_lease(client: Client, chosen: Configuration) -> None:
