@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from leaderworkerset.api import labels
+from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
 from leaderworkerset.manager.config import configuration
@@ -24,6 +25,7 @@ Value: TypeAlias = str | int | bool | tuple[str, ...] | None
 Row: TypeAlias = Mapping[str, Value]
 """One process: the value of each setting."""
 
+HOSTS: Final = "kubernetes.io/hostname"
 GANG: Final = "gangSchedulingManagement.schedulerProvider"
 
 
@@ -119,6 +121,8 @@ ANNOTATIONS: Final = (
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
     one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
+    one(labels.RECREATE_GROUP_AFTER_START, None, "true"),
+    Factor((labels.EXCLUSIVE_TOPOLOGY, labels.GANG_SCHEDULER), ((None, None), (HOSTS, NONE))),
 )
 
 ALWAYS: Final[Mapping[str, str]] = {
@@ -134,11 +138,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
     "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
-    labels.EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
-    labels.RECREATE_GROUP_AFTER_START: "integration/lws/test_restart.py",
 }
-"""Settings that need another world than that of the matrix, and the test that sets them, on a manager that runs."""
+"""Settings, or their other values, that need another world than that of the matrix, and the test that sets them."""
 
 
 def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:

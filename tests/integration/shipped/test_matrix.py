@@ -18,14 +18,16 @@ from tests.integration.manager.deployed import LOOPBACK, deployed
 from tests.integration.manager.replicas import Replica
 from tests.integration.manager.test_start import negotiated
 from tests.shipped import factors, pairs
-from tests.shipped.factors import Row
+from tests.shipped.factors import HOSTS, Row
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEASES, PODS
 from kuberuntime.serving.bindaddresses import DISABLED
+from leaderworkerset.api import labels
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config.configuration import TLS13, Configuration
@@ -55,9 +57,14 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
     """Create a LeaderWorkerSet; let its group be recreated, rolled, and joined by another one; delete it."""
     await space.create(lws(replicas=1, size=2, annotations=annotations))
     created = await space.settled()
+    if annotations.get(labels.GANG_SCHEDULER) == NONE:
+        provider = ""
     links = {link_of(pod) for pod in created.pods.values()}
     assert (links == {""}) == (provider in {"", BUILT_IN.name})
     assert any(is_gated(change.object) for change in space.changes) == (provider == BUILT_IN.name)
+    if labels.EXCLUSIVE_TOPOLOGY in annotations:
+        leader, worker = (meta.spec(created.pods[name]) for name in ("web-0", "web-0-1"))
+        assert worker["nodeSelector"] == {HOSTS: leader["nodeName"]}
 
     await space.delete("web-0-1", PODS)
     await space.until(lambda state: _is_replaced(created, state))
