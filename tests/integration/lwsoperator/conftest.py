@@ -21,9 +21,9 @@ from tests.integration.lwsoperator.waiting import until
 from kuberuntime.objects import meta
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import ISSUED, OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator, cluster
+from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator, cluster, deployment
 from leaderworkerset.operator.operatorkind import registry
-from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR, OPERATORS
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 from leaderworkerset.operator.verbosity import Verbosity
 
 IN = ("-n", OPERATOR)
@@ -31,6 +31,8 @@ ACCOUNT = f"system:serviceaccount:{OPERATOR}:{OPERATOR}"
 MANAGER = ("deployment/lws-controller-manager", *IN)
 OBJECT = "leaderworkersetoperators/cluster"
 IMAGE = "example.com/lws:1"
+PROGRAMS = Path(__file__).parents[3] / "deploy"
+"""The folder of the programs that images have in `/`."""
 
 
 @dataclass
@@ -141,19 +143,21 @@ def site(plane: Plane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sit
 
 
 class OperatorRun:
-    """The operator as a process."""
+    """The operator as a process, with the program, arguments and environment of its Deployment; flags of the tests follow."""
 
     def __init__(self, kubeconfig: Path, log: Path, image: str, *, namespace: str = OPERATOR) -> None:
         self._log = log.open("ab")
         begun = log.stat().st_size
         (port,) = free_ports(1)
         words = [f"--kubeconfig={kubeconfig}", f"--namespace={namespace}", f"--listen=127.0.0.1:{port}", "-v=4"]
+        (container,) = deployment(OperatorSettings(operand_image=image))["spec"]["template"]["spec"]["containers"]
+        program = f"{PROGRAMS}{container['command'][0]}"
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "leaderworkerset.cli", "operator", *words],
+            [sys.executable, "-IBu", program, *container["args"], *words],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
-            env=os.environ | {IMAGE_VARIABLE: image},
+            env=os.environ | {one["name"]: one["value"] for one in container["env"] if "value" in one},
         )
         # Before that it takes no orders.
         until(lambda: b"serving probes and metrics" in log.read_bytes()[begun:], "an operator that serves")
