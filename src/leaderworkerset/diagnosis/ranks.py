@@ -41,6 +41,12 @@ def subject(rank: Rank) -> Subject:
     return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
 
 
+def of(observed: Observed, subject: Subject) -> JSONObject:
+    """Return the pod of a rank that is not ready; empty if it has none."""
+    pods = (rank.object for _, rank in observed.unready if rank.pod == subject.name)
+    return next(pods, None) or {}
+
+
 def others(count: int) -> str:
     """Return the words that follow the name of the first of several ranks."""
     return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""

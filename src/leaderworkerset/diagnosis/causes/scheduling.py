@@ -286,7 +286,13 @@ def no_labels(observed: Observed) -> Finding | None:
         suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
         if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
-    return NO_LABELS(observed)
+    found = NO_LABELS(observed)
+    labels = meta.spec(ranks.of(observed, found.subject)).get("nodeSelector") if found else None
+    if not found or not labels:
+        return found
+    named = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    step = f"label nodes with {named}, or correct nodeSelector in the template of {observed.view.name}"
+    return replace(found, sentence=f"{found.sentence}: {named}", steps=(step, *found.steps))
 
 
 NO_NODES_OPEN: Final = Told(
