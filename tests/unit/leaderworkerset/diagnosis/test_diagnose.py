@@ -212,6 +212,15 @@ def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str
     assert found.steps[0].startswith(f"find what sent {signal}: ")
 
 
+def test_groups_that_are_being_removed_are_none_of_those_that_are_wanted() -> None:
+    left = [ready(group, rank, metadata=DELETED) for group in (1, 2) for rank in (0, 1)]
+    status = {"readyReplicas": 3, "updatedReplicas": 3, "conditions": conditions(Available="True")}
+    found = told(observed([ready(), ready(0, 1), *left], of=lws(1, status=status)))
+    assert headline(found) == (
+        "web is healthy: 1 of 1 group ready, all of the newest revision; 2 more are being removed"
+    )
+
+
 INITS = {"workerTemplate": {"spec": {"initContainers": [{"name": "download"}]}}}
 
 
