@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import LWS, Cluster, Shell, lws, shell_script
+from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, lws, shell_script
 from tests.e2e.terminals import terminal
 from tests.explanations.ways import WAYS, Way
 
@@ -55,3 +55,12 @@ def test_a_crash_loop_has_one_verdict_at_fifty_moments_by_every_command(cluster:
         )
     listed = cluster.shell.lws("get", f"--local={cluster.name}", "loop")
     assert "loop is stuck: LWS-E071 (a container crashes)" in listed.stderr
+
+
+def test_a_service_that_selects_no_rank_is_named_when_it_is_applied(cluster: Cluster) -> None:
+    ports = [{"port": 80}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "door"}}
+    objects = [service | {"spec": {"selector": {"app": "vlm"}, "ports": ports}}, lws("behind", SLEEP)]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    told = cluster.shell.lws("apply", f"--local={cluster.name}", "-f", "-", text=text).stderr
+    assert told.startswith("warning: Service door: spec.selector app=vlm matches no pod of these manifests: ")
