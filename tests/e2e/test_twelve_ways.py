@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, lws, shell_script
 from tests.e2e.terminals import terminal
-from tests.explanations.ways import WAYS, Way
+from tests.explanations.ways import ASKS_LEADER, WAYS, Way
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -34,9 +34,9 @@ def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
 
 
 def test_a_crash_loop_has_one_verdict_at_fifty_moments_by_every_command(cluster: Cluster) -> None:
-    """After the second recreation: the group loads for a moment, and fails again and again meanwhile."""
-    loads = "test $LWS_WORKER_INDEX = 0 || { sleep 0.7; echo CUDA out of memory >&2; exit 9; }; sleep 1000"
-    cluster.apply(lws("loop", shell_script(loads), size=2))
+    """After the second recreation: the worker loads for seconds and fails, and the leader waits for it, again and again."""
+    loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
+    cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
     cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)
     verdict = (
         "loop is stuck: LWS-E071: container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
