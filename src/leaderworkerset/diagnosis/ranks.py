@@ -41,10 +41,9 @@ def subject(rank: Rank) -> Subject:
     return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
 
 
-def of(observed: Observed, subject: Subject) -> JSONObject:
-    """Return the pod of a rank that is not ready; empty if it has none."""
-    pods = (rank.object for _, rank in observed.unready if rank.pod == subject.name)
-    return next(pods, None) or {}
+def named(observed: Observed, subject: Subject) -> Rank:
+    """Return the rank that a finding about a pod names."""
+    return next(rank for _, rank in observed.unready if rank.pod == subject.name)
 
 
 def others(count: int) -> str:

@@ -126,7 +126,7 @@ def crashes(observed: Observed) -> Finding | None:
     text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
     told = _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
     signal = SIGNALS.get(first.end["exitCode"])
-    step = f"find what sent {signal}: the kernel (out of memory: dmesg), a liveness probe, or a person; the program did not end itself"
+    step = f"find what sent {signal}: the kernel (out of memory: dmesg), a liveness probe, or a person"
     return replace(told, steps=(step, *told.steps)) if signal else told
 
 
@@ -216,9 +216,9 @@ PROBE: Final = Told(
 def unready(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
     found = PROBE(observed)
-    rank = next((one for one in observed.at(is_placed) if found and one.pod == found.subject.name), None)
-    if not found or not rank:
-        return found
+    if found is None:
+        return None
+    rank = ranks.named(observed, found.subject)
     return replace(found, sentence=found.sentence + _refused_port(rank), verdict=warming(observed, rank))
 
 

@@ -287,10 +287,12 @@ def no_labels(observed: Observed) -> Finding | None:
         if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
     found = NO_LABELS(observed)
-    labels = meta.spec(ranks.of(observed, found.subject)).get("nodeSelector") if found else None
-    if not found or not labels:
+    if found is None:
+        return None
+    wanted = meta.spec(ranks.named(observed, found.subject).object or {}).get("nodeSelector")
+    if not wanted:
         return found
-    named = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    named = ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
     step = f"label nodes with {named}, or correct nodeSelector in the template of {observed.view.name}"
     return replace(found, sentence=f"{found.sentence}: {named}", steps=(step, *found.steps))
 
