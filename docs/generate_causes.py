@@ -1,4 +1,6 @@
-"""Write docs/reference/causes.md from the catalogue of `lws explain`; with `--check` only report whether it is up to date.
+"""Write docs/reference/causes.md from the catalogue of `lws explain`, and broken-programs.md from the table of its test.
+
+With `--check` only report whether they are up to date.
 
 python -m docs.generate_causes [--check]
 """
@@ -8,6 +10,7 @@ import sys
 from pathlib import Path
 
 from docs import generatedpage
+from tests.explanations.ways import WAYS
 
 from leaderworkerset.cli.commands.explain import EXIT_CODES
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
@@ -15,6 +18,7 @@ from leaderworkerset.diagnosis.diagnose import UNKNOWN
 from leaderworkerset.diagnosis.finding import Cause
 
 PAGE = Path(__file__).parent / "reference" / "causes.md"
+BROKEN = PAGE.with_name("broken-programs.md")
 
 INTRODUCTION = """\
 # Causes
@@ -39,6 +43,19 @@ What you may not read is listed, and nothing is concluded from it. With fewer pe
 nodes, StatefulSets, ControllerRevisions and services explain most.
 """
 
+TWELVE_WAYS = """\
+# Twelve ways to break a program
+
+<!-- Written by docs/generate_causes.py from tests/explanations/ways.py. Do not edit: make generate. -->
+
+What `lws run` prints of each as soon as the cause stands: the cause, and below it the next step. The error that ends the command
+with `--stuck-after` or at its time limit is the same sentence with the same code, and so is what `lws explain`, `lws wait` and
+`lws rollout status` say. `tests/e2e/test_twelve_ways.py` breaks each of them, on a terminal.
+
+| what is broken | code | cause | the next step says |
+|---|---|---|---|
+"""
+
 WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")
 
 
@@ -48,6 +65,14 @@ def page() -> str:
     head = INTRODUCTION.format(unknown_code=UNKNOWN, warming=", ".join(WARMING), **codes)
     index = ["| code | cause |", "|---|---|", *(f"| [{one.code}](#{anchor(one)}) | {one.title} |" for one in CATALOGUE)]
     return "\n".join([head, *index, "", *(section(one) for one in CATALOGUE)])
+
+
+def ways() -> str:
+    """Return the page of the ways to break a program."""
+    rows = (
+        f"| {way.broken} | [{way.code}](causes.md#{way.code.lower()}) | {way.sentence} | {way.step} |\n" for way in WAYS
+    )
+    return TWELVE_WAYS + "".join(rows)
 
 
 def anchor(cause: Cause) -> str:
@@ -62,4 +87,4 @@ def section(cause: Cause) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(generatedpage.main(PAGE, "the catalogue of `lws explain`", page))
+    sys.exit(generatedpage.write("the catalogue of `lws explain`", lambda: {PAGE: page(), BROKEN: ways()}))

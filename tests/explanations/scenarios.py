@@ -233,7 +233,10 @@ SCENARIOS: Final[dict[str, Observed]] = {
         "0/1 nodes are available: 1 node(s) had untolerated taint(s).",
         objects={NODES: [node(taints=[{"key": "gpu", "value": "b300", "effect": "NoSchedule"}])]},
     ),
-    "LWS-E040": pending("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector."),
+    "LWS-E040": pending(
+        "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+        spec={"nodeSelector": {"zone": "a", "gpu": "h100"}},
+    ),
     "LWS-E041": observed(
         [
             ready(0),

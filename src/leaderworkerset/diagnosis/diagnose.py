@@ -107,7 +107,9 @@ def _healthy(view: View, chosen: Selection) -> Diagnosis:
     if chosen.group is not None:
         text = f"{chosen} is ready"
     else:
-        text = f"{view.ready} of {counted(view.desired, 'group')} ready, all of the newest revision"
+        surplus = sum(group.index >= view.desired for group in view.groups)
+        text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"
+        text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
     return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)

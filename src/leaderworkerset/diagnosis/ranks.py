@@ -41,6 +41,11 @@ def subject(rank: Rank) -> Subject:
     return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
 
 
+def named(observed: Observed, subject: Subject) -> Rank:
+    """Return the rank that a finding about a pod names."""
+    return next(rank for _, rank in observed.unready if rank.pod == subject.name)
+
+
 def others(count: int) -> str:
     """Return the words that follow the name of the first of several ranks."""
     return f" (and {counted(count - 1, 'more rank')})" if count > 1 else ""

@@ -103,3 +103,11 @@ def brief(view: View) -> str:
     others = f" (and {wording.counted(count, 'more rank')})" if count else ""
     why = wording.reason(first)
     return f"{first.pod} is {wording.state(first)}{': ' + why if why else ''}{others}"
+
+
+def behind(view: View) -> str:
+    """Return that the numbers of a status are not those of the pods, which change first; empty if they are."""
+    ready = sum(group.is_ready for group in view.groups)
+    if ready == view.ready:
+        return ""
+    return f"the status of {view.name} is behind its pods: of these {wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"

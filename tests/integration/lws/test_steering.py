@@ -215,7 +215,10 @@ async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
     causes = Causes(session, "web", notes.append, first=0.2)
     async with timeouts.within(30), following(*follower(space).followed, causes) as objects:
         await objects.until(lambda: notes or None, every=0.1)
-    assert notes == [f"web is stuck: LWS-E026: {MISSING_CLASS}"]
+    assert notes == [
+        f"web is stuck: LWS-E026: {MISSING_CLASS}",
+        f"next: {session.kubectl} -n {space.namespace} get priorityclasses",
+    ]
     with pytest.raises(StuckError, match=f"LWS-E026: {MISSING_CLASS}"):
         await follower(space, STUCK).follow(60)
     assert "0 of 1 group updated and ready" in capsys.readouterr().err

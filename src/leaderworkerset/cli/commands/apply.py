@@ -21,6 +21,7 @@ from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
@@ -117,7 +118,9 @@ class Applier:
             raise CommandError("\n".join([*failures, "nothing was applied"]))
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply in order; return one line per object. An error lists what was applied before it."""
+        """Apply in order, after warnings; return one line per object. An error lists what was applied before it."""
+        for warning in unselected(documents):
+            say(warning, err=True)
         lines: list[str] = []
         for document in documents:
             try:

@@ -44,7 +44,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Causes:
-    """Runs beside informers: prints on standard error the cause that a set is stuck for.
+    """Runs beside informers: prints on standard error the cause that a set is stuck for, and the next step.
 
     With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
     """
@@ -112,13 +112,13 @@ class Causes:
                 pause = min(pause, left)
 
     def say(self, told: Diagnosis | None) -> bool:
-        """Print a cause unless it was printed last; return whether it changed, or disappeared."""
+        """Print a cause and its first step unless it was printed last; return whether it changed, or disappeared."""
         is_stuck = told is not None and told.verdict is Verdict.STUCK
         found = (told.code, str(told.subject)) if told is not None and is_stuck else None
         is_new = found != self._said
         if told is not None and is_stuck:
             self._last = headline(told)
-            if is_new and self._stuck_after != 0:  # then it is the error
-                self._note(self._last)
+            for line in (self._last, *(f"next: {step}" for step in told.steps[:1])) if is_new else ():
+                self._note(line)
         self._said = found
         return is_new

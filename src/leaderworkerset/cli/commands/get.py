@@ -29,6 +29,7 @@ from leaderworkerset.views.changes import ViewSubject
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import behind
 from leaderworkerset.views.selection import Selection, narrow, not_ready
 
 FORMATS = click.Choice(["wide", "json", "yaml", "name"])
@@ -107,6 +108,8 @@ async def show(target: Target, wanted: GetRequest) -> None:
                     f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
                     err=True,
                 )
+            for line in seen.behind:
+                say(line, err=True)
             await say_causes(session, seen, wanted)
         await say_if_empty(session, seen, wanted)
 
@@ -118,6 +121,8 @@ class Seen:
     shown: Sequence[View]
     sets: Sequence[SetView]
     is_empty: bool
+    behind: Sequence[str] = ()
+    """Where the numbers of a status are not those of the pods beside it."""
 
 
 async def observe(session: Session, wanted: GetRequest) -> Seen:
@@ -130,7 +135,8 @@ async def observe(session: Session, wanted: GetRequest) -> Seen:
         for view in (view for view in views if view.name == one.name):
             targets.refuse_missing(view, one)
     sets = [set_view(obj, views) for obj in found.sets]
-    return Seen(cut(views, wanted), sets, is_empty=not views and not sets)
+    late = [text for view in views if (text := behind(view))]
+    return Seen(cut(views, wanted), sets, is_empty=not views and not sets, behind=late[:QUOTED])
 
 
 async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:

@@ -27,6 +27,9 @@ from leaderworkerset.views.wording import counted, duration
 OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
 RETRIED: Final = "CrashLoopBackOff"
+REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
+SIGNALS: Final = {137: "SIGKILL", 143: "SIGTERM"}
+"""The signals by which somebody else ends a program, by its exit code."""
 
 
 def ended_runs(observed: Observed) -> list[Death]:
@@ -80,8 +83,9 @@ def _beside(found: list[Death]) -> list[str]:
 
 
 def _end(end: JSONObject) -> str:
-    reason = f" ({end['reason']})" if end.get("reason") else ""
-    return f"exit code {end.get('exitCode')}{reason}"
+    signal = SIGNALS.get(end.get("exitCode") or 0) if end.get("reason") != NO_MEMORY else None
+    words = ", ".join(filter(None, (end.get("reason"), signal and f"killed by {signal}")))
+    return f"exit code {end.get('exitCode')}{f' ({words})' if words else ''}"
 
 
 def out_of_memory(observed: Observed) -> Finding | None:
@@ -120,7 +124,10 @@ def crashes(observed: Observed) -> Finding | None:
     first = found[0]
     pods = len({one.pod for one in found})
     text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
-    return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
+    told = _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
+    signal = SIGNALS.get(first.end["exitCode"])
+    step = f"find what sent {signal}: the kernel (out of memory: dmesg), a liveness probe, or a person"
+    return replace(told, steps=(step, *told.steps)) if signal else told
 
 
 def killed_by_probe(observed: Observed) -> Finding | None:
@@ -209,8 +216,21 @@ PROBE: Final = Told(
 def unready(observed: Observed) -> Finding | None:
     """Find a rank whose readiness probe fails; while it may still be loading, that is normal."""
     found = PROBE(observed)
-    rank = next((one for one in observed.at(is_placed) if found and one.pod == found.subject.name), None)
-    return replace(found, verdict=warming(observed, rank)) if found and rank else found
+    if found is None:
+        return None
+    rank = ranks.named(observed, found.subject)
+    return replace(found, sentence=found.sentence + _refused_port(rank), verdict=warming(observed, rank))
+
+
+def _refused_port(rank: Rank) -> str:
+    """Compare the port of a probe that was refused with those that the containers declare."""
+    refused = REFUSED.search(rank.why[: ranks.QUOTED])
+    if refused is None:
+        return ""
+    containers = meta.spec(rank.object or {}).get("containers") or []
+    ports = sorted({str(port["containerPort"]) for one in containers for port in one.get("ports") or []})
+    others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
+    return f": nothing listens on port {refused[1]}{others}"
 
 
 OUT_OF_MEMORY: Final = Cause(

@@ -286,7 +286,15 @@ def no_labels(observed: Observed) -> Finding | None:
         suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
         if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
-    return NO_LABELS(observed)
+    found = NO_LABELS(observed)
+    if found is None:
+        return None
+    wanted = meta.spec(ranks.named(observed, found.subject).object or {}).get("nodeSelector")
+    if not wanted:
+        return found
+    named = ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
+    step = f"label nodes with {named}, or correct nodeSelector in the template of {observed.view.name}"
+    return replace(found, sentence=f"{found.sentence}: {named}", steps=(step, *found.steps))
 
 
 NO_NODES_OPEN: Final = Told(

@@ -1,6 +1,7 @@
 """Claims and mounts: causes of pods that wait for a volume. Pure."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -96,16 +97,29 @@ NO_CLAIM: Final = Cause(
         ("{kubectl} get pvc {claim}",),
     ),
 )
+CANNOT_MOUNT: Final = Told(
+    is_placed,
+    r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
+    r"(?P<absent>: (?:secret|configmap) \S+ not found)?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
+    "a volume of pod {pod} cannot be mounted{others}{absent}",
+    ("{kubectl} describe pod {pod}",),
+)
+
+
+def cannot_mount(observed: Observed) -> Finding | None:
+    """Find a volume that cannot be mounted; if its Secret or ConfigMap is missing, the step is to create that."""
+    found = CANNOT_MOUNT(observed)
+    absent = re.search(r"((?:secret|configmap) \S+) not found$", found.sentence) if found else None
+    if not found or not absent:
+        return found
+    step = f"create {absent[1]} in namespace {observed.view.namespace}, or correct the volume in the template of {observed.view.name}"
+    return replace(found, steps=(step,))
+
+
 NOT_MOUNTED: Final = Cause(
     code="LWS-E064",
     title="a volume cannot be mounted",
     meaning="The kubelet cannot attach or mount a volume: a Secret or ConfigMap is missing, or the storage driver fails.",
     remedy="Create the missing object, or check the storage driver.",
-    find=Told(
-        is_placed,
-        r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
-        r"(?P<absent>: (?:secret|configmap) \S+ not found)?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
-        "a volume of pod {pod} cannot be mounted{others}{absent}",
-        ("{kubectl} describe pod {pod}",),
-    ),
+    find=cannot_mount,
 )

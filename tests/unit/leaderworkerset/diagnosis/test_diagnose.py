@@ -185,6 +185,42 @@ def test_a_group_that_failed_again_is_stuck_for_the_same_reason_at_every_moment(
     assert found.evidence[-1].startswith("group 0 recreated 3 times, last 30s ago because pod web-0-1 failed")
 
 
+REFUSED_PROBES = {
+    "dial tcp 10.0.0.9:8000: connect: connection refused": ": nothing listens on port 8000",
+    'Get "http://[fd00:12:34::1]:8080/health": dial tcp [fd00:12:34::1]:8080: connect: connection refused': (
+        ": nothing listens on port 8080, its containers declare 8000, 9000"
+    ),
+    "http://10.88.1.10:8080/: Connection refused": ": nothing listens on port 8080, its containers declare 8000, 9000",
+    "http://10.88.1.10:8080/: HTTP probe failed with statuscode: 503": "",
+}
+
+
+@pytest.mark.parametrize(("message", "said"), REFUSED_PROBES.items())
+def test_a_refused_port_is_compared_with_those_that_the_containers_declare(message: str, said: str) -> None:
+    situation = running(
+        container(running={"startedAt": ago(100)}),
+        events=[("Unhealthy", f"Readiness probe failed: {message}")],
+        spec={"containers": [{"name": "main", "ports": [{"containerPort": 9000}, {"containerPort": 8000}]}]},
+    )
+    assert told(situation).sentence == f"the readiness probe of pod web-0 fails{said}"
+
+
+@pytest.mark.parametrize(("code", "signal"), [(137, "SIGKILL"), (143, "SIGTERM")])
+def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str) -> None:
+    found = told(running(container(restarts=1, terminated=ended(code))))
+    assert found.sentence == f"container main of pod web-0 crashed with exit code {code} (Error, killed by {signal})"
+    assert found.steps[0].startswith(f"find what sent {signal}: ")
+
+
+def test_groups_that_are_being_removed_are_none_of_those_that_are_wanted() -> None:
+    left = [ready(group, rank, metadata=DELETED) for group in (1, 2) for rank in (0, 1)]
+    status = {"readyReplicas": 3, "updatedReplicas": 3, "conditions": conditions(Available="True")}
+    found = told(observed([ready(), ready(0, 1), *left], of=lws(1, status=status)))
+    assert headline(found) == (
+        "web is healthy: 1 of 1 group ready, all of the newest revision; 2 more are being removed"
+    )
+
+
 INITS = {"workerTemplate": {"spec": {"initContainers": [{"name": "download"}]}}}
 
 

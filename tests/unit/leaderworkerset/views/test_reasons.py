@@ -13,7 +13,7 @@ from leaderworkerset.cli.views import livetable
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.views.folding import folds
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import first_problem, reasons, summary
+from leaderworkerset.views.reasons import behind, first_problem, reasons, summary
 from leaderworkerset.views.selection import Selection
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -110,3 +110,12 @@ def test_the_rank_that_explains_the_others_is_named_by_every_view_and_by_the_dia
     named = diagnose(situation, Selection("web"))
     assert named.subject is not None
     assert named.subject.name == "web-0-2"
+
+
+@pytest.mark.parametrize(
+    ("counted", "said"),
+    [(1, ""), (0, "the status of web is behind its pods: of these 1 group is ready")],
+)
+def test_a_status_that_does_not_count_what_its_pods_say_is_behind_them(counted: int, said: str) -> None:
+    pods = [builders.ready(), builders.ready(0, 1), placed(1), placed(1, 1)]
+    assert behind(observed(pods, of=lws(2, 2, status={"readyReplicas": counted})).view) == said

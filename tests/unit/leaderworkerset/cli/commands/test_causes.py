@@ -15,7 +15,12 @@ from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
 
 def diagnosis(code: str, sentence: str = "it is so", verdict: Verdict = Verdict.STUCK) -> Diagnosis:
     return Diagnosis(
-        target="web", verdict=verdict, sentence=sentence, code=code, subject=Subject(kind="Pod", name="web-0")
+        target="web",
+        verdict=verdict,
+        sentence=sentence,
+        code=code,
+        subject=Subject(kind="Pod", name="web-0"),
+        steps=("add nodes", "wait") if code == "LWS-E021" else (),
     )
 
 
@@ -36,6 +41,7 @@ def test_a_cause_is_said_once_and_again_after_it_was_gone() -> None:
         "web is stuck: LWS-E020: it is so",
         "web is stuck: LWS-E020: it is so for 9 s",
         "web is stuck: LWS-E021: it is so",
+        "next: add nodes",
     ]
 
 
@@ -74,7 +80,7 @@ def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
     assert said.endswith("explain web` says more" if expected else "")
 
 
-@pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 0), (30.0, 40, 2)])
+@pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 1), (30.0, 40, 2)])
 def test_what_has_been_stuck_for_so_long_ends_the_wait(
     stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,66 @@
+"""Somebody whose program does not start is told why: on the first screen, in the last line, and by every command alike."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import LWS, SLEEP, Cluster, Shell, lws, shell_script
+from tests.e2e.terminals import terminal
+from tests.explanations.ways import ASKS_LEADER, WAYS, Way
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+ROWS = 24
+"""The lines of the first screen."""
+
+
+@pytest.mark.parametrize("way", [*WAYS, *WAYS[:2]], ids=lambda way: way.name)
+def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
+    shell: Shell, tmp_path: Path, way: Way
+) -> None:
+    """The first two are tried once more, as somebody does."""
+    manifest = tmp_path / "broken.json"
+    manifest.write_text(json.dumps(way.obj))
+    with terminal(shell, "run", "-f", str(manifest), "--stuck-after=4", columns=400) as screen:
+        assert screen.end(120) == 1
+        shown = [line for line in screen.screen() if line]
+    verdict = f"{way.name} is stuck: {way.code}: {way.sentence}"
+    first, last = "\n".join(shown[:ROWS]), shown[-1]
+    assert verdict in first
+    assert re.search(rf"^next: .*{re.escape(way.step)}", first, re.MULTILINE)
+    assert last.startswith(f"error: {verdict}")
+
+
+def test_a_crash_loop_has_one_verdict_at_fifty_moments_by_every_command(cluster: Cluster) -> None:
+    """After the second recreation: the worker loads for seconds and fails, and the leader waits for it, again and again."""
+    loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
+    cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
+    cluster.until("loop", lambda view: (view["groups"][0].get("recreations") or {}).get("count", 0) > 2, 90)
+    verdict = (
+        "loop is stuck: LWS-E071: container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
+    )
+    for sample in range(50):
+        told = ["explain", "loop"] if sample % 5 else ["wait", "loop", "--timeout=0.2"]
+        result = subprocess.run(
+            [*LWS, *told, f"--local={cluster.name}"],
+            env=cluster.shell.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert verdict in (result.stdout + result.stderr).splitlines(), (
+            f"sample {sample}: {result.stdout}{result.stderr}"
+        )
+    listed = cluster.shell.lws("get", f"--local={cluster.name}", "loop")
+    assert "loop is stuck: LWS-E071 (a container crashes)" in listed.stderr
+
+
+def test_a_service_that_selects_no_rank_is_named_when_it_is_applied(cluster: Cluster) -> None:
+    ports = [{"port": 80}]
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "door"}}
+    objects = [service | {"spec": {"selector": {"app": "vlm"}, "ports": ports}}, lws("behind", SLEEP)]
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
+    told = cluster.shell.lws("apply", f"--local={cluster.name}", "-f", "-", text=text).stderr
+    assert told.startswith("warning: Service door: spec.selector app=vlm matches no pod of these manifests: ")

@@ -1,0 +1,137 @@
+"""Twelve ways to break a program, and what `lws run` says of each: for the reference, and for the test that breaks them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from tests.e2e.harness import SLEEP, lws, shell_script
+
+from kuberuntime.objects.meta import JSONObject
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """What is broken, the LeaderWorkerSet, and the code, the sentence and the first step that name it."""
+
+    broken: str
+    obj: JSONObject
+    code: str
+    sentence: str
+    step: str
+
+    @property
+    def name(self) -> str:
+        """Return the name of the LeaderWorkerSet."""
+        return str(self.obj["metadata"]["name"])
+
+
+def _with_pod(obj: JSONObject, **fields: object) -> JSONObject:
+    obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"] |= fields
+    return obj
+
+
+ASKS_LEADER: Final[JSONObject] = {"exec": {"command": ["false"]}, "periodSeconds": 1}
+WAYS: Final = (
+    Way(
+        "a worker raises an exception, while the leader waits for it",
+        lws(
+            "raises",
+            {"command": ["python3", "-c", "{}['rank']"]},
+            size=2,
+            leader=SLEEP | {"readinessProbe": ASKS_LEADER},
+        ),
+        "LWS-E071",
+        "container rank of pod raises-0-1 crashed with exit code 1 (Error): KeyError: 'rank'",
+        "logs raises/0/1",
+    ),
+    Way(
+        "a program is killed",
+        lws("killed", {"command": ["python3", "-c", "import os; os.kill(os.getpid(), 9)"]}),
+        "LWS-E071",
+        "container rank of pod killed-0 crashed with exit code 137 (Error, killed by SIGKILL)",
+        "find what sent SIGKILL: the kernel (out of memory: dmesg), a liveness probe, or a person",
+    ),
+    Way(
+        "a server ends instead of serving",
+        lws("ends", shell_script("exit 0")),
+        "LWS-E075",
+        "the program of pod ends-0 ended with exit code 0, and is started again",
+        "logs ends/0/0",
+    ),
+    Way(
+        "the program is not installed",
+        lws("absent", {"image": "vllm", "command": ["vllm-of-nobody", "serve"]}),
+        "LWS-E057",
+        'pod absent-0 has no program to run here: program "vllm-of-nobody" is not installed on this machine',
+        "map image vllm to a directory of programs: --image vllm=DIR",
+    ),
+    Way(
+        "an init container fails",
+        _with_pod(
+            lws("init", SLEEP),
+            initContainers=[{"name": "download", "image": "host", **shell_script("echo no model >&2; exit 2")}],
+        ),
+        "LWS-E068",
+        "init container download of pod init-0 fails with exit code 2 (Error)",
+        "logs init/0/0 -c download",
+    ),
+    Way(
+        "the liveness probe asks for something else than the program answers",
+        lws("dying", SLEEP | {"livenessProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1}}),
+        "LWS-E072",
+        "the liveness probe of pod dying-0 fails: Liveness probe failed: exit code 1",
+        "logs dying/0/0",
+    ),
+    Way(
+        "the program cannot be reached on the port of its probe",
+        lws(
+            "refused",
+            SLEEP
+            | {
+                "ports": [{"containerPort": 8000}],
+                "livenessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1},
+            },
+        ),
+        "LWS-E072",
+        "the liveness probe of pod refused-0 fails: Liveness probe failed: http://10.",
+        "logs refused/0/0",
+    ),
+    Way(
+        "a ConfigMap of the environment is missing",
+        lws("config", SLEEP | {"envFrom": [{"configMapRef": {"name": "settings"}}]}),
+        "LWS-E066",
+        'container rank of pod config-0 cannot be configured: configmap "settings" not found',
+        'create what is missing in namespace default: configmap "settings" not found',
+    ),
+    Way(
+        "a Secret that is mounted is missing",
+        _with_pod(
+            lws("secret", SLEEP | {"volumeMounts": [{"name": "token", "mountPath": "/token"}]}),
+            volumes=[{"name": "token", "secret": {"secretName": "hf-token"}}],
+        ),
+        "LWS-E064",
+        'a volume of pod secret-0 cannot be mounted: secret "hf-token" not found',
+        'create secret "hf-token" in namespace default, or correct the volume in the template of secret',
+    ),
+    Way(
+        "more GPUs are requested than a node has",
+        lws("gpus", SLEEP | {"resources": {"limits": {"nvidia.com/gpu": 8}}}),
+        "LWS-E035",
+        "no node has enough nvidia.com/gpu for pod gpus-0: it requests 8, the largest node has 0 (8 too little)",
+        "add nodes with nvidia.com/gpu, free some, or let the template of gpus request less",
+    ),
+    Way(
+        "no node has the label",
+        _with_pod(lws("label", SLEEP), nodeSelector={"gpu": "h100"}),
+        "LWS-E040",
+        "no free node has the labels that pod label-0 requires: gpu=h100",
+        "label nodes with gpu=h100, or correct nodeSelector in the template of label",
+    ),
+    Way(
+        "a field of the template is invalid",
+        lws("ports", SLEEP | {"ports": [{"containerPort": 99999}]}),
+        "LWS-E012",
+        "the template of ports is not valid, so pod ports-0 cannot be created: "
+        "spec.template.spec.containers[0].ports[0].containerPort: Invalid value: 99999: must be between 1 and 65535",
+        "correct the named field of ports and apply it again",
+    ),
+)
