@@ -89,7 +89,8 @@ async def test_a_group_that_fails_too_often_is_left_until_someone_resumes_it(spa
     assert record(space)[labels.RECREATION_STATE] == labels.EXHAUSTED
     space.changes.clear()
 
-    await space.manager.restart()
+    await space.manager.stop()
+    await space.manager.start()
     await space.restart_container("web-0-1")
     await space.restart_container("web-1-1")
     after = await space.until(lambda now: assert_only_replaced(state, now, "web-1", "web-1-1"))

@@ -185,7 +185,6 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
         drift.applied_fields(w.statefulset, labels.FIELD_MANAGER) or {}, w.desired
     ),
     "fold.Folded.available": lambda w: w.folded.available(2),
-    "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
     "fold.Folded.without_workers": lambda w: w.folded.without_workers(2),
@@ -193,7 +192,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
     "fold.highest": lambda w: list(fold.highest(w.folded.members)),
     "fold.fold": lambda w: fold.fold(w.groups, "web"),
-    "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
+    "fold.Groups.put": _each(lambda group: fold.Groups("web").put(group.leader, group)),
+    "fold.Groups.folded": lambda w: fold.Groups("web").folded(),
+    "fold.regular_index": _each(lambda group: fold.regular_index(group, "web", fold.FEWEST)),
     "groupfacts.GroupFacts.is_ready": _each(lambda group: group.is_ready(2)),
     "groupfacts.GroupFacts.is_updated": _each(lambda group: group.is_updated(2, "old")),
     "groupfacts.GroupFacts.is_whole": _each(lambda group: group.is_whole(2)),

@@ -75,7 +75,7 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
 
 
 async def _names(session: "Session", incomplete: str) -> list[str]:
-    from kuberuntime.objects import meta
+    from kuberuntime.objects import decimals, meta
     from kuberuntime.objects.resources import PODS
     from leaderworkerset.api.resources import LEADERWORKERSETS
     from leaderworkerset.cli import targets
@@ -84,7 +84,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
 
     name, *rest = incomplete.split("/")
     if rest:
-        group = int(rest[0]) if len(rest) > 1 and rest[0].isdecimal() else None
+        group = decimals.natural(rest[0]) if len(rest) > 1 else None
         selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
         listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)

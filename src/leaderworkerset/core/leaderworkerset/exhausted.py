@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import RESTARTS_EXHAUSTED
@@ -44,8 +44,8 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
         record
         for record in records
         if meta.name(record).removesuffix(RECORD_SUFFIX) not in leaders
-        and (index := meta.labels(record).get(labels.GROUP_INDEX, "")).isdecimal()
-        and int(index) >= replicas
+        and (index := decimals.natural(meta.labels(record).get(labels.GROUP_INDEX, ""))) is not None
+        and index >= replicas
     ]
 
 

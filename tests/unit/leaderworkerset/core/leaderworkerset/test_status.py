@@ -17,7 +17,7 @@ from leaderworkerset.api.conditions import (
 )
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import status
-from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.fold import Groups, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 from leaderworkerset.core.leaderworkerset.status import Counts
 
@@ -253,9 +253,13 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
 def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
     one, other = groups("NO")
     odd = GroupFacts("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
-    folded = fold([one, other, odd], "web")
-    assert folded.changed(odd, None, "web") == fold([one, other], "web")
-    assert folded.changed(other, None, "web").changed(odd, None, "web") == fold([one], "web")
+    found = Groups("web")
+    for group in (one, other, odd):
+        found.put(group.leader, group)
+    found.put("other-0", None)
+    assert found.folded() == fold([one, other], "web")
+    found.put(other.leader, None)
+    assert found.folded() == fold([one], "web")
 
 
 @pytest.mark.parametrize("outcome", CONDITIONS, ids=lambda outcome: outcome.type)
