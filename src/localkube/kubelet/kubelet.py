@@ -137,10 +137,7 @@ class Kubelet:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     worker = self._workers[cell.uid] = PodWorker(cell, tasks)
-                    try:
-                        await worker.run()
-                    finally:  # logs and exec must not ask a worker that has ended
-                        del self._workers[cell.uid]
+                    await worker.run()
             except* SandboxLostError:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
@@ -149,6 +146,8 @@ class Kubelet:
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
+            finally:
+                self._workers.pop(cell.uid, None)
 
     def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
         """Log an internal error, with its traceback the first time; return it in one line."""

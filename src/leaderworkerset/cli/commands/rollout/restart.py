@@ -174,7 +174,7 @@ class Restart:
         if lacking:
             raise CommandError(
                 f"{self.wanted.name} has no pod for {RestartRequest(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
-                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups), 'group')}"
+                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups) + view.more, 'group')}"
             )
         return found
 
