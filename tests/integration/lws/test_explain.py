@@ -53,12 +53,16 @@ async def test_a_surge_group_and_the_ranks_of_an_older_size_are_explained(space:
         {"op": "replace", "path": "/spec/leaderWorkerTemplate/workerTemplate", "value": pod_template(gated=True)},
     ]
     await space.patch(smaller)
-    await space.until(lambda state: state.pods["web-1-1"])
+    await space.until(lambda state: assert_is_held(state, "web-1-1"))
     assert (await diagnosis(space, "web/1")).verdict is not Verdict.HEALTHY
     assert (await diagnosis(space, "web/0/2")).target == "web/0/2"
     for target in ("web/2", "web/1/2", "web/0/3"):
         with pytest.raises(CommandError, match=f"{target} is not there: web has 2 groups"):
             await diagnosis(space, target)
+
+
+def assert_is_held(state: State, pod: str) -> None:
+    assert not meta.is_condition_true(state.pods[pod], "Ready")
 
 
 async def test_a_quota_is_named_with_what_is_missing(space: Space) -> None:
