@@ -36,6 +36,7 @@ CONTAINER_ENDS: Final = tuple(
 """How often containers were restarted, and how they ended."""
 
 POD: Final = Projection(
+    "metadata.creationTimestamp",
     "metadata.deletionGracePeriodSeconds",
     "metadata.labels",
     f"metadata.annotations['{labels.LEADER_NAME}']",
@@ -67,7 +68,7 @@ _ROLLED: Final = (
     "status.updateRevision",
 )
 
-WORKER_STATEFULSET: Final = Projection(*_ROLLED)
+WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 """The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
 
 LEADER_STATEFULSET: Final = Projection(
@@ -76,6 +77,7 @@ LEADER_STATEFULSET: Final = Projection(
 """The StatefulSet of the leaders: everything that an apply may set, and who set it (`core.leaderworkerset.drift`)."""
 
 PLACED_POD: Final = Projection(
+    "metadata.creationTimestamp",
     "metadata.creationTimestamp",
     f"metadata.labels['{labels.WORKER_INDEX}']",
     f"metadata.annotations['{labels.SIZE}']",

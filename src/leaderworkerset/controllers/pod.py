@@ -2,7 +2,7 @@
 
 Its keys are leader pods: every change of a pod or StatefulSet of a group enqueues the group. Deleted pods are
 remembered in their last state until the group is observed: a pod deleted without grace period cannot be read any more
-(R-POD-11).
+(R-POD-11). When a group is first observed, the workers that went while no manager ran are added to them.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod.reconcile import ObservedGroup, is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, RestartSettings
 
 NAME: Final = "pod"
@@ -52,11 +53,16 @@ class PodDriver:
         self._client = client
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
+        self._unobserved: set[ObjectKey] = set()
+        self._whole_since: dict[ObjectKey, str] = {}
         self._turn = asyncio.Lock()
+        informers.leaderworkersets.subscribe(self._note_whole)
         informers.pods.subscribe(self._remember)
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide about the group that the pod `key` leads; in a thread if its objects are large."""
+        if key in self._unobserved:
+            self._add_unseen(key)
         observed = await self.observe(key)
         if observed.leader is None:  # workers that ended after their leader belong to no group any more
             self._gone.pop(key, None)
@@ -123,12 +129,30 @@ class PodDriver:
     def _remember(self, change: Change) -> None:
         """Keep a deleted worker until its group is observed; forget a group whose leader was deleted."""
         if change.new is not None:
+            if change.old is None and is_leader(change.new):
+                self._unobserved.add(meta.key(change.new))
             return
         for key in keys_of_pod(change):
             if key == meta.key(change.object):
                 self._gone.pop(key, None)
             else:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
+
+    def _note_whole(self, change: Change) -> None:
+        """Note which LeaderWorkerSets this manager found with all groups ready, before it changes their status."""
+        if change.old is None and change.new is not None and (whole := unseen.whole_since(change.new)):
+            self._whole_since[meta.key(change.new)] = whole
+
+    def _add_unseen(self, key: ObjectKey) -> None:
+        """When a group is first observed, remember the workers that went while no manager ran as if it were now."""
+        self._unobserved.discard(key)
+        leader = self._informers.pods.store.get(key)
+        statefulset = self._informers.statefulsets.store.get(key)
+        if leader is None or statefulset is None:
+            return
+        group = self._observe_cached(key, leader)
+        for worker in unseen.lost(self._whole_since.get(indexes.lws_key(leader), ""), statefulset, group.pods):
+            self._gone.setdefault(key, {}).setdefault(meta.name(worker), worker)
 
     def _forget(self, key: ObjectKey, gone: Sequence[JSONObject]) -> None:
         """Forget pods that were observed, if nothing has to be written because of them."""

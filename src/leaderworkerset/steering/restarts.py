@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kuberuntime.objects import meta
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.policies import failures
 from leaderworkerset.views.groups import Group, Rank, View
 
 
@@ -32,9 +34,18 @@ def pods_to_delete(view: View, indexes: Sequence[int], rank: int | None = None) 
     return found
 
 
+def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
+    """Return whether the controller recreates the whole group if the pod of one rank is deleted (R-POD-3, R-POD-5)."""
+    if not failures.is_active(lws):
+        return False
+    pods = [rank.object for rank in group.ranks if rank.object is not None]
+    has_started = len(pods) == lws.size and all(meta.status(pod).get("phase") != "Pending" for pod in pods)
+    return has_started or not failures.waits_for_start(lws)
+
+
 def turn(view: View, old: Mapping[int, str], budget: int, *, rank: int | None = None) -> Turn:
     """Return the next turn: groups that are not ready anyway at once, ready ones within the budget."""
-    unavailable = sum(not group.is_ready for group in view.groups if group.index < view.desired)
+    unavailable = view.more + sum(not group.is_ready for group in view.groups if group.index < view.desired)
     chosen: list[Rank] = []
     left: list[int] = []
     for group in sorted(view.groups, key=lambda one: one.index, reverse=True):

@@ -23,7 +23,7 @@ OF_THE_SERVER: Final = frozenset(
 def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
     """Return the views with stable field names, the objects included; `managedFields` only on request.
 
-    `disaggregatedSets` is present if there are some.
+    `disaggregatedSets` is present if there are some, `moreGroups` counts groups without a pod that are not listed.
     """
     shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
     return {
@@ -36,6 +36,7 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
                 "desired": view.desired,
                 "upToDate": view.up_to_date,
                 "groups": [_group_document(group) for group in view.groups],
+                **({"moreGroups": view.more} if view.more else {}),
             }
             for view in views
         ],

@@ -6,17 +6,22 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
+
+LISTED: Final = 10_000
+"""The maximum number of ranks that are listed of groups without any pod; one such group is always listed."""
 
 NOT_CREATED: Final = "not created yet"
 """Why there is no pod, if no other reason is known."""
@@ -91,7 +96,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """A LeaderWorkerSet and its groups. The numbers are those of its status (contract 1.3)."""
+    """A LeaderWorkerSet and its groups. The numbers are those of its status (contract 1.3).
+
+    `more` groups have no pod and are not among `groups`, as there are too many.
+    """
 
     name: str
     namespace: str
@@ -101,18 +109,21 @@ class View:
     created: str
     groups: tuple[Group, ...]
     object: JSONObject = field(repr=False)
+    more: int = 0
 
     @property
     def is_ready(self) -> bool:
         """Return whether the newest spec is applied and every group is ready: by its status, and by its pods."""
         observed = meta.is_observed(self.object)
-        available = observed and meta.is_condition_true(self.object, "Available") and self.ready >= self.desired
-        return available and all(group.is_ready for group in self.groups if group.index < self.desired)
+        available = observed and meta.is_condition_true(self.object, AVAILABLE.type) and self.ready >= self.desired
+        return (
+            available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
+        )
 
     @property
     def is_updating(self) -> bool:
         """Return whether a rollout is in progress."""
-        return meta.is_condition_true(self.object, "UpdateInProgress")
+        return meta.is_condition_true(self.object, UPDATE_IN_PROGRESS.type)
 
     @property
     def pods(self) -> list[JSONObject]:
@@ -126,11 +137,14 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
     template = spec.get("leaderWorkerTemplate") or {}
     size = int(template.get("size", 1))
     desired = int(spec.get("replicas", 1))
-    by_group: dict[int, dict[int, JSONObject]] = {index: {} for index in range(desired)}
+    by_group: dict[int, dict[int, JSONObject]] = {}
     for pod in pods:
         place = place_of(pod)
         if place is not None:
             by_group.setdefault(place[0], {})[place[1]] = pod
+    lacking = desired - sum(0 <= index < desired for index in by_group)
+    listed = min(lacking, max(LISTED // size, 1))
+    by_group |= {index: {} for index in islice((at for at in range(desired) if at not in by_group), listed)}
     waits_for_leader = spec.get("startupPolicy") == StartupPolicy.LEADER_READY
     groups = (
         _group(meta.name(lws), index, _size_of(members, size), members, waits_for_leader)
@@ -145,6 +159,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
         created=meta.metadata(lws).get("creationTimestamp", ""),
         groups=tuple(groups),
         object=lws,
+        more=lacking - listed,
     )
 
 

@@ -27,7 +27,7 @@ from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli.commands.causes import Causes
 from leaderworkerset.cli.commands.explain import explain, note, survey
-from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline
@@ -43,6 +43,26 @@ async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> N
         told = await diagnosis(space, target)
         assert (told.verdict, told.code) == (Verdict.HEALTHY, ""), told
     assert (await diagnosis(space)).sentence == "2 of 2 groups ready, all of the newest revision"
+
+
+async def test_a_surge_group_and_the_ranks_of_an_older_size_are_explained(space: Space) -> None:
+    await space.create(lws(replicas=1, size=3, rollout={"maxSurge": 1, "maxUnavailable": 0}))
+    await space.settled()
+    smaller = [
+        {"op": "replace", "path": "/spec/leaderWorkerTemplate/size", "value": 2},
+        {"op": "replace", "path": "/spec/leaderWorkerTemplate/workerTemplate", "value": pod_template(gated=True)},
+    ]
+    await space.patch(smaller)
+    await space.until(lambda state: assert_is_held(state, "web-1-1"))
+    assert (await diagnosis(space, "web/1")).verdict is not Verdict.HEALTHY
+    assert (await diagnosis(space, "web/0/2")).target == "web/0/2"
+    for target in ("web/2", "web/1/2", "web/0/3"):
+        with pytest.raises(CommandError, match=f"{target} is not there: web has 2 groups"):
+            await diagnosis(space, target)
+
+
+def assert_is_held(state: State, pod: str) -> None:
+    assert not meta.is_condition_true(state.pods[pod], "Ready")
 
 
 async def test_a_quota_is_named_with_what_is_missing(space: Space) -> None:

@@ -248,6 +248,18 @@ def _is_up(state: State, index: int) -> bool:
     return leader is not None and meta.is_condition_true(leader, "Ready") and not meta.is_deleting(leader)
 
 
+@pytest.mark.parametrize("policy", ["None", "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
+async def test_the_trial_of_a_restart_says_whether_a_rank_takes_its_group_with_it(space: Space, policy: str) -> None:
+    await space.create(lws(replicas=1, size=3, template={"restartPolicy": policy}))
+    before = (await space.settled()).uids("web")
+    restart = Restart(session_of(space), RestartRequest("web", (0,), 1))
+    promised = f"with the restart policy {policy}, all ranks of the group with it" in await restart.preview()
+    await restart.run(60)
+    after = (await space.until(lambda state: assert_pods(state, "web", replicas=1, size=3))).uids("web")
+    recreated = {pod for pod in after if after[pod] != before[pod]}
+    assert recreated == (set(before) if promised else {"web-0-1"})
+
+
 async def test_a_restart_of_all_rolls_the_same_program(space: Space) -> None:
     session = session_of(space)
     await space.create(lws(replicas=2, size=1))

@@ -117,7 +117,9 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
     """Return the diagnosis of the selection; for a DisaggregatedSet its own, and those of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, chosen.name)
     if resource == LEADERWORKERSETS:
-        return [await _explain(session, obj, checked(chosen, obj))]
+        if chosen.group is not None:
+            targets.refuse_missing(await targets.view_of(session, obj), chosen)
+        return [await _explain(session, obj, chosen)]
     parts = await targets.list_parts(session, session.namespace, chosen.name)
     names = ", ".join(map(meta.name, parts)) or "none yet"
     if chosen.group is not None:
@@ -181,15 +183,6 @@ async def _in_time(diagnoses: Coroutine[None, None, list[Diagnosis]]) -> list[Di
         if all(isinstance(leaf, TimeoutError | KubeError | CommandError) for leaf in errors.leaves(error)):
             return None
         raise
-
-
-def checked(chosen: Selection, obj: meta.JSONObject) -> Selection:
-    """Return the selection; refuse a group or rank that the LeaderWorkerSet does not have."""
-    spec = meta.spec(obj)
-    replicas, size = int(spec.get("replicas", 1)), int(spec["leaderWorkerTemplate"].get("size", 1))
-    if (chosen.group or 0) >= max(replicas, 1) or (chosen.rank or 0) >= size:
-        raise UsageError(f"{chosen}: {chosen.name} has {targets.shape(replicas, size)}")
-    return chosen
 
 
 async def quoted(client: Client, told: Diagnosis) -> Diagnosis:

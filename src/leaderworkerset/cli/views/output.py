@@ -70,7 +70,12 @@ def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: b
 def notes(view: View, now: datetime) -> list[str]:
     """Return the notes on a LeaderWorkerSet: its rollout, and the groups that were recreated."""
     told = [rollout(view)] if view.is_updating else []
-    return [*told, *(recreated(group, now) for group in view.groups if group.recreations)]
+    return [*unlisted(view), *told, *(recreated(group, now) for group in view.groups if group.recreations)]
+
+
+def unlisted(view: View) -> list[str]:
+    """Return a line about the groups that are not listed, if there are some."""
+    return [f"… and {wording.counted(view.more, 'more group')} without a pod"] if view.more else []
 
 
 def rollout(view: View) -> str:

@@ -69,7 +69,7 @@ def below(view: View, now: datetime, form: Form) -> list[str]:
     """Return the ranks of one LeaderWorkerSet, or its groups if there are many; and the notes on it."""
     if form.wide or form.every_rank or len(view.groups) <= FEW_GROUPS:
         return [*output.groups(view.groups, now, wide=form.wide), *output.notes(view, now)]
-    return [*folded(view, now), *([output.rollout(view)] if view.is_updating else [])]
+    return [*folded(view, now), *output.unlisted(view), *([output.rollout(view)] if view.is_updating else [])]
 
 
 def folded(view: View, now: datetime) -> list[str]:

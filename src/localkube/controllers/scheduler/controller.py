@@ -12,7 +12,7 @@ import structlog
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
-from kuberuntime.controller.executor import ExecutionError, Executor, Recorder
+from kuberuntime.controller.executor import Executor, Recorder
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
@@ -79,7 +79,16 @@ class Scheduler:
                     group.create_task(self._write(pod, self._decide(pod)))
 
     def _decide(self, pod: PodInfo) -> Decision:
-        """Decide on a pod, and assume that the decision will be written."""
+        """Decide on a pod, and assume that the decision will be written; an internal error refuses this pod only."""
+        try:
+            return self._decided(pod)
+        except Exception as error:  # noqa: BLE001 - loop edge: a decision that fails must not stop the others
+            log.warning("pod cannot be scheduled", pod=str(pod.key), error=repr(error))
+            self._forget(pod.uid)
+            self._queue.refuse(pod, queue.EVERYTHING)
+            return Refusal(f"internal error, trying again when something changes: {error!r}", queue.EVERYTHING)
+
+    def _decided(self, pod: PodInfo) -> Decision:
         objection = volumes.objection(pod, self._sources.claims.store.get)
         if objection:
             total = len(self._cluster.nodes)
@@ -102,7 +111,7 @@ class Scheduler:
                 self._forget(pod.uid)
                 return
             await self._executor.execute(self._plan(obj, decision))
-        except ExecutionError as error:
+        except Exception as error:  # noqa: BLE001 - loop edge: a write that fails must not stop the others
             stale = isinstance(error.__cause__, NotFoundError | ConflictError)
             delay = CATCH_UP if stale else RETRY
             report = log.debug if stale else log.warning

@@ -20,6 +20,7 @@ from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
+from leaderworkerset.core.restarts import unseen
 
 TPU = {"limits": {"google.com/tpu": "4"}}
 OWN_SERVICES = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
@@ -78,6 +79,7 @@ def decide_the_rest() -> None:
     checked(of_pod.reconcile)(of_pod.ObservedGroup(leader=confused, leaderworkerset=lws), builders.NOW)
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
+    checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(of_pod.reconcile)(
         of_pod.ObservedGroup(leader=linked, leaderworkerset=lws), builders.NOW, Gangs(default="volcano")

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import pytest
 from tests import builders
 
+from leaderworkerset.api import leaderworkerset
 from leaderworkerset.steering import restarts
 from leaderworkerset.views.groups import View, view
 
@@ -62,3 +64,32 @@ def test_a_group_without_a_pod_has_nothing_to_restart() -> None:
     assert restarts.pods_to_delete(shown, [0, 1]) == {0: "a"}
     assert restarts.pods_to_delete(shown, [0], rank=3) == {}
     assert restarts.turn(shown, {1: "b"}, 1).left == (1,)
+
+
+def test_groups_that_are_not_listed_use_the_budget() -> None:
+    lws = builders.leaderworkerset_object(size=1, replicas=50_000)
+    shown = view(lws, [builders.leader_pod(lws, 0, uid="a")])
+    assert shown.more
+    assert pods(restarts.turn(shown, {0: "a"}, 40_000)) == []
+    assert pods(restarts.turn(shown, {0: "a"}, 50_000)) == ["web-0"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase", "taken"),
+    [
+        ("RecreateGroupOnPodRestart", "Running", True),
+        ("RecreateGroupOnPodRestart", "Pending", True),
+        ("RecreateGroupAfterStart", "Running", True),
+        ("RecreateGroupAfterStart", "Pending", False),
+        ("None", "Running", False),
+    ],
+)
+@pytest.mark.parametrize("complete", [True, False])
+def test_whether_a_rank_takes_its_group_with_it(policy: str, phase: str, *, taken: bool, complete: bool) -> None:
+    lws = builders.leaderworkerset_object(size=2, replicas=1, template={"restartPolicy": policy})
+    leader = builders.leader_pod(lws, 0)
+    worker = builders.worker_pod(leader)
+    worker["status"]["phase"] = phase
+    (group,) = view(lws, [leader, worker] if complete else [worker]).groups
+    expected = taken and (complete or policy != "RecreateGroupAfterStart")
+    assert restarts.takes_group(leaderworkerset.decode(lws), group) is expected

@@ -55,6 +55,15 @@ def test_a_surge_group_is_shown_too() -> None:
     assert [group.index for group in view.groups] == [0, 1]
 
 
+def test_of_groups_without_any_pod_no_more_are_listed_than_can_be_read() -> None:
+    view = groups.view(lws(1_000_000, size=4), [pod(7, 0), pod(900_000, 0), pod(1_000_001, 0)])
+    assert (len(view.groups), view.more) == (2_503, 1_000_000 - 2_502)
+    assert [group.index for group in view.groups][-3:] == [2_500, 900_000, 1_000_001]
+    assert not view.is_ready
+    huge = groups.view(lws(3, size=20_000), [])
+    assert ([group.index for group in huge.groups], huge.more) == ([0], 2)
+
+
 def test_a_group_keeps_the_size_it_was_made_with() -> None:
     view = groups.view(lws(1, size=4), [pod(0, 0), pod(0, 1)])
     assert len(view.groups[0].ranks) == 2

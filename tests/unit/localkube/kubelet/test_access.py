@@ -207,3 +207,30 @@ def test_a_pod_that_is_not_there_cannot_be_reached(tmp_path: Path) -> None:
                 await it.kubelet.dial({**pod(), "metadata": {"name": "web-0", "uid": "no"}}, 80)
 
     run(scenario())
+
+
+def test_a_worker_that_broke_is_asked_for_nothing(tmp_path: Path) -> None:
+    """Its pod is tried again after ten seconds; until then no container of it runs."""
+
+    async def scenario() -> None:
+        starts = iter(range(3))
+
+        def script(spec: ContainerSpec) -> Program:
+            if spec.argv[-1] != "broken":
+                return Program(output="one\n")
+            if next(starts) == 1:
+                raise RuntimeError("a fault")
+            return Program(exits=(1, Exit(1)))
+
+        async with cluster(Machine(directory=tmp_path, script=script)) as it:
+            await it.create(pod("web-0", container(), container("second", command=["sh", "broken"])))
+            found = await it.ready()
+            following = asyncio.create_task(logs(it, found, follow=True))
+            await asyncio.sleep(5)
+            assert it.events.reasons().count("FailedSync") == 1
+            with pytest.raises(NodeError, match="is not running"):
+                await it.kubelet.exec(found, "main", ("true",), stdin=False, tty=False)
+            async with asyncio.timeout(1):
+                assert await following == await logs(it, found, follow=True) == b"one\n"
+
+    run(scenario())

@@ -5,7 +5,6 @@ A named group is recreated like one that failed: its leader is deleted in the fo
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Final
 
 import click
 
@@ -15,7 +14,6 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.api.leaderworkerset import RestartPolicy
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import changing, subjects
@@ -38,8 +36,6 @@ from leaderworkerset.views.wording import counted
 
 NO_BUDGET = 2**31
 
-RECREATES: Final = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
-
 
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
@@ -51,8 +47,8 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
 
     Without a group, the template gets a new annotation and all groups roll, as with `kubectl rollout restart`. Named
-    groups are recreated now, at most maxUnavailable at once, and the command waits for them. With the restart policy
-    RecreateGroupOnPodRestart, a rank takes its whole group with it.
+    groups are recreated now, at most maxUnavailable at once, and the command waits for them. Where the restart policy
+    recreates groups, a rank takes its whole group with it.
 
     \b
     lws restart web
@@ -152,9 +148,12 @@ class Restart:
         pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
         lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
         ordered = sorted(view.groups, key=lambda one: one.index, reverse=True)
-        lines += [f"  {self._what(group)}" for group in ordered if group.index in chosen]
-        if self.wanted.rank and leaderworkerset.decode(obj).spec.leader_worker_template.restart_policy == RECREATES:
-            lines.append(f"with the restart policy {RECREATES}, all ranks of the group with it")
+        groups = [group for group in ordered if group.index in chosen]
+        lines += [f"  {self._what(group)}" for group in groups]
+        lws = leaderworkerset.decode(obj)
+        if self.wanted.rank and restarts.takes_group(lws, groups[0]):
+            policy = lws.spec.leader_worker_template.restart_policy
+            lines.append(f"with the restart policy {policy}, all ranks of the group with it")
         return "\n".join([*lines, changing.DRY])
 
     def _what(self, group: Group) -> str:
@@ -175,7 +174,7 @@ class Restart:
         if lacking:
             raise CommandError(
                 f"{self.wanted.name} has no pod for {RestartRequest(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
-                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups), 'group')}"
+                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups) + view.more, 'group')}"
             )
         return found
 

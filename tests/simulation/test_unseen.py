@@ -1,0 +1,78 @@
+"""Workers that go while no manager runs: their groups are recreated as if they had been seen, and no others."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.faults import Schedule
+from tests.simulation.workloads import SLOW, groups
+
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.core.restarts import unseen
+from localkube.kubelet.processes.model import Program
+
+SIZE = 3
+MANAGER = "manager-0"
+
+
+def play(
+    absence: Callable[[World], Awaitable[None]], *, policy: str = "RecreateGroupOnPodRestart", seed: int
+) -> set[str]:
+    """Let groups become ready, and `absence` happen while no manager runs; return the pods that are replaced."""
+    replaced: set[str] = set()
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=3, size=SIZE)
+        lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
+        await world.create(lws)
+        await world.ready()
+        await asyncio.sleep(unseen.SKEW.total_seconds())
+        before = await world.uids()
+        await world.kill_manager(MANAGER)
+        await absence(world)
+        world.start_manager(MANAGER, Schedule())
+        await world.ready()
+        after = await world.uids()
+        assert set(after) == set(before)
+        replaced.update(name for name in after if after[name] != before[name])
+
+    simulate(scenario, Settings(seed=seed, managers=(SLOW,), others=SLOW, script=lambda _: Program(start_delay=2)))
+    return replaced
+
+
+async def lose_a_worker(world: World) -> None:
+    """Delete a worker, and wait until its successor is there."""
+    old = (await world.uids())["web-1-2"]
+    await world.delete(PODS, "web-1-2")
+    await world.until(
+        PODS, lambda pods: any(p["metadata"]["name"] == "web-1-2" for p in pods if p["metadata"]["uid"] != old)
+    )
+
+
+async def lose_a_worker_at_the_end(world: World) -> None:
+    """Delete a worker, whose successor is not there when the manager starts."""
+    await world.delete(PODS, "web-1-2")
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
+@pytest.mark.parametrize("absence", [lose_a_worker, lose_a_worker_at_the_end])
+def test_a_worker_that_goes_while_no_manager_runs_takes_its_group_with_it(
+    absence: Callable[[World], Awaitable[None]], policy: str, seed: int
+) -> None:
+    assert play(absence, policy=policy, seed=seed) == {"web-1", "web-1-1", "web-1-2"}
+
+
+async def nothing(world: World) -> None:
+    """Let time go by."""
+    await world.at_rest()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_manager_that_starts_recreates_no_group_that_is_whole(seed: int) -> None:
+    assert play(nothing, seed=seed) == set()
+
+
+def test_without_a_policy_it_is_replaced_alone() -> None:
+    assert play(lose_a_worker, policy="None", seed=1) == {"web-1-2"}

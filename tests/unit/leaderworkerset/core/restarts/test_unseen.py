@@ -1,0 +1,66 @@
+"""Which workers went while no manager ran, by the status that the last one left."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.core.restarts import unseen
+
+WHOLE = "2026-03-01T12:00:00Z"
+LONG_AFTER = "2026-03-01T12:01:01Z"
+WITHIN_SKEW = "2026-03-01T12:01:00Z"
+
+
+def left(**status: Any) -> JSONObject:
+    """Return a LeaderWorkerSet as a manager left it."""
+    available = {"type": "Available", "status": "True", "lastTransitionTime": WHOLE}
+    return builders.leaderworkerset_object(
+        status={"replicas": 2, "readyReplicas": 2, "conditions": [available]} | status
+    )
+
+
+@pytest.mark.parametrize(
+    ("lws", "since"),
+    [
+        (left(), WHOLE),
+        (left(readyReplicas=1), ""),
+        (left(conditions=[{"type": "Available", "status": "False", "lastTransitionTime": WHOLE}]), ""),
+        (left(conditions=[{"type": "Available", "status": "True"}]), ""),
+        (left(conditions=None), ""),
+    ],
+    ids=["available", "a surge group is not ready", "not available", "undated", "no condition"],
+)
+def test_a_status_says_since_when_all_groups_are_whole(lws: JSONObject, since: str) -> None:
+    assert unseen.whole_since(lws) == since
+
+
+def lost(whole: str = WHOLE, *, made: str = "2026-03-01T11:00:00Z", born: dict[int, str] | None = None) -> list[str]:
+    """Return which workers of three went; `born` are the workers that are there."""
+    leader = builders.leader_pod(builders.leaderworkerset_object(size=4))
+    statefulset = builders.worker_statefulset(leader)
+    statefulset["metadata"]["creationTimestamp"] = made
+    statefulset["spec"] = {"replicas": 3}
+    workers = [builders.worker_pod(leader, index) for index in born or {}]
+    for worker, moment in zip(workers, (born or {}).values(), strict=True):
+        worker["metadata"]["creationTimestamp"] = moment
+    return [meta.name(one) for one in unseen.lost(whole, statefulset, [leader, *workers])]
+
+
+def test_a_worker_that_is_missing_or_younger_than_the_whole_group_replaces_one_that_went() -> None:
+    assert lost(born={1: made_before(), 2: LONG_AFTER}) == ["web-0-2", "web-0-3"]
+
+
+def test_workers_that_the_skew_of_clocks_may_explain_did_not_go() -> None:
+    assert lost(born={1: made_before(), 2: WHOLE, 3: WITHIN_SKEW}) == []
+
+
+@pytest.mark.parametrize(("whole", "made"), [("", "2026-03-01T11:00:00Z"), (WHOLE, WHOLE), (WHOLE, LONG_AFTER)])
+def test_nothing_is_known_of_groups_that_were_not_whole_at_that_time(whole: str, made: str) -> None:
+    assert lost(whole, made=made) == []
+
+
+def made_before() -> str:
+    return "2026-03-01T11:00:01Z"
