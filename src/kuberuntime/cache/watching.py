@@ -14,7 +14,7 @@ import structlog
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.cache import watch
-from kuberuntime.cache.decoding import Decoder, Reduce
+from kuberuntime.cache.decoding import Decoder
 from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
@@ -44,21 +44,21 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Watcher:
-    """Follows the objects of one selection; `reduce` is applied to each object when it is decoded."""
+    """Follows the objects of one selection, which `decoder` decodes."""
 
     def __init__(
         self,
         client: Client,
         selection: Selection,
         sink: Sink,
-        reduce: Reduce,
+        decoder: Decoder,
         *,
         optional: bool = False,
     ) -> None:
         self._client = client
         self._selection = selection
         self._sink = sink
-        self._decoder = Decoder(selection.resource, reduce)
+        self._decoder = decoder
         self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
