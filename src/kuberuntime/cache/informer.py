@@ -41,7 +41,7 @@ class Informer:
 
     `keep` returns the projection of an object: only the fields it declares are kept. Without `keep`, objects are kept
     whole except `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind need not
-    be served: the store stays empty until it is.
+    be served: the store stays empty until it is; with `served` it is requested again only while that event is set.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class Informer:
         indexes: Mapping[str, Indexer] = NO_INDEXES,
         keep: Keep | None = None,
         optional: bool = False,
+        served: asyncio.Event | None = None,
     ) -> None:
         selection = what if isinstance(what, Selection) else Selection(what)
         self.resource = selection.resource
@@ -62,7 +63,7 @@ class Informer:
         self._indexers = tuple(indexes.values())
         self._writer = Writer(indexes)
         decoder = Decoder(self.resource, self._reduce, self._ignore)
-        self._watcher = Watcher(client, selection, self._take, decoder, optional=optional)
+        self._watcher = Watcher(client, selection, self._take, decoder, optional=optional, served=served)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []

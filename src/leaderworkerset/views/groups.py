@@ -13,6 +13,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.views.admission import held_back
+from leaderworkerset.views.deaths import Death
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
@@ -37,6 +38,8 @@ class Rank:
     created: str = ""
     uid: str = ""
     is_stub: bool = False
+    deaths: tuple[Death, ...] = ()
+    """The runs of its containers that failed and may still matter, or that made its group be recreated again."""
     object: JSONObject | None = field(default=None, repr=False)
 
     @property
