@@ -28,7 +28,6 @@ Report: TypeAlias = Callable[[JSONObject, Exception], None]
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
 """The types of events that carry an object of the kind that is watched."""
 
-
 _HEAD: Final = re.compile(rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":(?=\{)')
 """The beginning of an event with an object, as API servers write it."""
 
@@ -64,8 +63,8 @@ _decode_object = msgspec.json.Decoder(JSONObject).decode
 class Decoder:
     """Decodes the list pages and watch lines of one resource.
 
-    An object that cannot be decoded or reduced is reported by what can be read of its metadata, and left out: whoever may
-    store one object must not stop the watch of all others.
+    An object that cannot be decoded or reduced is reported by what can be read of its metadata, and left out: whoever
+    may store one object must not stop the watch of all others.
     """
 
     def __init__(self, resource: Resource, reduce: Reduce, report: Report) -> None:

@@ -14,8 +14,8 @@ reads the state, sends the request of its phase, and passes the response to `ste
 ```
 
 Outputs report changes to a collector (`cache.py`), as in kube-rs. A listing is `Started`, any number of `Found` and
-`Dropped`, then `Completed`; only then may it replace the previous contents. Single changes are `Applied`, `Deleted` and `Hidden`.
-`Completed` and `Progressed` carry the resourceVersion up to which everything has been seen.
+`Dropped`, then `Completed`; only then may it replace the previous contents. Single changes are `Applied`, `Deleted` and
+`Hidden`. `Completed` and `Progressed` carry the resourceVersion up to which everything has been seen.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,6 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 NO_VERSION: Final = ResourceVersion("")
-
 
 UNUSABLE: Final = "UNUSABLE"
 """The type of an event about an object that could not be decoded or reduced; only its metadata is known."""

@@ -1,8 +1,8 @@
 """The work queue: which key is processed next, never by two workers at once, and the workers that process them.
 
 A key that is added while it waits is queued once; a key that is added while it is processed is queued again afterwards.
-The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the exponential back-off of failing keys
-run on the event loop's clock. Mirrors client-go's `util/workqueue`.
+The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the
+exponential back-off of failing keys run on the event loop's clock. Mirrors client-go's `util/workqueue`.
 """
 
 import asyncio

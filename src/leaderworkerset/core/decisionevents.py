@@ -29,7 +29,7 @@ def reference(obj: JSONObject) -> JSONObject:
 
 
 def ignored(obj: JSONObject, lws: JSONObject | None) -> Event:
-    """Return the event of an object that cannot be read; it regards its LeaderWorkerSet, or itself where that is unknown."""
+    """Return the event of an object that cannot be read; it regards its LeaderWorkerSet, or itself if none is known."""
     note = f"{obj['kind']} {meta.name(obj)} cannot be read and counts as absent: correct or delete it"
     return Event("Warning", IGNORED_OBJECT, "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
