@@ -58,3 +58,14 @@ def test_every_event_regards_the_leaderworkerset(event: Event, words: tuple[Any,
     regarding = decisionevents.reference(LWS)
 
     assert event == Event(*words, "n", regarding, None if related is None else decisionevents.reference(related))
+
+
+@pytest.mark.parametrize(
+    ("lws", "regarding", "related"), [(LWS, LWS, LEADER), (None, LEADER, None)], ids=["of a set", "of nobody"]
+)
+def test_an_ignored_object_is_reported_by_its_set_or_by_itself(lws: Any, regarding: Any, related: Any) -> None:
+    event = decisionevents.ignored(LEADER, lws)
+    assert (event.type, event.reason, event.action) == ("Warning", "IgnoredObject", "Read")
+    assert event.note == "Pod web-0 cannot be read and counts as absent: correct or delete it"
+    assert event.regarding == decisionevents.reference(regarding)
+    assert event.related == (decisionevents.reference(related) if related else None)
