@@ -90,6 +90,7 @@ def everything() -> dict[str, str]:
         definitions(),
         base(),
         user_roles(),
+        monitored(),
         gang(),
         overlays(),
         release(),
@@ -132,6 +133,17 @@ def user_roles() -> dict[str, str]:
     return {
         f"{folder}/roles.yaml": render(obj for _, obj in userroles.build(MANAGED)),
         f"{folder}/kustomization.yaml": kustomization("Component", resources=["roles.yaml"]),
+    }
+
+
+def monitored() -> dict[str, str]:
+    """Return the component with what a Prometheus needs, whoever issues the certificates."""
+    objects = build_all(MANAGED, InstallSettings(prometheus="monitoring"))
+    plain = [obj for _, obj in build_all(MANAGED, InstallSettings())]
+    folder = "kustomize/components/monitoring"
+    return {
+        f"{folder}/objects.yaml": render(obj for _, obj in objects if obj not in plain),
+        f"{folder}/kustomization.yaml": kustomization("Component", resources=["objects.yaml"]),
     }
 
 
