@@ -1,5 +1,6 @@
 """The chart as Helm renders it: object for object what `lws install` applies."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.packages import build
+from tests.shipped import factors, pairs
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
@@ -18,7 +20,8 @@ from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.install import alerts, metadata, userroles
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configurationfile
 
@@ -61,8 +64,8 @@ def plain(obj: JSONObject) -> JSONObject:
     return obj | {"metadata": own | {"labels": kept}}
 
 
-def built(settings: InstallSettings) -> dict[tuple[str, str], JSONObject]:
-    objects = [obj for _, obj in build_all(MANAGED, settings) if obj["kind"] not in NOT_RENDERED]
+def built(settings: InstallSettings, kinds: Registry = MANAGED) -> dict[tuple[str, str], JSONObject]:
+    objects = [obj for _, obj in build_all(kinds, settings) if obj["kind"] not in NOT_RENDERED]
     objects += [obj for _, obj in userroles.build(MANAGED)]
     objects += [alerts.prometheus_rule("lws-system")] if settings.prometheus else []
     return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
@@ -178,6 +181,29 @@ def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
     assert read.restarts == RestartSettings(backs_off=False, max_restarts=3, release_after=timedelta(minutes=5))
     assert {one for one in found if found[one] != plain[one]} == {key}
     assert hashed(chosen) != hashed("groupRestarts.backoff=true")
+
+
+@pytest.mark.parametrize("row", pairs.rows())
+def test_what_a_process_is_started_with_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
+    """The sections that are values of the chart arrive in the file as they are in the matrix, with the rights they need."""
+    wanted = {
+        name: section
+        for name, section in factors.document(row, directory="", metrics=0, probes=0).items()
+        if name in {"gangSchedulingManagement", "groupRestarts"}
+    }
+    external = row["internalCertManagement.enable"] is False
+    values = tmp_path / "values.yaml"
+    values.write_text(json.dumps(wanted | {"enableCertManager": external}))
+    found = render("-f", str(values))
+    text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
+    configurationfile.check(configurationfile.parse(text.encode()))
+    rendered = yaml.safe_load(text)
+    assert {name: rendered[name] for name in wanted} == wanted
+    assert rendered["internalCertManagement"]["enable"] is not external
+    provider = wanted.get("gangSchedulingManagement", {}).get("schedulerProvider", "")
+    settings = EXTERNAL if external else INTERNAL
+    (role,) = (one for key, one in built(settings, managed(provider)).items() if key[1] == "lws-manager-role")
+    assert [rule for rule in role["rules"] if rule not in found["ClusterRole", "lws-manager-role"]["rules"]] == []
 
 
 def hashed(values: str) -> str:

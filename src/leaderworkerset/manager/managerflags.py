@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
-from kuberuntime.objects import duration
+from kuberuntime.objects import decimals, duration
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.goflags import Flag, boolean
 from leaderworkerset.manager.managerlog import LEVELS, TIMES, Encoder, LogSettings
@@ -31,8 +31,8 @@ def integer(text: str) -> int:
 
 def level(text: str) -> str:
     """Read a log level: a name, or a verbosity from 1, of which those from 4 on mean debug, as for the operator."""
-    if text.isdecimal() and int(text) > 0:
-        return "debug" if int(text) >= DEBUG_VERBOSITY else "info"
+    if verbosity := decimals.natural(text):
+        return "debug" if verbosity >= DEBUG_VERBOSITY else "info"
     if text not in LEVELS:
         raise ValueError(f"invalid log level {text!r}: must be one of {', '.join(LEVELS)} or a number above 0")
     return text

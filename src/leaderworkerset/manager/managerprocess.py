@@ -10,7 +10,8 @@ every replica                                      only the leader, under the le
   gang schedulers        manager/gangdetection.py, where the configuration says auto
 ```
 
-A replica campaigns only when its own webhooks serve (R-MGR-4). When asked to stop, it starts no reconcile, finishes
+A replica campaigns only when its own webhooks serve (R-MGR-4), and with `auto` these serve only when the gang schedulers
+are known. When asked to stop, it starts no reconcile, finishes
 those in progress, releases the lease, and answers webhooks a little longer, until API servers use another replica.
 """
 
@@ -45,7 +46,7 @@ from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.core.gang.gangs import AUTO
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managed import managed, nothing
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, parts
 from leaderworkerset.manager.certificateends import CertificateEnds
@@ -67,6 +68,7 @@ from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 API_REQUESTS: Final = "lws_api_requests_total"
 """The metric of requests by verb and resource."""
 
+GANGS: Final = "gang schedulers are not detected"
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
 """The answers of the readiness probe while a part is not ready."""
@@ -108,10 +110,10 @@ class ManagerProcess:
         # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
         self._own = self._transport(access)
         self._client = Client(self._own)
-        self._detection = GangDetection(self._client)
-        self._kinds = kinds or managed(
-            self._configuration.gang_provider, self._detection.served, self._configuration.restarts
-        )
+        provider = self._configuration.gang_provider
+        self._detection = GangDetection(self._client) if provider == AUTO else None
+        served = self._detection.served if self._detection is not None else nothing
+        self._kinds = kinds or managed(provider, served, self._configuration.restarts)
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)
@@ -132,9 +134,11 @@ class ManagerProcess:
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
         leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
-        probes = self._probes({WEBHOOKS: webhooks, CACHES: leading})
-        detection = [self._detection] if self._configuration.gang_provider == AUTO else []
-        return [probes, self._metrics_server(), *detection, webhooks, leading]
+        waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
+        if self._detection is None:
+            return [self._probes(waiting), self._metrics_server(), webhooks, leading]
+        probes = self._probes({GANGS: self._detection, **waiting})
+        return [probes, self._metrics_server(), self._detection, webhooks, leading]
 
     def _probes(self, waiting: Mapping[str, ProcessPart]) -> Probes:
         return Probes(self._configuration.health, waiting)
@@ -161,6 +165,8 @@ class ManagerProcess:
             self._certificate_ends.note("webhooks", chain)
             await use(chain)
 
+        if self._detection is not None:
+            await self._detection.known()  # without a certificate no webhook is served
         internal = self._configuration.internal_cert_management
         if not internal.enable:
             await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(noted)

@@ -61,7 +61,7 @@ def test_names_are_those_of_the_go_manager() -> None:
     assert names == KINDS_AND_NAMES
     accounts = [meta.name(obj) for kind, obj in build_all(MANAGED, DEFAULT) if kind.kind == "ServiceAccount"]
     assert accounts == ["lws-controller-manager"]
-    assert len(build_all(MANAGED, DEFAULT)) == 24
+    assert len(build_all(MANAGED, DEFAULT)) == 23
 
 
 KINDS_AND_NAMES = {
@@ -72,7 +72,7 @@ KINDS_AND_NAMES = {
         "disaggregatedsetrolescalers.disaggregatedset.x-k8s.io",
     ],
     "ClusterRole": ["lws-manager-role", "lws-proxy-role", "lws-metrics-reader"],
-    "ClusterRoleBinding": ["lws-manager-rolebinding", "lws-proxy-rolebinding", "lws-metrics-reader-rolebinding"],
+    "ClusterRoleBinding": ["lws-manager-rolebinding", "lws-proxy-rolebinding"],
     "Role": ["lws-leader-election-role", "lws-certificates-role"],
     "RoleBinding": ["lws-leader-election-rolebinding", "lws-certificates-rolebinding"],
     "ConfigMap": ["lws-manager-config"],
