@@ -27,8 +27,11 @@ API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
 ARCHITECTURES: Final = ("amd64", "arm64")
 """Those for which all dependencies are published as wheels, which is how the image installs them."""
 MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
-OPENSHIFT: Final = "v4.17"
-"""The first OpenShift with Kubernetes 1.30."""
+OLDEST_KUBERNETES: Final = "1.27.0"
+"""The first that makes the StatefulSets of workers; which are tested is in docs/how-to/install.md."""
+
+OPENSHIFT: Final = "v4.14"
+"""The first OpenShift with that Kubernetes."""
 
 FEATURES: Final = {
     "disconnected": True,
@@ -108,7 +111,7 @@ def version(package: Package, kinds: Registry, declared: Declared, chosen: Opera
             "description": DESCRIPTION,
             "version": VERSION,
             "maturity": "alpha",
-            "minKubeVersion": "1.30.0",
+            "minKubeVersion": OLDEST_KUBERNETES,
             "provider": {"name": "LeaderWorkerSet in Python"},
             "maintainers": [{"name": "LeaderWorkerSet in Python", "email": "maintainers@example.com"}],
             "keywords": ["leader-worker-set", "inference", "training"],

@@ -45,6 +45,15 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
     }
 
 
+def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
+    """R-OP-55."""
+    root = Path(__file__).parents[4]
+    chart = yaml.safe_load((root / "deploy/helm/lws/Chart.yaml").read_text())
+    assert chart["kubeVersion"] == f">={bundle.OLDEST_KUBERNETES}-0"
+    oldest = bundle.OLDEST_KUBERNETES.removesuffix(".0")
+    assert f"before {oldest}" in (root / "docs/how-to/install.md").read_text()
+
+
 def test_names_are_those_of_the_contract() -> None:
     """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
     assert version(LEADER_WORKER_SET)["metadata"]["name"] == "leader-worker-set.v1.0.0"
@@ -62,7 +71,7 @@ def test_the_version_says_what_it_is() -> None:
     """R-OP-37."""
     found = version(LEADER_WORKER_SET)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
-    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == ("1.0.0", "alpha", "1.30.0")
+    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == ("1.0.0", "alpha", "1.27.0")
     assert "leader-worker-set" in spec["keywords"]
     assert [one["name"] for one in spec["relatedImages"]] == ["lws", "lws-operator"]
     machines = {name for name in meta.labels(found) if name.startswith("operatorframework.io/arch.")}
