@@ -1,7 +1,8 @@
 """Write the generated manifests below `deploy/`; with `--check` only tell whether they are up to date (exit 1 if not).
 
 python deploy/generate.py [--check]
-python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST
+python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST \
+    [--bundle-image PACKAGE=NAME@DIGEST ...]
 
 Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart and
 `manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which applies
@@ -90,6 +91,7 @@ def everything() -> dict[str, str]:
         definitions(),
         base(),
         user_roles(),
+        monitored(),
         gang(),
         overlays(),
         release(),
@@ -132,6 +134,17 @@ def user_roles() -> dict[str, str]:
     return {
         f"{folder}/roles.yaml": render(obj for _, obj in userroles.build(MANAGED)),
         f"{folder}/kustomization.yaml": kustomization("Component", resources=["roles.yaml"]),
+    }
+
+
+def monitored() -> dict[str, str]:
+    """Return the component with what a Prometheus needs, whoever issues the certificates."""
+    objects = build_all(MANAGED, InstallSettings(prometheus="monitoring"))
+    plain = [obj for _, obj in build_all(MANAGED, InstallSettings())]
+    folder = "kustomize/components/monitoring"
+    return {
+        f"{folder}/objects.yaml": render(obj for _, obj in objects if obj not in plain),
+        f"{folder}/kustomization.yaml": kustomization("Component", resources=["objects.yaml"]),
     }
 
 
@@ -178,25 +191,28 @@ def operator() -> dict[str, str]:
     return texts | {"operator/kustomization.yaml": f"{only}# {cluster} comes after the definition is established.\n"}
 
 
-def olm(chosen: OperatorSettings | None = None) -> dict[str, str]:
-    """Return the bundle and the catalog of both packages; with chosen images, those of a release."""
-    return {name: text for package in bundle.PACKAGES for name, text in olm_package(package, chosen).items()}
+def olm() -> dict[str, str]:
+    """Return the bundle and the catalog of both packages."""
+    texts: dict[str, str] = {}
+    for package in bundle.PACKAGES:
+        texts |= olm_package(package, catalog.bundle_image(package))
+    return texts
 
 
-def olm_package(package: Package, released: OperatorSettings | None = None) -> dict[str, str]:
-    """Return the bundle and the catalog of one package; raise where the linter finds a fault."""
+def olm_package(package: Package, image: str, released: OperatorSettings | None = None) -> dict[str, str]:
+    """Return the bundle of one package, and where its image is known the catalog; raise where the linter finds a fault."""
     chosen, folder = released or OperatorSettings(), f"olm/{package.name}"
-    version, definition = bundle.manifests(package, OPERATED, MANAGED, chosen)
+    version, definition, service = bundle.manifests(package, OPERATED, MANAGED, chosen)
     linted = Bundle(version, [definition], bundle.metadata(package))
     if found := bundlelint.errors(linted, released=released is not None):
         raise SystemExit("\n".join(f"{folder}: {fault}" for fault in found))
     return {
         f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": render([version]),
         f"{folder}/manifests/{meta.name(definition)}.yaml": render([definition]),
+        f"{folder}/manifests/{meta.name(service)}.yaml": render([service]),
         f"{folder}/metadata/annotations.yaml": render([bundle.metadata(package)]),
         f"{folder}/bundle.Containerfile": HEADER + bundle.containerfile(package),
-        f"olm/catalog/{package.name}/catalog.yaml": render(catalog.blobs(package, version, chosen)),
-    }
+    } | ({f"olm/catalog/{package.name}/catalog.yaml": render(catalog.blobs(package, version, image))} if image else {})
 
 
 def chart() -> dict[str, str]:
@@ -221,7 +237,11 @@ def images() -> dict[str, str]:
     """Return the list of all images, for mirrors (R-OP-68)."""
     chosen = OperatorSettings()
     bundles = [catalog.bundle_image(package) for package in bundle.PACKAGES]
-    return {"images.txt": "".join(f"{name}\n" for name in sorted({chosen.image, chosen.operand_image, *bundles}))}
+    return {
+        "images.txt": "".join(
+            f"{name}\n" for name in sorted({chosen.image, chosen.operand_image, catalog.IMAGE, *bundles})
+        )
+    }
 
 
 def materials() -> dict[str, str]:
@@ -231,9 +251,18 @@ def materials() -> dict[str, str]:
     }
 
 
-def release_bundles(directory: Path, chosen: OperatorSettings) -> int:
-    """Write the bundles and the catalog with the images of a release, which are named by digest."""
-    for name, text in olm(chosen).items():
+def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str]) -> int:
+    """Write the bundles of a release, and the catalog of those whose images are pushed; each image is named by digest."""
+    named: dict[str, str] = {}
+    for image in images:
+        name, _, digest = image.partition("=")
+        if name not in {package.name for package in bundle.PACKAGES} or not bundlelint.DIGEST.fullmatch(digest):
+            raise SystemExit(f"--bundle-image {image}: not PACKAGE=NAME@DIGEST")
+        named[name] = digest
+    texts: dict[str, str] = {}
+    for package in bundle.PACKAGES:
+        texts |= olm_package(package, named.get(package.name, ""), chosen)
+    for name, text in texts.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
@@ -249,12 +278,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     for name in ("operator-image", "operand-image"):
         parser.add_argument(f"--{name}", metavar="NAME@DIGEST", default="", help="the image of a release, by digest")
+    parser.add_argument(
+        "--bundle-image",
+        metavar="PACKAGE=NAME@DIGEST",
+        action="append",
+        default=[],
+        help="the pushed image of a bundle, by digest, which the catalog names",
+    )
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
     given = parser.parse_args(arguments)
     if given.release:
-        return release_bundles(
-            given.release, OperatorSettings(image=given.operator_image, operand_image=given.operand_image)
-        )
+        chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image)
+        return release_bundles(given.release, chosen, given.bundle_image)
     check = given.check
     stale = {
         path: text

@@ -24,8 +24,15 @@ CREATED: Final = "2026-01-01T00:00:00Z"
 API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
 """The project that defines the API."""
 
-ARCHITECTURES: Final = ("amd64", "arm64", "ppc64le", "s390x")
+ARCHITECTURES: Final = ("amd64", "arm64")
+"""Those for which all dependencies are published as wheels, which is how the image installs them."""
 MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
+OLDEST_KUBERNETES: Final = "1.27.0"
+"""The first that makes the StatefulSets of workers; which are tested is in docs/how-to/install.md."""
+
+OPENSHIFT: Final = "v4.14"
+"""The first OpenShift with that Kubernetes."""
+
 FEATURES: Final = {
     "disconnected": True,
     "fips-compliant": False,
@@ -39,6 +46,19 @@ FEATURES: Final = {
     "csi": False,
 }
 """The features by which consoles filter; each is implemented."""
+
+_SELECT: Final = "urn:alm:descriptor:com.tectonic.ui:select:"
+_LEVELS: Final = [f"{_SELECT}{level}" for level in ("Normal", "Debug", "Trace", "TraceAll")]
+WIDGETS: Final[dict[str, list[str]]] = {
+    "managementState": [f"{_SELECT}{state}" for state in ("Managed", "Unmanaged", "Removed")],
+    "logLevel": _LEVELS,
+    "operatorLogLevel": _LEVELS,
+    "observedConfig": ["urn:alm:descriptor:com.tectonic.ui:hidden"],
+    "unsupportedConfigOverrides": ["urn:alm:descriptor:com.tectonic.ui:advanced"],
+    "conditions": ["urn:alm:descriptor:io.kubernetes.conditions"],
+    "readyReplicas": ["urn:alm:descriptor:text"],
+}
+"""How consoles show a field, where it is not text to type."""
 
 DESCRIPTION: Final = """\
 Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
@@ -91,7 +111,7 @@ def version(package: Package, kinds: Registry, declared: Declared, chosen: Opera
             "description": DESCRIPTION,
             "version": VERSION,
             "maturity": "alpha",
-            "minKubeVersion": "1.30.0",
+            "minKubeVersion": OLDEST_KUBERNETES,
             "provider": {"name": "LeaderWorkerSet in Python"},
             "maintainers": [{"name": "LeaderWorkerSet in Python", "email": "maintainers@example.com"}],
             "keywords": ["leader-worker-set", "inference", "training"],
@@ -145,6 +165,7 @@ def metadata(package: Package) -> JSONObject:
             "operators.operatorframework.io.bundle.package.v1": package.name,
             "operators.operatorframework.io.bundle.channels.v1": ",".join(package.channels),
             "operators.operatorframework.io.bundle.channel.default.v1": package.channels[0],
+            "com.redhat.openshift.versions": OPENSHIFT,
         }
     }
 
@@ -158,7 +179,7 @@ def containerfile(package: Package) -> str:
 
 def manifests(package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings) -> Sequence[JSONObject]:
     """Return the objects of `manifests/`; the operand's definitions are part of the operator, not of these (R-OP-36)."""
-    return [version(package, kinds, declared, chosen), operator_crd()]
+    return [version(package, kinds, declared, chosen), operator_crd(), operatordeployment.metrics_service("")]
 
 
 def _owned() -> JSONObject:
@@ -190,7 +211,8 @@ def _owned() -> JSONObject:
 
 
 def _descriptor(path: str, text: str) -> JSONObject:
-    return {"path": path, "displayName": path[0].upper() + path[1:], "description": text}
+    name = path[0].upper() + path[1:]
+    return {"path": path, "displayName": name, "description": text, "x-descriptors": WIDGETS.get(path, [])}
 
 
 def _install(kinds: Registry, declared: Declared, chosen: OperatorSettings) -> JSONObject:

@@ -1,22 +1,25 @@
 """The file-based catalog of both packages (R-OP-38, R-OP-71, D2): packages, channels, bundles."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.operator.operatordeployment import OperatorSettings
 from leaderworkerset.operator.operatornames import OPERATORS
 from leaderworkerset.packaging import bundle
 from leaderworkerset.packaging.bundle import Package
 
+IMAGE: Final = f"localhost/leaderworkerset-catalog:v{bundle.VERSION}"
+"""The name of the catalog's image."""
+
 
 def bundle_image(package: Package) -> str:
-    """Return the name of a bundle's image."""
+    """Return the name of a bundle's image that is not released."""
     return f"localhost/{package.name}-bundle:v{bundle.VERSION}"
 
 
-def blobs(package: Package, version: JSONObject, chosen: OperatorSettings) -> Sequence[JSONObject]:
-    """Return the blobs of one package; the first channel is the default one."""
+def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObject]:
+    """Return the blobs of one package, whose bundle is in an image; the first channel is the default one."""
     spec = meta.spec(version)
     own = {
         "annotations": meta.annotations(version),
@@ -33,7 +36,6 @@ def blobs(package: Package, version: JSONObject, chosen: OperatorSettings) -> Se
         "apiServiceDefinitions": {},
         "crdDescriptions": {"owned": spec["customresourcedefinitions"]["owned"]},
     }
-    image = {"name": "", "image": bundle_image(package)}
     return [
         {"schema": "olm.package", "name": package.name, "defaultChannel": package.channels[0]},
         *(
@@ -49,7 +51,7 @@ def blobs(package: Package, version: JSONObject, chosen: OperatorSettings) -> Se
             "schema": "olm.bundle",
             "name": package.version_name,
             "package": package.name,
-            "image": bundle_image(package),
+            "image": image,
             "properties": [
                 {
                     "type": "olm.gvk",
@@ -58,6 +60,6 @@ def blobs(package: Package, version: JSONObject, chosen: OperatorSettings) -> Se
                 {"type": "olm.package", "value": {"packageName": package.name, "version": bundle.VERSION}},
                 {"type": "olm.csv.metadata", "value": own},
             ],
-            "relatedImages": [image, *bundle.related_images(chosen)],
+            "relatedImages": [{"name": "", "image": image}, *spec["relatedImages"]],
         },
     ]

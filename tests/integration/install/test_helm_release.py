@@ -57,15 +57,15 @@ def image(administrator: Administrator) -> str:
 
 
 def commands() -> list[str]:
-    """Return the commands of the page for the oldest charts, in the order in which they are typed."""
+    """Return the commands of the page for the oldest charts, and back, in the order in which they are typed."""
     page = (ROOT / "docs/how-to/helm.md").read_text()
     section = page.partition("## Coming from the Go project's chart")[2]
-    found = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[0]
-    return [line for line in found.replace("\\\n", "").splitlines() if line]
+    found = re.findall(r"^```bash\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    return [line for line in "".join(found).replace("\\\n", "").splitlines() if line]
 
 
 def test_sets_outlive_the_upgrade_from_a_chart_with_the_definition_as_a_template(released: Administrator) -> None:
-    """R-OP-54: refused while Helm would delete them; the commands of the page lose nothing."""
+    """R-OP-54: refused while Helm would delete them; the commands of the page lose nothing, and neither does the way back."""
     released.await_kind()
     released.kubectl("create", "-f", "-", objects=[objects.lws("web", replicas=2)])
     before = released.there("lws/web")
@@ -73,13 +73,21 @@ def test_sets_outlive_the_upgrade_from_a_chart_with_the_definition_as_a_template
     assert f"kubectl annotate crd {DEFINITION} helm.sh/resource-policy=keep" in refused
     assert released.there("lws/web") == before
 
-    annotate, define, upgrade = (line.split() for line in commands())
+    annotate, define, upgrade, back, again = (line.split() for line in commands())
     released.kubectl(*annotate[1:])
     released.kubectl(*(word.replace("deploy/", f"{ROOT}/deploy/") for word in define[1:]))
     released.helm(*(word.replace("deploy/", f"{ROOT}/deploy/") for word in upgrade[1:]))
     assert meta.uid(released.there("lws/web")) == meta.uid(before)
     assert released.there("lws/web")["spec"] == before["spec"]
     assert image(released) == "registry.example.com/lws/leaderworkerset:0.1.0"
+
+    assert "must be specified for an update" in released.helm("rollback", "lws", *IN, code=1)
+    released.helm(*back[1:], "1")
+    assert image(released) == "registry.k8s.io/lws/lws:v0.7.0"
+    assert meta.uid(released.there("lws/web")) == meta.uid(before)
+    assert "helm.sh/resource-policy" not in released.there(f"crd/{DEFINITION}")["metadata"]["annotations"]
+    assert again == annotate
+    released.kubectl(*again[1:])
 
 
 def test_values_of_a_release_never_keep_the_go_image(released: Administrator) -> None:

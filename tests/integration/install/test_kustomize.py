@@ -10,6 +10,7 @@ import yaml
 from tests.integration.install.conftest import Administrator
 
 from kuberuntime.manifests.libyaml import SafeLoader
+from leaderworkerset.api import labels
 from leaderworkerset.install import installsettings, userroles
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -78,6 +79,30 @@ def test_the_component_lets_the_manager_write_gangs(administrator: Administrator
     assert found[role] != built(InstallSettings())[role]
 
 
+@pytest.mark.parametrize(("name", "prometheus"), [("cert-manager", ""), ("prometheus", "monitoring")])
+def test_an_overlay_of_an_overlay_lives_in_any_namespace(
+    administrator: Administrator, tmp_path: Path, name: str, prometheus: str
+) -> None:
+    """R-OP-47: names of certificates, and whom they are for, move along by the replacements of the page."""
+    page = (ROOT / "docs/how-to/install.md").read_text()
+    _, text = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    folder = overlay(tmp_path, namespace="serving", **yaml.safe_load(text))
+    (kustomization,) = folder.iterdir()
+    kustomization.write_text(kustomization.read_text().replace("deploy/kustomize", f"deploy/kustomize/overlays/{name}"))
+    chosen = InstallSettings(
+        namespace="serving",
+        certificates="cert-manager",
+        configuration=installsettings.MOUNTED_CERTIFICATES,
+        prometheus=prometheus,
+    )
+    assert rendered(administrator, folder) == built(chosen)
+
+
+def test_the_component_monitors_without_cert_manager(administrator: Administrator, tmp_path: Path) -> None:
+    folder = overlay(tmp_path, namespace="serving", components=["components/monitoring"])
+    assert rendered(administrator, folder) == built(InstallSettings(namespace="serving", prometheus="monitoring"))
+
+
 def test_the_component_adds_the_roles_for_users(administrator: Administrator, tmp_path: Path) -> None:
     folder = overlay(tmp_path, components=["components/user-roles"])
     roles = by_name(obj for _, obj in userroles.build(MANAGED))
@@ -111,7 +136,10 @@ def test_the_overlay_of_the_page_of_restarts_replaces_the_configuration(
     key = ("ConfigMap", "lws-manager-config")
     read = configurationfile.parse(found[key]["data"]["controller_manager_config.yaml"].encode())
     assert read.group_restarts == GroupRestarts()
-    assert {one for one in found.keys() | plain.keys() if found[one] != plain[one]} == {key}
+    deployment = ("Deployment", "lws-controller-manager")
+    assert {one for one in found.keys() | plain.keys() if found[one] != plain[one]} == {key, deployment}
+    annotations = found[deployment]["spec"]["template"]["metadata"]["annotations"]
+    assert annotations[labels.CONFIGURATION_HASH] == installsettings.CONFIGURATION + section
 
 
 def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
@@ -125,7 +153,7 @@ def test_the_base_can_be_applied_and_taken_over(fresh: Administrator) -> None:
 
 def test_the_overlay_of_the_page_is_an_installation(administrator: Administrator, tmp_path: Path) -> None:
     page = (ROOT / "docs/how-to/install.md").read_text()
-    (text,) = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    text, _ = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
     image = "registry.example.com/lws/leaderworkerset:0.1.0"

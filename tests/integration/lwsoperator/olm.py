@@ -15,7 +15,7 @@ from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 
 from kuberuntime.manifests.libyaml import SafeLoader
-from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.resources import SERVICES, Resource
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "deploy" / "olm"
@@ -66,10 +66,13 @@ class Manager:
         except UnsupportedGroupError as error:
             self._report(version, "Failed", "UnsupportedOperatorGroup", str(error))
             return
-        kinds = [one for one in self._bundle(subscription["spec"]["name"]) if one["kind"] == "CustomResourceDefinition"]
+        others = [one for one in self._bundle(subscription["spec"]["name"]) if one["kind"] != VERSIONS.kind]
+        for one in others:
+            if one["kind"] == SERVICES.kind:
+                one["metadata"]["namespace"] = namespace
         strategy = version["spec"]["install"]["spec"]
         deployments = self._deployments(strategy, namespace)
-        self._apply(*kinds, version, *self._accounts(strategy, namespace), *deployments)
+        self._apply(*others, version, *self._accounts(strategy, namespace), *deployments)
         for one in deployments:
             words = ("wait", f"deployment/{one['metadata']['name']}", "-n", namespace)
             self.administrator.kubectl(*words, "--for=condition=available", "--timeout=60s")

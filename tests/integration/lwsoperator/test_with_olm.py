@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
-from tests.integration.lwsoperator.olm import Manager
+from tests.integration.lwsoperator.olm import FOLDER, Manager, load
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.operator.operand import ISSUED
@@ -80,6 +80,18 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
         until(lambda: administrator.get("mutatingwebhookconfigurations") is None, "no webhooks")
     finally:
         run.stop()
+
+
+def test_the_files_of_the_page_install_the_operator(manager: Manager) -> None:
+    """R-OP-64, AT-001-2: namespace, group and subscription of deploy/olm, and the service of its metrics."""
+    namespace, group, asked = load(FOLDER / "subscriptions/leader-worker-set.yaml")
+    manager.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
+    manager.install(asked, group)
+    listed = manager.administrator.kubectl("get", "csv", "-n", OPERATOR, "--no-headers")
+    assert listed.split() == ["leader-worker-set.v1.0.0", "Succeeded"]
+    service = manager.administrator.there("service/openshift-lws-operator-metrics", "-n", OPERATOR)
+    pods = manager.administrator.there("pods", "-n", OPERATOR)["items"]
+    assert any(service["spec"]["selector"].items() <= pod["metadata"]["labels"].items() for pod in pods)
 
 
 def start(site: Site) -> OperatorRun:

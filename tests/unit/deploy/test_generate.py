@@ -48,14 +48,28 @@ def images(suffix: str) -> list[str]:
 
 @pytest.mark.slow
 def test_a_release_names_images_by_digest(tmp_path: Path) -> None:
+    """R-OP-70: that of a bundle, too, which is known when the bundle has been written, built and pushed."""
+    page = (DEPLOY.parent / "docs/how-to/operator.md").read_text().replace("DIGEST", "0a" * 32)
+    commands = re.findall(r"^python deploy/generate.py --release release (.*)$", page, re.MULTILINE)
+    bundles, catalog = (["--release", str(tmp_path), *words.split()] for words in commands)
+    assert generate.main(bundles) == 0
+    assert not (tmp_path / "olm/catalog").exists()
+    assert generate.main(catalog) == 0
+    (path,) = tmp_path.glob("olm/catalog/*/*")
+    (bundle,) = [one for one in load(path) if one["schema"] == "olm.bundle"]
+    operator, pushed = (f"registry.example.com/{name}@sha256:{'0a' * 32}" for name in ("lws", "lws-bundle"))
+    assert (bundle["package"], bundle["image"]) == ("leader-worker-set", pushed)
+    assert {one["image"] for one in bundle["relatedImages"]} == {pushed, operator}
+
+
+@pytest.mark.parametrize(
+    "image", ["lws-operator=registry.example.com/pushed:1", "another=x@sha256:" + "0" * 64, "none"]
+)
+def test_a_bundle_without_package_or_digest_is_refused(tmp_path: Path, image: str) -> None:
     """R-OP-70."""
-    digest = f"@sha256:{'0a' * 32}"
-    assert generate.main(["--release", str(tmp_path), *images(digest)]) == 0
-    (catalog,) = [load(path) for path in tmp_path.glob("olm/catalog/lws-operator/*.yaml")]
-    (bundle,) = [one for one in catalog if one["schema"] == "olm.bundle"]
-    assert {f"registry.example.com/{name}{digest}" for name in ("operator", "operand")} <= {
-        one["image"] for one in bundle["relatedImages"]
-    }
+    with pytest.raises(SystemExit, match=f"--bundle-image {image}: not PACKAGE=NAME@DIGEST"):
+        generate.main(["--release", str(tmp_path), *images("@sha256:" + "0" * 64), "--bundle-image", image])
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

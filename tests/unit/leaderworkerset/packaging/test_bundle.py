@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -44,6 +45,15 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
     }
 
 
+def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
+    """R-OP-55."""
+    root = Path(__file__).parents[4]
+    chart = yaml.safe_load((root / "deploy/helm/lws/Chart.yaml").read_text())
+    assert chart["kubeVersion"] == f">={bundle.OLDEST_KUBERNETES}-0"
+    oldest = bundle.OLDEST_KUBERNETES.removesuffix(".0")
+    assert f"before {oldest}" in (root / "docs/how-to/install.md").read_text()
+
+
 def test_names_are_those_of_the_contract() -> None:
     """R-OP-37, R-OP-38: the first channel is the default one of bundle and catalog."""
     assert version(LEADER_WORKER_SET)["metadata"]["name"] == "leader-worker-set.v1.0.0"
@@ -61,11 +71,11 @@ def test_the_version_says_what_it_is() -> None:
     """R-OP-37."""
     found = version(LEADER_WORKER_SET)
     annotations, spec = found["metadata"]["annotations"], found["spec"]
-    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == ("1.0.0", "alpha", "1.30.0")
+    assert (spec["version"], spec["maturity"], spec["minKubeVersion"]) == ("1.0.0", "alpha", "1.27.0")
     assert "leader-worker-set" in spec["keywords"]
     assert [one["name"] for one in spec["relatedImages"]] == ["lws", "lws-operator"]
     machines = {name for name in meta.labels(found) if name.startswith("operatorframework.io/arch.")}
-    assert machines == {f"operatorframework.io/arch.{name}" for name in ("amd64", "arm64", "ppc64le", "s390x")}
+    assert machines == {f"operatorframework.io/arch.{name}" for name in ("amd64", "arm64")}
     assert annotations["operatorframework.io/cluster-monitoring"] == "true"
     assert annotations["operatorframework.io/suggested-namespace"] == "openshift-lws-operator"
     assert annotations["console.openshift.io/operator-monitoring-default"] == "true"
@@ -86,7 +96,7 @@ def test_the_version_says_what_it_is() -> None:
 def test_a_bundle_holds_the_version_and_the_operators_definition(package: Package) -> None:
     """R-OP-36: none of the operand's, and nothing that another package must provide."""
     manifests = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
-    assert [obj["kind"] for obj in manifests] == ["ClusterServiceVersion", "CustomResourceDefinition"]
+    assert [obj["kind"] for obj in manifests] == ["ClusterServiceVersion", "CustomResourceDefinition", "Service"]
     assert manifests[1]["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
     folder = Path(__file__).parents[4] / "deploy/olm" / package.name
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
@@ -94,6 +104,7 @@ def test_a_bundle_holds_the_version_and_the_operators_definition(package: Packag
         "bundle.Containerfile",
         f"manifests/{package.name}.clusterserviceversion.yaml",
         "manifests/leaderworkersetoperators.operator.openshift.io.yaml",
+        "manifests/openshift-lws-operator-metrics.yaml",
         "metadata/annotations.yaml",
     }
     annotations = bundle.metadata(package)["annotations"]
@@ -104,7 +115,7 @@ def test_a_bundle_holds_the_version_and_the_operators_definition(package: Packag
 @each
 def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
     """R-OP-40: no bundle or catalog depends on it; the version's text says that it comes first."""
-    blobs = catalog.blobs(package, version(package), CHOSEN)
+    blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
     assert types == {"olm.gvk", "olm.package", "olm.csv.metadata"}
     assert "required" not in version(package)["spec"]["customresourcedefinitions"]
@@ -154,6 +165,11 @@ def test_every_field_of_the_spec_is_described(package: Package) -> None:
     assert {one["path"] for one in owned["specDescriptors"]} == set(root["spec"]["properties"])
     assert {one["path"] for one in owned["statusDescriptors"]} <= set(root["status"]["properties"])
     assert owned["resources"]
+    states = root["spec"]["properties"]["managementState"]["pattern"]
+    (offered,) = [one["x-descriptors"] for one in owned["specDescriptors"] if one["path"] == "managementState"]
+    assert all(re.fullmatch(states, name.rsplit(":", 1)[1]) for name in offered)
+    (shown,) = [one["x-descriptors"] for one in owned["statusDescriptors"] if one["path"] == "conditions"]
+    assert shown == ["urn:alm:descriptor:io.kubernetes.conditions"]
 
 
 @each
@@ -187,8 +203,10 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
     objects = {kind.kind: obj for kind, obj in build_operator(KINDS, MANAGED, CHOSEN)}
     (deployment,) = version(package)["spec"]["install"]["spec"]["deployments"]
     assert deployment["spec"] == objects["Deployment"]["spec"]
-    _, definition = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
+    _, definition, service = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
     assert definition["spec"] == objects["CustomResourceDefinition"]["spec"]
+    assert service["spec"] == objects["Service"]["spec"]
+    assert meta.namespace(service) == ""
 
 
 @each
@@ -210,9 +228,27 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 
 
 @each
+def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
+    """R-OP-64, AT-000-2: source, package, channel and namespace, and a group that the version may be installed with."""
+    folder = Path(__file__).parents[4] / "deploy/olm"
+    source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
+    *others, asked = yaml.safe_load_all((folder / f"subscriptions/{package.name}.yaml").read_text())
+    assert asked["spec"] == {
+        "source": meta.name(source),
+        "sourceNamespace": meta.namespace(source),
+        "name": package.name,
+        "channel": package.channels[0],
+        "installPlanApproval": "Automatic",
+    }
+    assert source["spec"]["image"] == catalog.IMAGE
+    targets = [one["spec"]["targetNamespaces"] for one in others if one["kind"] == "OperatorGroup"]
+    assert targets == ([] if modes(package)["AllNamespaces"] else [[meta.namespace(asked)]])
+
+
+@each
 def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
     """R-OP-38, R-OP-39, R-OP-71: every channel has one head, every entry a bundle and a range, the default channel exists."""
-    blobs = catalog.blobs(package, version(package), CHOSEN)
+    blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     by_schema: dict[str, list[JSONObject]] = {}
     for blob in blobs:
         by_schema.setdefault(blob["schema"], []).append(blob)
@@ -225,4 +261,5 @@ def test_the_catalog_leads_to_the_newest_version(package: Package) -> None:
     (one,) = by_schema["olm.bundle"]
     kinds = {entry["type"] for entry in one["properties"]}
     assert {"olm.package", "olm.gvk", "olm.csv.metadata"} <= kinds
-    assert {"example.com/operator@sha256:01", "example.com/lws@sha256:02"} <= {i["image"] for i in one["relatedImages"]}
+    operator, operand = "example.com/operator@sha256:01", "example.com/lws@sha256:02"
+    assert {operator, operand, one["image"]} == {i["image"] for i in one["relatedImages"]}
