@@ -102,8 +102,8 @@ async def observe(session: Session) -> Facts:
     }
     namespace = _namespace(configurations.values())
     wanted = MANAGED.definitions()
-    kinds = {name: one.group_object for name, one in PROVIDERS.items()}
-    served = {name: kind is None or await _is_served(client, kind) for name, kind in kinds.items()}
+    kinds = {name: one.group_objects for name, one in PROVIDERS.items()}
+    served = {name: not some or any([await _is_served(client, one) for one in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
     return Facts(
         version=version,
