@@ -16,10 +16,11 @@ from tests.unit.leaderworkerset.operator.clusters import ISSUED, actions, cluste
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Apply, Patch, PutStatus
+from kuberuntime.plan import Apply, Patch, Put, PutStatus
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.operator import operatornames
-from leaderworkerset.operator.sync import Live, ObservedOperand
+from leaderworkerset.operator.restoration import Live
+from leaderworkerset.operator.sync import ObservedOperand
 
 LENGTH: Final = 60
 """Observations of one seed."""
@@ -106,7 +107,7 @@ def test_every_observation_ends_in_a_plan_that_can_be_sent() -> None:
             again = f"seed {seed}, observation {number} (again: SEEDS={seed}-{seed + 1})"
             try:
                 for action in actions(plan(state)):
-                    if isinstance(action, Apply | PutStatus):
+                    if isinstance(action, Apply | Put | PutStatus):
                         msgspec.json.encode(action.object)
                     elif isinstance(action, Patch):
                         msgspec.json.encode(action.patch)

@@ -33,7 +33,7 @@ class Informer:
 
     `keep` returns the projection of an object: only the fields it declares are kept. Without `keep`, objects are kept
     whole except `metadata.managedFields`, which takes as much memory as the rest of a pod. An `optional` kind need not
-    be served: the store stays empty until it is.
+    be served: the store stays empty until it is; with `served` it is requested again only while that event is set.
     """
 
     def __init__(
@@ -44,13 +44,14 @@ class Informer:
         indexes: Mapping[str, Indexer] = NO_INDEXES,
         keep: Keep | None = None,
         optional: bool = False,
+        served: asyncio.Event | None = None,
     ) -> None:
         selection = what if isinstance(what, Selection) else Selection(what)
         self.resource = selection.resource
         self.version = ResourceVersion("")
         self._keep = keep
         self._writer = Writer(indexes)
-        self._watcher = Watcher(client, selection, self._take, self._reduce, optional=optional)
+        self._watcher = Watcher(client, selection, self._take, self._reduce, optional=optional, served=served)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []

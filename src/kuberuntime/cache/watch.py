@@ -67,7 +67,7 @@ class State:
 
     `failures` counts failures in a row, which determine the wait before the next request. `streaming` is False once the
     server refused a streaming list. `limit` is the page size, 0 (no pages) after a page token expired. An `optional`
-    kind need not be served: until it is, there are no objects of it.
+    kind need not be served: until it is, there are no objects of it, and it is `absent`.
     """
 
     phase: Phase = Phase.EMPTY
@@ -77,6 +77,7 @@ class State:
     limit: int = PAGE
     failures: int = 0
     optional: bool = False
+    absent: bool = False
 
     def wait(self, jitter: float) -> float:
         """Return the seconds to wait before the request of this phase; `jitter` is in 0..1."""
@@ -187,13 +188,13 @@ def step(state: State, happened: Input) -> Transition:
 
 
 def _restart(state: State, *, failures: int) -> State:
-    return replace(state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures)
+    return replace(state, phase=Phase.EMPTY, version=NO_VERSION, token="", failures=failures, absent=False)
 
 
 def _page(state: State, page: Page) -> Transition:
     first: tuple[Output, ...] = (Started(),) if state.phase is Phase.EMPTY else ()
     # One failure is kept until events flow, so that versions which expire at once cause no hot loop.
-    listing = replace(state, token=page.token, failures=min(state.failures, 1))
+    listing = replace(state, token=page.token, failures=min(state.failures, 1), absent=False)
     if page.token:
         return replace(listing, phase=Phase.PAGING), (*first, Found(page.items))
     listed = replace(listing, phase=Phase.LISTED, version=page.resource_version)
@@ -202,7 +203,7 @@ def _page(state: State, page: Page) -> Transition:
 
 def _opened(state: State) -> Transition:
     if state.phase is Phase.EMPTY:
-        return replace(state, phase=Phase.INITIAL), (Started(),)
+        return replace(state, phase=Phase.INITIAL, absent=False), (Started(),)
     return replace(state, phase=Phase.WATCHING), ()
 
 
@@ -251,7 +252,7 @@ def _ended(state: State, end: Ended) -> State:
 def _refused(state: State, error: KubeError) -> Transition:
     if state.optional and isinstance(error, NotFoundError):
         failures = min(state.failures + 1, ABSENT_FAILURES)
-        return _restart(state, failures=failures), (Started(), Completed(NO_VERSION))
+        return replace(_restart(state, failures=failures), absent=True), (Started(), Completed(NO_VERSION))
     return _after_refusal(state, error), ()
 
 

@@ -44,7 +44,10 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Watcher:
-    """Follows the objects of one selection; `reduce` is applied to each object when it is decoded."""
+    """Follows the objects of one selection; `reduce` is applied to each object when it is decoded.
+
+    With `served`, an optional kind that was not served is requested again only while that event is set.
+    """
 
     def __init__(
         self,
@@ -54,11 +57,13 @@ class Watcher:
         reduce: Reduce,
         *,
         optional: bool = False,
+        served: asyncio.Event | None = None,
     ) -> None:
         self._client = client
         self._selection = selection
         self._sink = sink
         self._decoder = Decoder(selection.resource, reduce)
+        self._served = served
         self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None
         self._interrupted = False
@@ -97,6 +102,8 @@ class Watcher:
         """Perform the request of the phase: one page, or one stream to its end."""
         state = self._state
         await asyncio.sleep(state.wait(randomness.jitter()))
+        if state.absent and self._served is not None:
+            await self._served.wait()
         if state.phase is Phase.LISTED or (state.phase is Phase.EMPTY and state.streaming):
             await self._stream(state)
         else:

@@ -3,6 +3,7 @@
 In: what each controller declares to read. Out: one informer for each selection, with the indexes of all its readers.
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -18,26 +19,26 @@ from kuberuntime.policyrules import Permission
 class Cache:
     """The objects that are kept in memory, their kept fields, and the indexes by which they are found.
 
-    An `optional` cache is empty where the API server does not serve the kind; others wait for it.
+    An `optional` cache is empty where the API server does not serve the kind; others wait for it. With `served`, the kind
+    is requested again only while that event is set: a controller that follows definitions sets it.
     """
 
     what: Selection
     indexes: Mapping[str, Indexer] = field(default_factory=dict)
     keep: Keep | None = None
     optional: bool = False
+    served: asyncio.Event | None = None
 
     @property
     def permission(self) -> Permission:
-        """Return the permission that filling the cache needs; for one object of the whole cluster it names that.
-
-        What is in a namespace is granted there, by kind.
-        """
-        is_one = self.what.name and not self.what.resource.namespaced
-        return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if is_one else ())
+        """Return the permission that filling the cache needs; for one object it names that."""
+        return Permission(self.what.resource, ("list", "watch"), names=(self.what.name,) if self.what.name else ())
 
     def open(self, client: Client) -> Informer:
         """Return the informer that fills the cache once it runs."""
-        return Informer(client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional)
+        return Informer(
+            client, self.what, indexes=self.indexes, keep=self.keep, optional=self.optional, served=self.served
+        )
 
     def united(self, other: "Cache") -> "Cache":
         """Return the cache that serves the readers of this one and of another one with the same selection."""
@@ -48,7 +49,7 @@ class Cache:
                     " rename one of them"
                 )
         indexes, keep = {**self.indexes, **other.indexes}, either(self.keep, other.keep)
-        return Cache(self.what, indexes, keep, self.optional and other.optional)
+        return Cache(self.what, indexes, keep, self.optional and other.optional, self.served or other.served)
 
 
 class Caches:

@@ -21,6 +21,7 @@ from kuberuntime.serving import permissions as kube
 from leaderworkerset.install.metadata import LEASE, MANAGER, build
 from leaderworkerset.webhooks import permissions as webhooks
 
+METRICS_READER: Final = "lws-metrics-reader"
 READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 
 
@@ -34,13 +35,14 @@ def roles(
 ) -> list[tuple[Resource, JSONObject]]:
     """Build every role with its binding to the manager; `controllers` are the permissions of these.
 
-    With `certificates` the manager issues those of its webhooks, and publishes their authority.
+    With `certificates` the manager issues those of its webhooks, and publishes their authority. The role to read metrics
+    is for the account of whoever scrapes them (`monitoring.py`).
     """
     keeping = webhooks.CLUSTER if certificates else ()
     return [
         *_cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
         *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
-        *_cluster_role("lws-metrics-reader", [READ_METRICS], namespace),
+        (CLUSTER_ROLES, build(CLUSTER_ROLES, METRICS_READER, rules=[READ_METRICS])),
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),
         *(_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace) if certificates else []),
     ]
@@ -63,8 +65,8 @@ def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[
 def _binding(role: str) -> str:
     """Return upstream's name for the binding of a role.
 
-    >>> _binding("lws-proxy-role"), _binding("lws-metrics-reader")
-    ('lws-proxy-rolebinding', 'lws-metrics-reader-rolebinding')
+    >>> _binding("lws-proxy-role")
+    'lws-proxy-rolebinding'
     """
     return f"{role.removesuffix('-role')}-rolebinding"
 

@@ -33,7 +33,7 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.operator import covering, operandconfig
+from leaderworkerset.operator import operandconfig, restoration
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatornames import OWNED_BY, OWNED_LABEL
 
@@ -84,12 +84,13 @@ class Surroundings:
 
     `hashes` are those of the issued certificates by the name of their secret. `tls` is the cluster's profile as a
     section of the configuration. `is_single` says that the control plane is one node: there, one manager is as
-    available as two.
+    available as two. `ending` are the names of the definitions that are deleted with the object.
     """
 
     hashes: Mapping[str, str] = field(default_factory=dict)
     tls: JSONObject = field(default_factory=dict)
     is_single: bool = False
+    ending: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,10 +118,10 @@ def build(
         prometheus=PROMETHEUS,
     )
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
-    contents[f"configmaps/{metadata.CONFIGURATION}"] = covering.digest(settings.configuration)
+    contents[f"configmaps/{metadata.CONFIGURATION}"] = restoration.digest(settings.configuration)
     found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != NAMESPACES]
     rolling = [(kind, _rolled_by(obj, contents) if kind == DEPLOYMENTS else obj) for kind, obj in found]
-    owned = [(kind, _owned(kind, obj, cluster, desired)) for kind, obj in rolling]
+    owned = [(kind, _owned(kind, obj, cluster, around.ending)) for kind, obj in rolling]
     return sorted(owned, key=lambda one: ORDER[one[0]])
 
 
@@ -141,15 +142,15 @@ def certificate_hash(secret: JSONObject) -> str:
     """
     data: Mapping[str, str] = secret.get("data") or {}
     certificate, key = data.get("tls.crt"), data.get("tls.key")
-    return covering.digest([certificate, key]) if certificate and key else ""
+    return restoration.digest([certificate, key]) if certificate and key else ""
 
 
-def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, desired: Desired) -> JSONObject:
+def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
     own = meta.metadata(obj) | {"labels": {**meta.labels(obj), OWNED_LABEL: OWNED_BY}}
     # Definitions have no owner: if they were deleted with it, all LeaderWorkerSets would be, too.
-    if kind != CUSTOM_RESOURCE_DEFINITIONS or desired.deletes_definitions:
+    if kind != CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
         own["ownerReferences"] = [_owner(cluster)]
-    return covering.stamped(obj | {"metadata": own})
+    return restoration.stamped(obj | {"metadata": own})
 
 
 def _owner(cluster: JSONObject) -> JSONObject:

@@ -4,8 +4,10 @@ Everything that is read is watched, so drift is corrected within seconds. That i
 the labels of an installation, the secrets that cert-manager issues, and the kinds that definitions establish (R-OP-13).
 """
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from dataclasses import replace
+from typing import Final, TypeAlias
 
 import structlog
 
@@ -25,21 +27,20 @@ from leaderworkerset.controllers.spec import ControllerSpec
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
+from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.operator.sync import ObservedOperand
 from leaderworkerset.operator.verbosity import Verbosity
+from leaderworkerset.webhooks.permissions import SECRET_NAME
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"
 
 INSTALLED: Final = ",".join(f"{name}={text}" for name, text in sorted(metadata.LABELS.items()))
 """The selector of all objects of any installation: the operator takes over what other installers have created."""
-
-WITHOUT_DATA: Final = Projection("metadata.labels", "metadata.annotations")
-"""The kept fields of secrets: their data are never needed, so they are not kept in memory."""
 
 ISSUED: Final = Projection("data['tls.crt']", "data['tls.key']")
 DEFINED: Final = Projection(
@@ -62,21 +63,17 @@ INFRASTRUCTURE: Final = Cache(
 
 DEFINITIONS: Final = Cache(Selection(CUSTOM_RESOURCE_DEFINITIONS), keep=lambda _obj: DEFINED)
 
-WRITES: Final = (
-    Permission(OPERATORS, ("patch",)),
-    Permission(OPERATORS, ("patch", "update"), "status"),
-    *(Permission(kind, ("create", "patch")) for kind in operand.ORDER),
-    *(Permission(kind, ("delete",)) for kind in operand.ORDER if kind != CUSTOM_RESOURCE_DEFINITIONS),
-)
+Served: TypeAlias = Mapping[str, asyncio.Event]
+"""Kinds (`plural.group`) that a cluster may not serve, with the event that is set while it does."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 def owned(kind: Resource, namespace: str) -> Cache:
     """Return the cache of the operand's objects of one kind, including those installed before the operator."""
-    selection = Selection(kind, namespace if kind.namespaced else "", INSTALLED)
-    keep = (lambda _obj: WITHOUT_DATA) if kind == SECRETS else None
-    return Cache(selection, keep=keep, optional=kind in operand.OPTIONAL)
+    if kind == SECRETS:  # one name, so that no other secret of the namespace is read
+        return Cache(only(SECRETS, ObjectKey(namespace, SECRET_NAME)))
+    return Cache(Selection(kind, namespace if kind.namespaced else "", INSTALLED), optional=kind in operand.OPTIONAL)
 
 
 def issued(name: str, namespace: str) -> Cache:
@@ -85,12 +82,16 @@ def issued(name: str, namespace: str) -> Cache:
 
 
 class OperatorDriver:
-    """Observes the object `cluster` and the operand."""
+    """Observes the object `cluster` and the operand; sets the events of `served` while definitions establish the kinds."""
 
-    def __init__(self, declared: Declared, place: OperatorPlace, caches: Caches, clock: Clock) -> None:
+    def __init__(
+        self, declared: Declared, place: OperatorPlace, served: Served, caches: Caches, client: Client, clock: Clock
+    ) -> None:
         self._declared = declared
         self._place = place
+        self._served = served
         self._clock = clock
+        self._comparison = Comparison(client)
         self._clusters = caches[CLUSTERS]
         self._definitions = caches[DEFINITIONS]
         self._api_server = caches[API_SERVER]
@@ -103,7 +104,10 @@ class OperatorDriver:
         if key != SINGLETON:
             log.warning("ignored: only the object named cluster counts", object=str(key))
             return Plan()
-        return sync.reconcile(self.observe(), self._declared, self._place, self._clock.now())
+        observed = self.observe()
+        wanted = sync.decide(observed, self._declared, self._place)
+        differences = await self._comparison.differing(wanted.due if wanted else (), observed.live)
+        return sync.reconcile(observed, wanted, differences, self._place, self._clock.now())
 
     def observe(self) -> ObservedOperand:
         """Collect the observed objects from the caches."""
@@ -122,11 +126,18 @@ class OperatorDriver:
         """Return the watches; every change enqueues the object `cluster`."""
         return (
             Watch(self._clusters, lambda change: (meta.key(change.object),)),
-            Watch(self._definitions, keys_of_definition),
+            Watch(self._definitions, self._defined),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in (self._api_server, self._infrastructure)),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._owned.values()),
             *(Watch(informer, lambda _change: (SINGLETON,)) for informer in self._issued.values()),
         )
+
+    def _defined(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a definition to the object `cluster` if it starts or stops serving its kind."""
+        before, after = (() if one is None else establishes(one) for one in (change.old, change.new))
+        for name in self._served.keys() & {*before, *after}:
+            (self._served[name].set if name in after else self._served[name].clear)()
+        return (SINGLETON,) if before != after else ()
 
 
 def establishes(definition: JSONObject) -> tuple[str, ...]:
@@ -136,12 +147,6 @@ def establishes(definition: JSONObject) -> tuple[str, ...]:
     if not (serves and meta.is_condition_true(definition, "Established")) or meta.is_deleting(definition):
         return ()
     return (f"{spec['names']['plural']}.{spec['group']}",)
-
-
-def keys_of_definition(change: Change) -> Iterable[ObjectKey]:
-    """Map a definition to the object `cluster` if it starts or stops serving its kind."""
-    before, after = (() if one is None else establishes(one) for one in (change.old, change.new))
-    return (SINGLETON,) if before != after else ()
 
 
 class LoggingDriver:
@@ -173,12 +178,31 @@ class LoggingDriver:
         return (Watch(self._clusters, lambda change: (meta.key(change.object),)),)
 
 
+def writes(declared: Declared, place: OperatorPlace) -> tuple[Permission, ...]:
+    """Return the permissions to write: of every kind only the objects that an installation here may consist of.
+
+    Objects are created by server-side apply, the only request whose right to `create` a role can restrict to names.
+    """
+    names: dict[Resource, set[str]] = {}
+    for kind, key in operand.possible(declared, place):
+        names.setdefault(kind, set()).add(key.name)
+    keep, remove = ("create", "get", "patch", "update"), ("delete",)
+    return (
+        Permission(OPERATORS, ("patch",), names=(SINGLETON.name,)),
+        Permission(OPERATORS, ("patch", "update"), "status", names=(SINGLETON.name,)),
+        *(
+            Permission(kind, keep if kind == CUSTOM_RESOURCE_DEFINITIONS else keep + remove, names=tuple(names[kind]))
+            for kind in operand.ORDER
+        ),
+    )
+
+
 def controllers(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> tuple[ControllerSpec, ...]:
     """Return the specs of both controllers, for an operator at this place."""
+    served = {kind.group_resource: asyncio.Event() for kind in (*operand.OPTIONAL, API_SERVERS, INFRASTRUCTURES)}
 
     def build(caches: Caches, client: Client, clock: Clock) -> OperatorDriver:
-        del client
-        return OperatorDriver(declared, place, caches, clock)
+        return OperatorDriver(declared, place, served, caches, client, clock)
 
     def build_logging(caches: Caches, client: Client, clock: Clock) -> LoggingDriver:
         del client, clock
@@ -192,7 +216,8 @@ def controllers(declared: Declared, place: OperatorPlace, verbosity: Verbosity) 
         *(owned(kind, place.namespace) for kind in operand.ORDER),
         *(issued(name, place.namespace) for name in operand.ISSUED.values()),
     )
+    following = tuple(replace(cache, served=served.get(cache.what.resource.group_resource)) for cache in reads)
     return (
-        ControllerSpec(name=TARGET_CONFIG, caches=reads, build=build, writes=WRITES),
+        ControllerSpec(name=TARGET_CONFIG, caches=following, build=build, writes=writes(declared, place)),
         ControllerSpec(name=LOGGING, caches=(CLUSTERS,), build=build_logging, writes=()),
     )

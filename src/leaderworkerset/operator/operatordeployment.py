@@ -43,7 +43,6 @@ LABELS: Final = {"name": OPERATOR, "app.kubernetes.io/name": "lws-operator"}
 
 HANDED_ON: Final = f"{OPERATOR}-operand"
 METRICS_SERVICE: Final = f"{OPERATOR}-metrics"
-READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

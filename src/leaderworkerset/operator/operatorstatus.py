@@ -13,15 +13,19 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import OperatorPlace
+from leaderworkerset.operator.operatornames import DELETE_CRDS
 
 AVAILABLE: Final = "Available"
 DEGRADED: Final = "Degraded"
 SYNC_DEGRADED: Final = "TargetConfigControllerDegraded"
 PROGRESSING: Final = "Progressing"
 UPGRADEABLE: Final = "Upgradeable"
+DELETES_DEFINITIONS: Final = "DeletesDefinitions"
 
 AS_EXPECTED: Final = "AsExpected"
 MISSING_DEPENDENCY: Final = "MissingDependency"
+OF_DEPLOYMENT: Final = ("generations", "version")
+"""Fields of the status that say nothing without a Deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class SyncOutcome:
 
     `missing` is a dependency that is not installed, `error` any other reason, `note` what was omitted on purpose. An
     outcome is `complete` when everything was applied; only then the status is not degraded. It `rolls` when the
-    Deployment gets another content by it, so that the observed one says nothing about the rollout.
+    Deployment gets another content by it, so that the observed one says nothing about the rollout. With the annotation
+    for it, the definitions of `ending` are deleted with the object, and those of `unconfirmed` do not agree.
     """
 
     missing: str = ""
@@ -38,16 +43,19 @@ class SyncOutcome:
     note: str = ""
     complete: bool = True
     rolls: bool = False
+    ending: Sequence[str] = ()
+    unconfirmed: Sequence[str] = ()
 
 
 def build(cluster: JSONObject, deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> JSONObject:
     """Build the status without the times of its conditions; fields of other writers stay."""
-    found = {
+    found: JSONObject = {
         "conditions": conditions(deployment, desired, outcome),
         "observedGeneration": meta.generation(cluster),
         "readyReplicas": available(deployment),
     }
-    return meta.status(cluster) | found
+    before = {name: value for name, value in meta.status(cluster).items() if deployment or name not in OF_DEPLOYMENT}
+    return before | found
 
 
 def refresh(
@@ -62,6 +70,9 @@ def refresh(
     """Return the whole new status."""
     old: Sequence[JSONObject] = meta.status(cluster).get("conditions") or []
     status = build(cluster, deployment, desired, outcome)
+    # A dependency that is there now is not what keeps the operand from being complete.
+    if outcome.error and any(one.get("reason") == MISSING_DEPENDENCY for one in old):
+        status["conditions"].append(_condition(DEGRADED, "True", "SyncError", outcome.error))
     status["conditions"] = merge(old, status["conditions"], now)
     if deployment is not None:
         status["generations"] = [_generation(deployment)]
@@ -81,7 +92,7 @@ def merge(old: Sequence[JSONObject], new: Sequence[JSONObject], now: datetime) -
 
 def conditions(deployment: JSONObject | None, desired: Desired, outcome: SyncOutcome) -> list[JSONObject]:
     """Return the current conditions."""
-    found = [_available(deployment), _progressing(deployment, outcome), _upgradeable(desired)]
+    found = [_available(deployment), _progressing(deployment, outcome), _upgradeable(desired), _deletes(outcome)]
     if outcome.missing or outcome.error:
         found.append(_condition(SYNC_DEGRADED, "True", "SyncError", outcome.error or outcome.missing))
     else:
@@ -127,6 +138,19 @@ def _upgradeable(desired: Desired) -> JSONObject:
         text = "spec.unsupportedConfigOverrides changes the manager's configuration: remove it before an upgrade"
         return _condition(UPGRADEABLE, "False", "UnsupportedConfigOverrides", text)
     return _condition(UPGRADEABLE, "True", AS_EXPECTED)
+
+
+def _deletes(outcome: SyncOutcome) -> JSONObject:
+    """Build the condition that says what `lws.x-k8s.io/delete-crds` means here."""
+    ignored = f"{DELETE_CRDS} is ignored for {', '.join(outcome.unconfirmed)}: annotate each definition with it as well"
+    if outcome.ending:
+        text = f"deleting this object deletes {', '.join(outcome.ending)}, and with them all objects of these kinds"
+        return _condition(
+            DELETES_DEFINITIONS, "True", "Annotated", text + (f"; {ignored}" if outcome.unconfirmed else "")
+        )
+    if outcome.unconfirmed:
+        return _condition(DELETES_DEFINITIONS, "False", "NotConfirmed", ignored)
+    return _condition(DELETES_DEFINITIONS, "False", AS_EXPECTED)
 
 
 def _condition(kind: str, status: str, reason: str, message: str = "") -> JSONObject:

@@ -14,30 +14,37 @@ A refused action ends the plan, and the status reports it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, TypeAlias
+from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
-    SERVICES,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, PutStatus, guarded_delete
+from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, Put, PutStatus, guarded_delete
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.operator import covering, desired, openshift, operand, operatorstatus
+from leaderworkerset.operator import desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
 from leaderworkerset.operator.operandconfig import OverrideError
-from leaderworkerset.operator.operatornames import FIELD_MANAGER, OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
+from leaderworkerset.operator.operatornames import (
+    DELETE_CRDS,
+    FIELD_MANAGER,
+    OPERATOR,
+    OPERATORS,
+    OWNED_BY,
+    OWNED_LABEL,
+)
 from leaderworkerset.operator.operatorstatus import SyncOutcome
+from leaderworkerset.operator.restoration import Difference, Live
 
 RESYNC: Final = 300.0
 """Seconds until everything is compared again without a change (R-OP-13)."""
@@ -49,8 +56,6 @@ MISSING: Final = (
 NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonitor of monitoring.coreos.com/v1"
 
 GONE: Final = {"minVersion": None, "cipherSuites": None}
-
-Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
 
 FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 """The kinds that would refuse writes of users without a manager, so they are removed first (R-OP-31)."""
@@ -83,38 +88,73 @@ class ObservedOperand:
         return all(kind.group_resource in self.served for kind in kinds)
 
 
-def reconcile(observed: ObservedOperand, declared: Declared, place: OperatorPlace, now: datetime) -> Plan:
-    """Decide about the object `cluster`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedOperand:
+    """The decision about the operand, before the API server is asked what differs.
+
+    `due` are the objects to keep as built, `unwanted` those to delete. `tls` is a profile to record before anything else.
+    """
+
+    desired: Desired
+    outcome: SyncOutcome
+    due: Objects = ()
+    unwanted: Objects = ()
+    tls: JSONObject | None = None
+
+
+def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> WantedOperand | None:
+    """Decide what the operand should be; None if there is no object that asks for one."""
     cluster = observed.cluster
     if cluster is None or meta.is_deleting(cluster):
-        return Plan()
+        return None
     wanted = desired.read(cluster)
-    reporter = _Reporter(cluster, observed.deployment, wanted, place, now)
+    ending, unconfirmed = _ending(observed, wanted)
+    outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed)
     if not wanted.is_managed:
-        removals = _removals(observed, place) if wanted.is_removed else ()
-        return reporter.plan(removals, SyncOutcome(complete=False))
+        return WantedOperand(desired=wanted, outcome=outcome, unwanted=_removals(observed) if wanted.is_removed else ())
     if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
-        return reporter.plan((), SyncOutcome(missing=MISSING, complete=False))
+        return WantedOperand(desired=wanted, outcome=replace(outcome, missing=MISSING))
     around = Surroundings(
         hashes=_hashes(observed, wanted),
         tls=openshift.tls_section(observed.api_server),
         is_single=openshift.is_single(observed.infrastructure),
+        ending=frozenset(ending),
     )
     if around.tls and _noted_profile(cluster) != GONE | around.tls:
-        return _note_profile(cluster, around.tls)
+        return WantedOperand(desired=wanted, outcome=outcome, tls=around.tls)
     try:
         objects = operand.build(declared, place, wanted, cluster, around)
     except OverrideError as error:
-        return reporter.plan((), SyncOutcome(error=str(error), complete=False))
+        return WantedOperand(desired=wanted, outcome=replace(outcome, error=str(error)))
     monitored = observed.serves(SERVICE_MONITORS)
     wished = [(kind, obj) for kind, obj in objects if monitored or kind != SERVICE_MONITORS]
     due, waiting = _until_issued(wished, around.hashes)
-    differing = _differing(due, observed.live)
-    applies = [action for kind, obj, live in differing for action in _applies(kind, obj, live, place)]
-    pruned = () if waiting else _pruned(objects, observed, declared, place)
-    rolls = any(kind == DEPLOYMENTS and live and not covering.is_stamped(live, obj) for kind, obj, live in differing)
-    outcome = SyncOutcome(error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting, rolls=rolls)
-    return reporter.plan((*applies, *pruned), outcome)
+    return WantedOperand(
+        desired=wanted,
+        outcome=replace(outcome, error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting),
+        due=due,
+        unwanted=() if waiting else _obsolete(objects, observed, declared, place),
+    )
+
+
+def reconcile(
+    observed: ObservedOperand,
+    wanted: WantedOperand | None,
+    differences: Sequence[Difference],
+    place: OperatorPlace,
+    now: datetime,
+) -> Plan:
+    """Return the writes that make the operand the wanted one; `differences` are those of the target's due objects."""
+    cluster = observed.cluster
+    if cluster is None or wanted is None:
+        return Plan()
+    if wanted.tls is not None:
+        return _note_profile(cluster, wanted.tls)
+    writes = [action for one in differences for action in _writes(one, place)]
+    deletions = [_delete(kind, obj, place) for kind, obj in wanted.unwanted]
+    rolls = any(one.kind == DEPLOYMENTS and one.live is not None for one in differences)
+    reporter = _Reporter(cluster, observed.deployment, wanted.desired, place, now)
+    return reporter.plan((*writes, *deletions), replace(wanted.outcome, rolls=rolls))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +176,7 @@ class _Reporter:
         after = () if status == current else (written,)
         if not actions:
             return Plan(after, requeue_after=RESYNC)
-        failed = self._status(SyncOutcome(error="{error}", complete=False))
+        failed = self._status(replace(outcome, missing="", error="{error}", note="", complete=False, rolls=False))
         report = Patch(
             resource=OPERATORS,
             key=meta.key(self.cluster),
@@ -183,13 +223,20 @@ def _until_issued(objects: Objects, hashes: Mapping[str, str]) -> tuple[Objects,
     return objects, ""
 
 
-def _differing(objects: Objects, live: Live) -> list[tuple[Resource, JSONObject, JSONObject | None]]:
-    found = [(kind, obj, live.get((kind, meta.key(obj)))) for kind, obj in objects]
-    return [(kind, obj, one) for kind, obj, one in found if one is None or not covering.covers(one, obj)]
+def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the names of the definitions that end with the object, and of those that do not agree.
+
+    Who may edit the object could else delete all LeaderWorkerSets with it: so each definition has the annotation as well.
+    """
+    if not wanted.deletes_definitions:
+        return (), ()
+    found = [obj for (kind, _), obj in observed.live.items() if kind == CUSTOM_RESOURCE_DEFINITIONS]
+    agree = sorted(meta.name(obj) for obj in found if meta.annotations(obj).get(DELETE_CRDS) == "true")
+    return agree, sorted(meta.name(obj) for obj in found if meta.name(obj) not in agree)
 
 
-def _pruned(objects: Objects, observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> list[Action]:
-    """Return the deletions of objects that are not desired any more; never of definitions.
+def _obsolete(objects: Objects, observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:
+    """Return the live objects that are not desired any more; never definitions.
 
     They were left by an earlier version, by another choice of certificates, or by an earlier installer.
     """
@@ -200,17 +247,16 @@ def _pruned(objects: Objects, observed: ObservedOperand, declared: Declared, pla
         if (kind, key) not in wished and kind != CUSTOM_RESOURCE_DEFINITIONS
     ]
     if not left:
-        return []
+        return ()
     installed = operand.possible(declared, place)
-    return [_delete(kind, obj, place) for kind, obj in left if is_owned(obj) or (kind, meta.key(obj)) in installed]
+    return [(kind, obj) for kind, obj in left if is_owned(obj) or (kind, meta.key(obj)) in installed]
 
 
-def _removals(observed: ObservedOperand, place: OperatorPlace) -> list[Action]:
-    """Return the deletion of the whole operand except the definitions; webhooks first."""
+def _removals(observed: ObservedOperand) -> Objects:
+    """Return the whole operand except the definitions; webhooks first."""
     owned = [(kind, obj) for (kind, _), obj in observed.live.items() if is_owned(obj)]
     objects = [(kind, obj) for kind, obj in owned if kind != CUSTOM_RESOURCE_DEFINITIONS]
-    ordered = sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
-    return [_delete(kind, obj, place) for kind, obj in ordered]
+    return sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
 
 
 def is_owned(obj: JSONObject) -> bool:
@@ -218,23 +264,18 @@ def is_owned(obj: JSONObject) -> bool:
     return meta.labels(obj).get(OWNED_LABEL) == OWNED_BY
 
 
-def _applies(kind: Resource, obj: JSONObject, live: JSONObject | None, place: OperatorPlace) -> list[Action]:
-    """Return the writes that make a live object the desired one: lists that others changed are replaced first."""
+def _writes(found: Difference, place: OperatorPlace) -> list[Action]:
+    """Return the writes for one object: created, replaced, or deleted and created if no update can change it."""
+    kind, obj, live = found.kind, found.wanted, found.live
     done, name = "Created" if live is None else "Updated", title(kind, obj)
     why = "it was missing" if live is None else "it differed"
-    reason = f"{kind.kind}{done.removesuffix('d')}Failed"
     note = f"Failed to {'create' if live is None else 'update'} {name}: {{error}}"
-    failed = (_event("Warning", reason, note, place),)
+    failed = (_event("Warning", f"{kind.kind}{done.removesuffix('d')}Failed", note, place),)
     written = (_event("Normal", f"{kind.kind}{done}", f"{done} {name} because {why}", place),)
+    if live is not None and not found.anew:
+        return [Put(resource=kind, object=obj, on_success=written, on_failure=failed)]
     apply = Apply(resource=kind, object=obj, manager=FIELD_MANAGER, on_success=written, on_failure=failed)
-    # Of another version, apply removes what the one before had. A Service with the ports of both is refused, though.
-    may_replace = live is not None and (kind == SERVICES or covering.is_stamped(live, obj))
-    lists = covering.replaced(live, obj) if live is not None and may_replace else {}
-    if live is None or not lists:
-        return [apply]
-    seen = {name: meta.metadata(live)[name] for name in ("uid", "resourceVersion") if name in meta.metadata(live)}
-    patch = lists | {"metadata": lists.get("metadata", {}) | seen}
-    return [Patch(resource=kind, key=meta.key(obj), patch=patch, on_failure=failed, if_present=True), apply]
+    return [apply] if live is None else [_delete(kind, live, place), apply]
 
 
 def _delete(kind: Resource, obj: JSONObject, place: OperatorPlace) -> Action:

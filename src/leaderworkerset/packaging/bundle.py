@@ -45,7 +45,8 @@ Installs the manager of LeaderWorkerSets, which run groups of pods for multi-nod
 the object `cluster` of LeaderWorkerSetOperators specifies.
 
 Before an object is created, install cert-manager, or annotate the object with `lws.x-k8s.io/certificates: internal`.
-Deleting the object removes the manager; definitions and LeaderWorkerSets stay unless `lws.x-k8s.io/delete-crds: "true"`.
+Deleting the object removes the manager; definitions and LeaderWorkerSets stay, unless the object and each definition have the
+annotation `lws.x-k8s.io/delete-crds: "true"`.
 """
 ICON: Final = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><circle cx="20" cy="9" r="6" fill="#326ce5"/>'

@@ -10,9 +10,9 @@ from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
 from leaderworkerset.install.foreign import SERVICE_MONITORS
-from leaderworkerset.operator.openshift import API_SERVERS
+from leaderworkerset.operator.openshift import API_SERVERS, INFRASTRUCTURES
 from leaderworkerset.operator.operatordeployment import cluster
-from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL
+from leaderworkerset.operator.operatornames import DELETE_CRDS, OPERATOR, OWNED_BY, OWNED_LABEL
 
 pytestmark = pytest.mark.slow
 
@@ -72,12 +72,15 @@ def test_a_namespace_in_the_object_is_dropped(available: Site) -> None:
     assert found["generation"] == before
 
 
-def test_at_rest_nothing_is_written(available: Site) -> None:
-    """No API server's default and no reader of ours is taken for drift."""
-    before = owned(available)
+def test_at_rest_nothing_is_written_and_no_kind_requested_that_is_not_served(available: Site) -> None:
+    """No API server's default and no reader of ours is taken for drift; kinds wait for their definitions."""
+    before, mark = owned(available), available.administrator.audit.mark()
     available.patch(operatorLogLevel="Debug")  # planned again, for the status has another generation
     until(lambda: available.cluster()["status"]["observedGeneration"] == generation(available), "the new generation")
     assert owned(available) == before
+    asked = {event["objectRef"]["resource"] for event in available.administrator.audit.events(mark)}
+    assert "leaderworkersetoperators" in asked
+    assert asked.isdisjoint((API_SERVERS.plural, INFRASTRUCTURES.plural, SERVICE_MONITORS.plural))
 
 
 def generation(site: Site) -> int:
@@ -252,6 +255,7 @@ def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
     until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
     until(lambda: owned(available) == {}, "nothing owned")
     assert available.administrator.get(DEFINITION) is not None
+    until(lambda: "version" not in available.cluster()["status"], "no version")
     available.patch(managementState="Managed")
     until(lambda: available.administrator.get(*MANAGER) is not None, "the Deployment")
     available.administrator.kubectl("annotate", OBJECT, "lws.x-k8s.io/remove-operand-")
@@ -275,6 +279,7 @@ def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_pa
     key = available.administrator.there("secret/webhook-server-cert", *IN)["data"]["tls.key"]
     assert "a certificate until" in (namespace / "core/secrets/webhook-server-cert.yaml").read_text()
     assert not [path for path in directory.rglob("*") if path.is_file() and key in path.read_text()]
+    assert {path.stat().st_mode & 0o777 for path in directory.rglob("*") if path.is_file()} == {0o600}
     refused = available.administrator.lws("must-gather", "--dest-dir", str(directory), code=2)
     assert "is not empty" in refused
 
@@ -284,6 +289,30 @@ def test_nobody_installs_beside_the_operator(available: Site, words: list[str]) 
     """It would be reverted within seconds: the refusal says what to change instead."""
     refused = available.administrator.lws(*words, "-n", OPERATOR, code=1)
     assert "the operator keeps this installation" in refused
+
+
+def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) -> None:
+    """R-OP-30, R-OP-83 (D1): who may edit the object has no right to annotate definitions; the object says what would go."""
+    kubectl, name = available.administrator.kubectl, DEFINITION.partition("/")[2]
+
+    def owners() -> int:
+        return len(available.administrator.there(DEFINITION)["metadata"].get("ownerReferences") or [])
+
+    kubectl("annotate", OBJECT, f"{DELETE_CRDS}=true")
+    available.await_condition("DeletesDefinitions", "False", "NotConfirmed")
+    assert owners() == 0
+    words = ("--verb=delete", "--resource=customresourcedefinitions", f"--resource-name={name}")
+    kubectl("create", "clusterrole", "deletes-definitions", *words)
+    account = f"--serviceaccount={OPERATOR}:{OPERATOR}"
+    kubectl("create", "clusterrolebinding", "deletes-definitions", "--clusterrole=deletes-definitions", account)
+    kubectl("annotate", DEFINITION, f"{DELETE_CRDS}=true")
+    available.await_condition("DeletesDefinitions", "True", "Annotated")
+    until(lambda: owners() == 1, "the owner")
+    kubectl("annotate", OBJECT, f"{DELETE_CRDS}-")
+    until(lambda: owners() == 0, "no owner")
+    available.await_condition("DeletesDefinitions", "False", "AsExpected")
+    kubectl("annotate", DEFINITION, f"{DELETE_CRDS}-")
+    kubectl("delete", "clusterrole/deletes-definitions", "clusterrolebinding/deletes-definitions")
 
 
 def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:

@@ -413,6 +413,33 @@ def test_a_kind_that_may_be_missing_is_empty_until_it_is_served() -> None:
     run(scenario())
 
 
+def test_a_kind_that_was_not_served_is_requested_again_when_it_is() -> None:
+    """While it is not, nothing is sent; once it is, its objects are known within seconds."""
+
+    async def scenario() -> None:
+        server, served = SmallServer(), asyncio.Event()
+        server.put("a")
+        asked: list[object] = []
+
+        def refuse(request: object) -> Response | None:
+            asked.append(request)
+            return None if served.is_set() else failure(404, "NotFound", "not served")
+
+        server.refuse = refuse
+        informer = Informer(Client(server), PODS, optional=True, served=served)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await informer.wait_synced()
+            await asyncio.sleep(200)
+            assert (len(asked), names(informer)) == (1, set())
+            served.set()
+            await asyncio.sleep(1)
+            assert names(informer) == {"a"}
+            task.cancel()
+
+    run(scenario())
+
+
 def test_a_kind_that_has_to_be_there_is_waited_for() -> None:
     async def scenario() -> None:
         server = SmallServer()

@@ -1,20 +1,29 @@
 """Builders of what the operator observes."""
 
+import asyncio
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+from tests.unit.kuberuntime.fakes import failure
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
-from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, PutStatus
+from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, Put, PutStatus
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand, sync
+from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatornames import OPERATORS
-from leaderworkerset.operator.sync import Live, ObservedOperand
+from leaderworkerset.operator.restoration import Live
+from leaderworkerset.operator.sync import ObservedOperand
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 LATER = datetime(2026, 1, 2, 4, 0, 0, tzinfo=UTC)
@@ -52,8 +61,28 @@ def observed(
     return ObservedOperand(cluster=found, live=live or {}, secrets=secrets, served=frozenset(served))
 
 
-def plan(state: ObservedOperand) -> Plan:
-    return sync.reconcile(state, MANAGED, PLACE, NOW)
+def plan(state: ObservedOperand, place: OperatorPlace = PLACE, now: datetime = NOW) -> Plan:
+    """Return the plan at an API server without defaults, to which every object is what was sent."""
+    target = sync.decide(state, MANAGED, place)
+    differences = asyncio.run(Comparison(Client(Echo())).differing(target.due if target else (), state.live))
+    return sync.reconcile(state, target, differences, place, now)
+
+
+class Echo:
+    """A transport whose server has no other objects, and answers each write as one that has stored it."""
+
+    async def request(self, request: Request) -> Response:
+        if request.method == "GET":
+            return failure(404, "NotFound")
+        body = msgspec.json.decode(request.body)
+        own = {name: value for name, value in body["metadata"].items() if value not in ([], {})}
+        return Response(200, {}, msgspec.json.encode(body | {"metadata": own}))
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        raise NotImplementedError(request.path)
+
+    async def close(self) -> None:
+        """Do nothing."""
 
 
 def installed(found: JSONObject, secrets: Mapping[str, JSONObject] = ISSUED) -> Live:
@@ -82,7 +111,7 @@ def actions(found: Plan) -> list[Action]:
 
 
 def applied(found: Plan) -> list[str]:
-    return [f"{one.resource.kind}/{meta.name(one.object)}" for one in actions(found) if isinstance(one, Apply)]
+    return [f"{one.resource.kind}/{meta.name(one.object)}" for one in actions(found) if isinstance(one, Apply | Put)]
 
 
 def deleted(found: Plan) -> list[str]:

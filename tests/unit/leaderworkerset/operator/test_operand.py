@@ -136,9 +136,13 @@ def test_the_certificates_are_mounted() -> None:
 
 
 def test_roles_are_bound_to_the_account_of_this_namespace() -> None:
-    """R-OP-15."""
-    subjects = [one for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS for one in obj["subjects"]]
-    assert {(one["name"], one["namespace"]) for one in subjects} == {("lws-controller-manager", "operators")}
+    """R-OP-15: the right to read metrics is for whoever scrapes, not for the manager itself."""
+    bindings = {meta.name(obj): obj["subjects"] for kind, obj in build(cluster()) if kind == CLUSTER_ROLE_BINDINGS}
+    (reader,) = bindings.pop("lws-metrics-reader-rolebinding")
+    assert (reader["name"], reader["namespace"]) == ("prometheus-k8s", "openshift-monitoring")
+    assert {(one["name"], one["namespace"]) for subjects in bindings.values() for one in subjects} == {
+        ("lws-controller-manager", "operators")
+    }
 
 
 def test_the_role_of_prometheus_is_bound_to_accounts_of_openshift() -> None:
@@ -228,7 +232,7 @@ def test_the_pods_are_those_of_the_go_operator() -> None:
         "livenessProbe": ({"path": "/healthz", "port": 8081}, 15, 20),
         "readinessProbe": ({"path": "/readyz", "port": 8081}, 5, 10),
     }
-    assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    assert container["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
 
 
 def test_the_pods_mount_configuration_and_certificates() -> None:
@@ -293,6 +297,7 @@ def test_the_metrics_are_scraped_by_their_certificate() -> None:
         "port": "https",
         "scheme": "https",
         "path": "/metrics",
+        "honorLabels": True,
         "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
         "tlsConfig": {
             "ca": {"secret": {"name": "metrics-server-cert", "key": "ca.crt"}},

@@ -18,7 +18,7 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.parts import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, keys_of_definition, owned
+from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, owned
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import SINGLETON
 from leaderworkerset.operator.verbosity import Verbosity
@@ -52,11 +52,29 @@ def test_a_kind_is_served_once_its_definition_is_established(obj: JSONObject, ex
 
 
 def test_a_kind_that_comes_or_goes_concerns_the_object() -> None:
-    """R-OP-22: an installation follows cert-manager within seconds."""
+    """R-OP-22: an installation follows cert-manager within seconds, and the kind is requested while it is served."""
+    spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
+    opened = Caches(Client(SmallServer()), spec.caches)
+    watches = spec.build(opened, Client(SmallServer()), SystemClock()).watches()
+    (watch,) = [one for one in watches if one.informer is opened[operatorcontroller.DEFINITIONS]]
+    (served,) = [cache.served for cache in spec.caches if cache.what.resource == ISSUERS]
     before, after = definition(established=False), definition()
-    assert keys_of_definition(Change(before, after)) == (SINGLETON,)
-    assert keys_of_definition(Change(after, None)) == (SINGLETON,)
-    assert keys_of_definition(Change(after, after | {"metadata": {"name": "x", "resourceVersion": "2"}})) == ()
+    assert served is not None
+    assert list(watch.keys(Change(before, after))) == [SINGLETON]
+    assert served.is_set()
+    relabeled = after | {"metadata": {"name": "x", "resourceVersion": "2"}}
+    assert list(watch.keys(Change(after, relabeled))) == []
+    assert served.is_set()
+    assert list(watch.keys(Change(after, None))) == [SINGLETON]
+    assert not served.is_set()
+
+
+def test_a_kind_of_which_no_more_is_known_has_an_event() -> None:
+    """Every kind that a cluster may not serve waits for its definition, and no other does."""
+    spec = operatorcontroller.controllers(MANAGED, PLACE, Verbosity())[0]
+    assert {cache.what for cache in spec.caches if cache.optional} == {
+        cache.what for cache in spec.caches if cache.served is not None
+    }
 
 
 def test_kinds_that_may_be_missing_are_optional() -> None:

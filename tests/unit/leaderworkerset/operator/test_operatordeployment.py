@@ -1,6 +1,6 @@
 """What installs the operator itself: its Deployment, its rights, and the order in which all of it is applied."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -170,7 +170,7 @@ MORE = {
     ("config.openshift.io", "infrastructures", "get"),
     *(("config.openshift.io", kind, verb) for kind in ("apiservers", "infrastructures") for verb in ("list", "watch")),
     *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
-    *(("policy", "poddisruptionbudgets", verb) for verb in ("create", "delete", "list", "patch", "watch")),
+    *(("policy", "poddisruptionbudgets", verb) for verb in ALL),
 }
 """What this one may do beyond that: to watch and prune what it owns, and to follow profile and topology."""
 
@@ -181,3 +181,20 @@ def test_its_rights_are_those_of_the_go_operator_and_what_it_does_beyond() -> No
     upstream = {(group, name, verb) for (group, name), verbs in UPSTREAM.items() for verb in verbs}
     assert allowed([*own.cluster, *own.namespace]) - upstream == MORE
     assert ("apiextensions.k8s.io", "customresourcedefinitions", "delete") not in allowed([*own.cluster])
+
+
+READS: Final = {"get", "list", "watch"}
+UNNAMED: Final = {"events", "leases", "tokenreviews", "subjectaccessreviews"}
+"""What is created by requests that name nothing."""
+
+
+def test_it_writes_only_objects_of_an_installation() -> None:
+    """R-OP-32: by name, so that no other role, binding or webhook configuration of the cluster can be changed with its token."""
+    own = operatordeployment.own_rights(KINDS)
+    writing = [rule for rule in (*own.cluster, *own.namespace) if not READS.issuperset(rule["verbs"])]
+    unnamed = {name for rule in writing if "resourceNames" not in rule for name in rule["resources"]}
+    assert unnamed == UNNAMED
+    names = {name for rule in writing for name in rule.get("resourceNames", [])}
+    assert {"lws-manager-role", "lws-mutating-webhook-configuration", "cluster"} <= names
+    secrets = [rule for rule in own.namespace if "secrets" in rule["resources"]]
+    assert all(rule.get("resourceNames") for rule in secrets)

@@ -82,7 +82,7 @@ def test_without_an_api_server_it_starts_all_the_same(tmp_path: Path) -> None:
     with socket.socket() as taken:  # bound, but nobody listens
         taken.bind(("127.0.0.1", 0))
         found = asyncio.run(election_of(tmp_path, f"http://127.0.0.1:{taken.getsockname()[1]}"))
-    assert found.retry_period == 26.0
+    assert found.retry_period == 5.0
 
 
 def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
@@ -99,7 +99,7 @@ def test_an_api_server_that_does_not_answer_delays_its_start_by_seconds(
             async with asyncio.timeout(25):
                 return await election_of(tmp_path, f"http://127.0.0.1:{silent.getsockname()[1]}")
 
-        assert asyncio.run(scenario()).retry_period == 26.0
+        assert asyncio.run(scenario()).retry_period == 5.0
 
 
 def test_a_sync_that_fails_is_tried_again_every_five_minutes(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ REFUSED = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message":
     [
         (200, {"status": {"controlPlaneTopology": "SingleReplica"}}, (270.0, 240.0, 60.0)),
         (200, {"status": {"controlPlaneTopology": "HighlyAvailable"}}, (137.0, 107.0, 26.0)),
-        (404, REFUSED | {"reason": "NotFound", "code": 404}, (137.0, 107.0, 26.0)),
-        (403, REFUSED | {"reason": "Forbidden", "code": 403}, (137.0, 107.0, 26.0)),
+        (404, REFUSED | {"reason": "NotFound", "code": 404}, (30.0, 20.0, 5.0)),
+        (403, REFUSED | {"reason": "Forbidden", "code": 403}, (30.0, 20.0, 5.0)),
     ],
     ids=["single", "several", "not served", "not allowed"],
 )

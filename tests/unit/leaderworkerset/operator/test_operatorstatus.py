@@ -96,8 +96,36 @@ def test_conditions_of_others_stay() -> None:
 
 
 def test_degraded_ends_only_with_a_complete_reconciliation() -> None:
-    """R-OP-6."""
+    """R-OP-6: but what was missing is not reported once it is there."""
     missing = refresh(cluster(), None, SyncOutcome(missing="cert-manager is missing", complete=False))
     waiting = refresh(cluster(status=missing), None, SyncOutcome(error="not issued", complete=False))
-    assert conditions(waiting)["Degraded"] == ("True", "MissingDependency")
+    assert conditions(waiting)["Degraded"] == ("True", "SyncError")
+    assert {one["message"] for one in waiting["conditions"] if one["type"] == "Degraded"} == {"not issued"}
     assert conditions(refresh(cluster(status=waiting), None))["Degraded"] == ("False", "AsExpected")
+
+
+def test_without_a_deployment_no_version_is_installed() -> None:
+    """R-OP-8: of a removed operand the status says neither a version nor a generation."""
+    found = cluster()
+    there = refresh(found, running(DEPLOYMENT))
+    assert there["version"] == PLACE.version
+    gone = refresh(cluster(status=there), None)
+    assert not gone.keys() & {"version", "generations"}
+    assert gone["readyReplicas"] == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        (SyncOutcome(), ("False", "AsExpected")),
+        (SyncOutcome(unconfirmed=["a"]), ("False", "NotConfirmed")),
+        (SyncOutcome(ending=["a"]), ("True", "Annotated")),
+        (SyncOutcome(ending=["a"], unconfirmed=["b"]), ("True", "Annotated")),
+    ],
+)
+def test_it_is_said_what_is_deleted_with_the_object(outcome: SyncOutcome, expected: tuple[str, str]) -> None:
+    """R-OP-30: by name, also what does not agree."""
+    status = refresh(cluster(), None, outcome)
+    assert conditions(status)["DeletesDefinitions"] == expected
+    (text,) = [one["message"] for one in status["conditions"] if one["type"] == "DeletesDefinitions"]
+    assert all(name in text for name in (*outcome.ending, *outcome.unconfirmed))

@@ -30,7 +30,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from kuberuntime.plan import Apply, Delete, Patch, Plan
+from kuberuntime.plan import Apply, Delete, Patch, Plan, Put
 from leaderworkerset.install import certmanager, metadata
 from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.install.installsettings import InstallSettings
@@ -106,7 +106,7 @@ def test_what_is_missing_is_created_and_reported() -> None:
     found = cluster()
     live = dict(installed(found))
     del live[SERVICES, ObjectKey("operators", "lws-webhook-service")]
-    (again,) = [one for one in actions(plan(observed(found, live))) if isinstance(one, Apply)]
+    (again,) = [one for one in actions(plan(observed(found, live))) if isinstance(one, Apply | Put)]
     assert [event.reason for event in again.on_success] == ["ServiceCreated"]
     assert again.on_success[0].note.startswith("Created Service/lws-webhook-service -n operators")
     assert [event.reason for event in again.on_failure] == ["ServiceCreateFailed"]
@@ -132,7 +132,7 @@ def test_drift_is_reverted(kind: Resource, name: str, change: dict[str, Any]) ->
     }
     again = plan(observed(found, live))
     assert applied(again) == [f"{kind.kind}/{name}"]
-    (action,) = [one for one in actions(again) if isinstance(one, Apply)]
+    (action,) = [one for one in actions(again) if isinstance(one, Apply | Put)]
     reasons = [event.reason for event in (*action.on_success, *action.on_failure)]
     assert reasons == [f"{kind.kind}Updated", f"{kind.kind}UpdateFailed"]
 
@@ -141,7 +141,7 @@ def test_an_object_that_was_created_again_owns_everything_anew() -> None:
     """R-OP-31: by its new UID."""
     before, after = cluster(), cluster()
     after["metadata"]["uid"] = "u-new"
-    found = [one.object for one in actions(plan(observed(after, installed(before)))) if isinstance(one, Apply)]
+    found = [one.object for one in actions(plan(observed(after, installed(before)))) if isinstance(one, Apply | Put)]
     assert [f"{obj['kind']}/{meta.name(obj)}" for obj in found] == ORDER
     assert {owner["uid"] for obj in found for owner in meta.metadata(obj)["ownerReferences"]} == {"u-new"}
 
@@ -298,24 +298,52 @@ def test_definitions_of_an_older_version_are_never_deleted() -> None:
     assert deleted(plan(observed(found, live))) == []
 
 
-@pytest.mark.parametrize(("annotations", "owned"), [({}, False), ({DELETE_CRDS: "true"}, True)])
-def test_definitions_outlive_the_object_unless_it_says_otherwise(annotations: dict[str, str], owned: bool) -> None:
-    """R-OP-16, R-OP-30, R-OP-83 (D1)."""
-    again = plan(observed(cluster(annotations)))
-    owners = {
-        one.resource: meta.metadata(one.object).get("ownerReferences")
-        for one in actions(again)
-        if isinstance(one, Apply)
-    }
+@pytest.mark.parametrize("agrees", [False, True])
+@pytest.mark.parametrize("asked", [False, True])
+def test_definitions_outlive_the_object_unless_both_say_otherwise(asked: bool, agrees: bool) -> None:
+    """R-OP-16, R-OP-30, R-OP-83 (D1): who may edit the object alone cannot have the definitions deleted with it."""
+    live = dict(installed(cluster()))
+    annotated = {"annotations": {DELETE_CRDS: "true"}} if agrees else {}
+    for kind, key in [place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS]:
+        obj = live[kind, key]
+        own = obj["metadata"] | {"annotations": {**meta.annotations(obj), **annotated.get("annotations", {})}}
+        live[kind, key] = obj | {"metadata": own}
+    again = plan(observed(cluster({DELETE_CRDS: "true"} if asked else {}), live))
+    written = [one.object for one in actions(again) if isinstance(one, Put)]
     reference = {
         "apiVersion": "operator.openshift.io/v1",
         "kind": "LeaderWorkerSetOperator",
         "name": "cluster",
         "uid": "u-1",
     }
-    definitions = owners.pop(CUSTOM_RESOURCE_DEFINITIONS)
-    assert definitions == ([reference] if owned else None)
-    assert all(owner == [reference] for owner in owners.values())
+    owners = [meta.metadata(obj)["ownerReferences"] for obj in written]
+    assert owners == ([[reference]] * 3 if asked and agrees else [])
+    reason = {(True, True): "Annotated", (True, False): "NotConfirmed"}.get((asked, agrees), "AsExpected")
+    assert conditions(status_of(again))["DeletesDefinitions"][1] == reason
+
+
+def test_all_but_definitions_are_owned_by_the_object() -> None:
+    """R-OP-16: by a reference that neither controls nor blocks."""
+    found = [one.object for one in actions(plan(observed(cluster()))) if isinstance(one, Apply)]
+    owned = {obj["kind"]: len(meta.metadata(obj).get("ownerReferences") or []) for obj in found}
+    assert owned.pop("CustomResourceDefinition") == 0
+    assert set(owned.values()) == {1}
+
+
+def test_an_annotation_that_is_taken_back_ends_the_ownership() -> None:
+    """R-OP-30: the reference of the operator goes, those of others stay."""
+    live = dict(installed(cluster()))
+    place = next(place for place in live if place[0] == CUSTOM_RESOURCE_DEFINITIONS)
+    theirs = {"apiVersion": "v1", "kind": "ConfigMap", "name": "theirs", "uid": "u-3"}
+    ours = {
+        "apiVersion": "operator.openshift.io/v1",
+        "kind": "LeaderWorkerSetOperator",
+        "name": "cluster",
+        "uid": "u-1",
+    }
+    live[place] = live[place] | {"metadata": live[place]["metadata"] | {"ownerReferences": [ours, theirs]}}
+    (written,) = [one.object for one in actions(plan(observed(cluster(), live))) if isinstance(one, Put)]
+    assert written["metadata"]["ownerReferences"] == [theirs]
 
 
 def test_a_refused_write_is_reported_in_the_status() -> None:
@@ -331,7 +359,7 @@ def test_a_refused_write_is_reported_in_the_status() -> None:
 def test_a_definition_of_others_without_conversion_is_taken_over() -> None:
     """R-OP-18, R-OP-82: nothing is read of it, and no conversion is set."""
     for one in actions(plan(observed(cluster()))):
-        if isinstance(one, Apply) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
+        if isinstance(one, Apply | Put) and one.resource == CUSTOM_RESOURCE_DEFINITIONS:
             assert "conversion" not in one.object["spec"]
 
 
@@ -340,7 +368,7 @@ SINGLE = {"metadata": {"name": "cluster"}, "status": {"controlPlaneTopology": "S
 
 
 def text_of(found: Plan) -> str:
-    (config,) = [one for one in actions(found) if isinstance(one, Apply) and one.resource == CONFIG_MAPS]
+    (config,) = [one for one in actions(found) if isinstance(one, Apply | Put) and one.resource == CONFIG_MAPS]
     (text,) = config.object["data"].values()
     return str(text)
 
@@ -377,6 +405,8 @@ def test_a_single_node_has_one_manager_and_no_budget() -> None:
     """R-OP-73: a budget of one would keep the node from being drained."""
     again = plan(replace(observed(cluster(), installed(cluster())), infrastructure=SINGLE))
     assert "PodDisruptionBudget/lws-controller-manager" in deleted(again)
-    (deployment,) = [one.object for one in actions(again) if isinstance(one, Apply) and one.resource == DEPLOYMENTS]
+    (deployment,) = [
+        one.object for one in actions(again) if isinstance(one, Apply | Put) and one.resource == DEPLOYMENTS
+    ]
     assert deployment["spec"]["replicas"] == 1
     assert "topologySpreadConstraints" not in deployment["spec"]["template"]["spec"]

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from tests.unit.leaderworkerset.operator.clusters import (
     LATER,
-    NOW,
     PLACE,
     actions,
     applied,
@@ -20,8 +19,6 @@ from tests.unit.leaderworkerset.operator.clusters import (
 
 from kuberuntime.objects.resources import CONFIG_MAPS
 from kuberuntime.plan import Apply
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator import sync
 
 MODERN = {"metadata": {"name": "cluster"}, "spec": {"tlsSecurityProfile": {"type": "Modern"}}}
 
@@ -30,9 +27,9 @@ def test_a_version_that_is_being_applied_is_not_reported_yet() -> None:
     """R-OP-6, R-OP-8: until the Deployment has it, what was observed is the rollout of the version before."""
     found = cluster()
     live = installed(found)
-    found["status"] = status_of(sync.reconcile(observed(found, live), MANAGED, PLACE, NOW))
+    found["status"] = status_of(plan(observed(found, live)))
     later = replace(PLACE, version="2.0.0", image="registry.example/lws@sha256:4567")
-    again = sync.reconcile(observed(found, live), MANAGED, later, LATER)
+    again = plan(observed(found, live), later, LATER)
     assert applied(again) == ["Deployment/lws-controller-manager"]
     assert status_of(again)["version"] == PLACE.version
     assert conditions(status_of(again))["Progressing"] == ("True", "RollingOut")

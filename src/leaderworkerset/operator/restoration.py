@@ -1,0 +1,108 @@
+"""Drift: what replaces a live object that differs from the desired one (R-OP-25).
+
+A desired object replaces the live one as a whole: whatever else is in its spec goes. Kept of the live one are labels,
+annotations, finalizers and owners of others, its status, and what `KEPT` lists.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import msgspec
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, SECRETS, SERVICE_ACCOUNTS, Resource
+from leaderworkerset.install.certmanager import INJECT
+from leaderworkerset.operator.operatornames import OPERATORS, SPEC_HASH
+
+KEPT: Final[Mapping[Resource, Sequence[str]]] = {
+    SECRETS: ("data", "type"),
+    SERVICE_ACCOUNTS: ("secrets", "imagePullSecrets"),
+}
+"""Fields of others: the manager writes its certificate, administrators and OpenShift add pull secrets."""
+
+RESTARTED: Final = "kubectl.kubernetes.io/restartedAt"
+"""The annotation of a pod template by which `kubectl rollout restart` asks for new pods."""
+
+VOLATILE: Final = ("generation", "managedFields", "resourceVersion")
+
+Live: TypeAlias = Mapping[tuple[Resource, ObjectKey], JSONObject]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An object to write: `wanted` is created, or replaces `live`; with `anew`, this is deleted before."""
+
+    kind: Resource
+    wanted: JSONObject
+    live: JSONObject | None
+    anew: bool = False
+
+
+def digest(value: JSON) -> str:
+    """Return the SHA-256 of a value, whatever the order of its fields."""
+    return hashlib.sha256(msgspec.json.encode(value, order="deterministic")).hexdigest()
+
+
+def stamped(obj: JSONObject) -> JSONObject:
+    """Return the object with the hash of its content."""
+    own = meta.metadata(obj)
+    return obj | {"metadata": own | {"annotations": {**meta.annotations(obj), SPEC_HASH: digest(obj)}}}
+
+
+def content(obj: JSONObject) -> JSONObject:
+    """Return the object without the metadata that every write changes.
+
+    >>> content({"metadata": {"name": "x", "resourceVersion": "7"}})
+    {'metadata': {'name': 'x'}}
+    """
+    return obj | {"metadata": {name: value for name, value in meta.metadata(obj).items() if name not in VOLATILE}}
+
+
+def merged(kind: Resource, desired: JSONObject, live: JSONObject) -> JSONObject:
+    """Return the object that replaces the live one: the desired one with what others own in it."""
+    theirs = {name: text for name, text in meta.annotations(live).items() if name != INJECT}
+    owners = [one for one in meta.metadata(live).get("ownerReferences") or [] if one.get("kind") != OPERATORS.kind]
+    own = meta.metadata(live) | {
+        "labels": {**meta.labels(live), **meta.labels(desired)},
+        "annotations": {**theirs, **meta.annotations(desired)},
+        "ownerReferences": [*owners, *(meta.metadata(desired).get("ownerReferences") or [])],
+    }
+    kept = {name: live[name] for name in ("status", *KEPT.get(kind, ())) if name in live}
+    found = desired | kept | {"metadata": own}
+    if kind == DEPLOYMENTS:
+        return found | {"spec": _restarted(found["spec"], meta.spec(live))}
+    return found | {"webhooks": _trusting(found["webhooks"], live)} if "webhooks" in found else found
+
+
+def is_frozen(kind: Resource, desired: JSONObject, live: JSONObject) -> bool:
+    """Return whether no update can make the live object the desired one, only a new object can be it.
+
+    Of a role with an aggregation rule, only cluster administrators may write anything.
+    """
+    selects = kind == DEPLOYMENTS and meta.spec(live).get("selector") != meta.spec(desired)["selector"]
+    is_closed = bool(live.get("immutable") or live.get("aggregationRule"))
+    return is_closed or live.get("roleRef") != desired.get("roleRef") or selects
+
+
+def _restarted(spec: JSONObject, live: JSONObject) -> JSONObject:
+    """Return the spec of a Deployment with the restart that somebody asked for."""
+    asked = meta.annotations(live.get("template") or {}).get(RESTARTED)
+    if asked is None:
+        return spec
+    template = spec["template"]
+    annotations = {**meta.annotations(template), RESTARTED: asked}
+    return spec | {"template": template | {"metadata": template["metadata"] | {"annotations": annotations}}}
+
+
+def _trusting(webhooks: Sequence[JSONObject], live: JSONObject) -> list[JSONObject]:
+    """Return the webhooks with the authorities that were injected into those of the same name (R-OP-18)."""
+    bundles = {one.get("name"): (one.get("clientConfig") or {}).get("caBundle") for one in live.get("webhooks") or []}
+    return [
+        one | {"clientConfig": one["clientConfig"] | {"caBundle": bundle}}
+        if (bundle := bundles.get(one["name"]))
+        else one
+        for one in webhooks
+    ]
