@@ -14,7 +14,7 @@ from tests.integration.lws.explanations import named
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.resources import PODS, PRIORITY_CLASSES, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
@@ -211,8 +211,11 @@ async def test_native_groups_keep_their_objects_through_everything(space: Space)
 async def test_native_groups_have_the_priority_of_their_pods(space: Space) -> None:
     """The scheduler of Kubernetes 1.37 binds no pod whose priority is not its group's."""
     await _native(space)
-    await space.create(lws(template={"workerTemplate": pod_template(priorityClassName="system-cluster-critical")}))
-    await space.settled()
+    priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space.namespace}}
+    await space.client.create(PRIORITY_CLASSES, priority | {"value": 1000})
+    await space.create(lws(template={"workerTemplate": pod_template(priorityClassName=space.namespace)}))
+    state = await space.settled()
+    assert {meta.spec(pod)["priority"] for pod in state.pods.values()} == {1000}
 
 
 async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:

@@ -13,18 +13,20 @@ from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang.coscheduling import alike
 from leaderworkerset.core.gang.provider import (
+    ADVICE,
     DEFAULT_SCHEDULER,
     Provider,
     group_metadata,
     refuse_awaiting,
     scheduler_name,
+    templates,
 )
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
@@ -38,11 +40,22 @@ ALPHA_WORKLOADS: Final = replace(WORKLOADS, version="v1alpha2")
 TEMPLATE: Final = "group"
 FIELD: Final = "schedulingGroup"
 PRIORITY: Final = "priorityClassName"
+SYSTEM: Final = "system-"
+"""How the names of the classes begin whose priority is above the highest of a PodGroup; others may not begin so."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse groups whose pods do not all exist before the first is bound, or differ in scheduler or priority (R-KQ-149)."""
-    return [*alike(lws, ("schedulerName", PRIORITY), NAME), *refuse_awaiting(lws, NAME)]
+    """Refuse groups whose workers await their leader, that differ in scheduler or priority, or have a system's (R-KQ-149)."""
+    system = f"PodGroups may not have the priority of the system: use another class, {ADVICE}"
+    return [
+        *alike(lws, ("schedulerName", PRIORITY), NAME),
+        *refuse_awaiting(lws, NAME),
+        *(
+            invalid(f"{path}.{PRIORITY}", spec[PRIORITY], system)
+            for path, spec in templates(lws)
+            if str(spec.get(PRIORITY) or "").startswith(SYSTEM)
+        ),
+    ]
 
 
 def suits(pod: JSONObject) -> bool:

@@ -243,6 +243,17 @@ def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
     assert fields == ([f"spec.leaderWorkerTemplate.leaderTemplate.spec.{field}"] if is_refused else [])
 
 
+def test_a_priority_that_podgroups_may_not_have_is_refused() -> None:
+    critical = requesting("1", priorityClassName="system-node-critical")
+    lws = leaderworkerset.decode(builders.leaderworkerset_object(template={"workerTemplate": critical}))
+
+    (error,) = NATIVE.errors(lws)
+
+    assert error.path == "spec.leaderWorkerTemplate.workerTemplate.spec.priorityClassName"
+    assert "system-node-critical" in str(error)
+    assert "gang-scheduler: none" in str(error)
+
+
 def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
     assert VOLCANO.errors(leaderworkerset.decode(lws_of())) == ()
     assert VOLCANO.build_shared(group_of(lws_of())) == ()
