@@ -90,6 +90,17 @@ async def test_never_fewer_groups_than_the_budget_allows(
     assert set(images(after).values()) == {"app:2"}
 
 
+@pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
+async def test_statefulsets_keep_the_budget_from_kubernetes_1_37_on(
+    space: Space, request: pytest.FixtureRequest
+) -> None:
+    """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
+    await space.create(lws(replicas=1, size=1))
+    state = await space.settled()
+    rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
+    assert ("maxUnavailable" in rolling) == (build.CLUSTERS[request.node.callspec.params["running"]] == "1.37")
+
+
 async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:
     """R-ROLL-7, R-LSTS-7, W-1."""
     await space.create(lws(replicas=3, size=2))
