@@ -262,5 +262,6 @@ def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
 def test_the_built_in_gate_builds_nothing_and_suits_all() -> None:
     assert BUILT_IN.build(group_of(lws_of()), "g") == {}
     assert BUILT_IN.resources == ()
+    assert BUILT_IN.group_objects == ()
     assert BUILT_IN.suits({})
     assert not BUILT_IN.is_taken({})
