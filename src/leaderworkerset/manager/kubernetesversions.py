@@ -43,10 +43,10 @@ def untested(version: str) -> str:
     >>> untested("v1.36.3"), untested("v1.33.1")
     ('', 'Kubernetes v1.33.1 is not tested with this version of lws: 1.36 and 1.37 are')
     """
+    if minor(version) in TESTED:
+        return ""
     tested = " and ".join(f"1.{one}" for one in TESTED)
-    return (
-        "" if minor(version) in TESTED else f"Kubernetes {version} is not tested with this version of lws: {tested} are"
-    )
+    return f"Kubernetes {version} is not tested with this version of lws: {tested} are"
 
 
 async def warn(client: Client) -> None:

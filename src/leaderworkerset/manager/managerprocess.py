@@ -131,15 +131,14 @@ class ManagerProcess:
     def _parts(self) -> list[ProcessPart]:
         """Return the parts, in the order in which they start."""
         if not self._settings.webhooks:
-            leading = Leading(
-                self._controllers, election=self._election, begin=partial(kubernetesversions.warn, self._client)
-            )
+            warn = partial(kubernetesversions.warn, self._client)
+            leading = Leading(self._controllers, election=self._election, begin=warn)
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
 
         async def begin() -> None:
-            await kubernetesversions.warn(self._client)
             await webhooks.opened()
+            await kubernetesversions.warn(self._client)
 
         leading = Leading(self._controllers, election=self._election, begin=begin)
         waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
