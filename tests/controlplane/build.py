@@ -22,7 +22,8 @@ from typing import TypeAlias
 
 HERE = Path(__file__).parent
 VERSIONS = {"1.36": "v1.36.3", "1.37": "v1.37.2"}
-CHOSEN = os.environ.get("KUBERNETES", "1.36")
+DEFAULT = "1.36"
+CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
 """The version that a session runs on; tests of what differs run on the other one, too."""
 
 CLUSTERS = {"kubernetes": CHOSEN, "other_version": next(one for one in VERSIONS if one != CHOSEN)}
