@@ -23,6 +23,8 @@ from typing import TypeAlias
 HERE = Path(__file__).parent
 VERSIONS = {"1.36": "v1.36.3", "1.37": "v1.37.2"}
 DEFAULT = "1.36"
+"""The version that the embedded cluster is compared with."""
+
 CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
 """The version that a session runs on; tests of what differs run on the other one, too."""
 
