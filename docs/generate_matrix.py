@@ -45,7 +45,7 @@ def page() -> str:
     """Return the whole page."""
     numbers = {
         "rows": len(pairs.rows()),
-        "kubernetes": build.VERSION.removeprefix("v"),
+        "kubernetes": build.VERSIONS[build.DEFAULT].removeprefix("v"),
         "fields": count_names(FIELDS),
         "values": count_values(FIELDS),
         "pairs": sum(len(part) > 1 for part in pairs.wanted(FIELDS)),

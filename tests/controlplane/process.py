@@ -154,7 +154,7 @@ def controller_manager_flags(plane: Plane) -> list[str]:
     """
     return [
         *client_flags(plane, "kube-controller-manager"),
-        "--controllers=*,-nodeipam,-cloud-node-lifecycle,-service-lb-controller,-node-route-controller",
+        "--controllers=*,-nodeipam",
         f"--service-account-private-key-file={plane.directory / 'service-account.key'}",
         f"--root-ca-file={plane.authority}",
         "--concurrent-statefulset-syncs=20",

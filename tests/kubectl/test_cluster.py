@@ -1,6 +1,7 @@
 """What a cluster says of itself: resources, versions, explanations, who one is."""
 
 import pytest
+from tests.controlplane import build
 from tests.kubectl.conftest import Place
 
 
@@ -11,7 +12,8 @@ def test_the_cluster_tells_what_it_serves(cluster: Place) -> None:
     }
     assert "lws" in cluster.run("api-resources", "--api-group=leaderworkerset.x-k8s.io")
     assert {"v1", "apps/v1", "leaderworkerset.x-k8s.io/v1"} <= {*cluster.run("api-versions").split()}
-    assert "Server Version: v1.36" in cluster.run("version")
+    version = build.CHOSEN if cluster.name == "kubernetes" else "1.36"
+    assert f"Server Version: v{version}" in cluster.run("version")
     assert "Kubernetes control plane" in cluster.run("cluster-info")
 
 

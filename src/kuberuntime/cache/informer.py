@@ -82,6 +82,11 @@ class Informer:
         return self._synced.is_set()
 
     @property
+    def is_served(self) -> bool:
+        """Return whether the API server served the kind when it was last read."""
+        return bool(self.version)
+
+    @property
     def is_relisting(self) -> bool:
         """Return whether a listing requested by `relist` has not completed yet."""
         return bool(self._on_listed)

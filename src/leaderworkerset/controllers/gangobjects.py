@@ -4,13 +4,14 @@ Only the kinds of the configured schedulers are watched, and only objects with t
 that is not served is watched as soon as it is.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import indexes, kept
@@ -51,6 +52,10 @@ class GangObjects:
     def shared_by(self, lws: ObjectKey) -> Sequence[JSONObject]:
         """Return the objects that the groups of a LeaderWorkerSet share."""
         return self._filed(str(lws))
+
+    def served(self) -> Collection[Resource]:
+        """Return the kinds that the API server serves."""
+        return [informer.resource for informer in self._informers if informer.is_served]
 
     def watches(self, keys: Callable[[Change], Iterable[ObjectKey]]) -> Sequence[Watch]:
         """Return the watches, with the keys that a change enqueues."""

@@ -117,6 +117,7 @@ class PodDriver:
             has_service=informers.services.store.get(key) is not None,
             record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
             gang_objects=self._gang_objects.of_group(lws, group_index),
+            gang_kinds=self._gang_objects.served(),
             restarts=self._restarts,
         )
 

@@ -76,7 +76,7 @@ class GangDetection:
 
 async def detect(client: Client) -> frozenset[str]:
     """Read the kinds of every provider's group; return the names of those that are served."""
-    kinds = [(name, one.group_object) for name, one in DETECTABLE.items() if one.group_object is not None]
+    kinds = [(name, kind) for name, one in DETECTABLE.items() for kind in one.group_objects]
     return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
 
 

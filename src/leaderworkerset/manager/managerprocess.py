@@ -21,6 +21,7 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -48,7 +49,7 @@ from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.kinds.managed import managed, nothing
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager import buildinfo, parts
+from leaderworkerset.manager import buildinfo, kubernetesversions, parts
 from leaderworkerset.manager.certificateends import CertificateEnds
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
@@ -130,10 +131,16 @@ class ManagerProcess:
     def _parts(self) -> list[ProcessPart]:
         """Return the parts, in the order in which they start."""
         if not self._settings.webhooks:
-            leading = Leading(self._controllers, election=self._election)
+            warn = partial(kubernetesversions.warn, self._client)
+            leading = Leading(self._controllers, election=self._election, begin=warn)
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
-        leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
+
+        async def begin() -> None:
+            await webhooks.opened()
+            await kubernetesversions.warn(self._client)
+
+        leading = Leading(self._controllers, election=self._election, begin=begin)
         waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
         if self._detection is None:
             return [self._probes(waiting), self._metrics_server(), webhooks, leading]

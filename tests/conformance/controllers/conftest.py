@@ -39,7 +39,9 @@ def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
     with asyncio.Runner() as runner, ExitStack() as stack:
         stack.enter_context(
             control_plane(
-                build.assets(print), directory, lambda plane: runner.run(set_up(KubernetesCluster(plane.kubeconfig)))
+                build.assets(print, build.DEFAULT),
+                directory,
+                lambda plane: runner.run(set_up(KubernetesCluster(plane.kubeconfig))),
             )
         )
         ours = stack.enter_context(_kept(runner, embedded_cluster(tmp_path_factory.mktemp("embedded"))))

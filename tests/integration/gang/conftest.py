@@ -28,14 +28,14 @@ from leaderworkerset.manager import gangdetection
 
 __all__ = ["pytest_pyfunc_call", "runner", "space"]
 
-GATES: Final = "GenericWorkload=true,GangScheduling=true"
-SERVE: Final = "--runtime-config=scheduling.k8s.io/v1alpha2=true"
+GATES: Final = {"1.36": "GenericWorkload=true,GangScheduling=true", "1.37": "GenericWorkload=true"}
+SERVED: Final = {"1.36": "v1alpha2", "1.37": "v1beta1"}
 DEFINED: Final = {VOLCANO.name, COSCHEDULING.name}
 DEFINED_WITHIN: Final = 60.0
 """Seconds that an API server may take to serve them, on a busy machine."""
 
 
-@pytest.fixture(scope="package", params=["embedded", "kubernetes"])
+@pytest.fixture(scope="package", params=["embedded", *build.CLUSTERS])
 def running(
     request: pytest.FixtureRequest,
     runner: asyncio.Runner,
@@ -47,7 +47,10 @@ def running(
         with kept(runner, started(directory)) as one:
             yield one
         return
-    with plane(runner, directory) as kubeconfig, kept(runner, serving(KubernetesCluster(kubeconfig), directory)) as one:
+    with (
+        plane(runner, directory, build.CLUSTERS[request.param]) as cluster,
+        kept(runner, serving(cluster, directory)) as one,
+    ):
         yield one
 
 
@@ -86,17 +89,18 @@ async def serving(cluster: Cluster, directory: Path) -> AsyncIterator[Running]:
 
 
 @contextmanager
-def plane(runner: asyncio.Runner, directory: Path) -> Iterator[Path]:
+def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[KubernetesCluster]:
     """Run a real control plane that schedules groups."""
-    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
+    serve = f"--runtime-config=scheduling.k8s.io/{SERVED[version]}=true"
 
     def prepare(made: Plane) -> None:
         cluster = KubernetesCluster(made.kubeconfig)
         runner.run(set_up(cluster))
         runner.run(define(cluster))
 
-    with control_plane(assets, directory, prepare, (SERVE,), gates=GATES) as made:
-        yield made.kubeconfig
+    with control_plane(assets, directory, prepare, (serve,), gates=GATES[version]) as made:
+        yield KubernetesCluster(made.kubeconfig)
 
 
 async def define(cluster: Cluster) -> None:

@@ -1,5 +1,6 @@
 """Group objects of schedulers on both clusters: whose they are, what they ask for, and that none is left."""
 
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -13,14 +14,12 @@ from tests.integration.lws.explanations import named
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.resources import PODS, PRIORITY_CLASSES, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.core.gang.native import WORKLOADS
+from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-
-NATIVE: Final = PROVIDERS["native"]
 
 
 def link_of(pod: JSONObject) -> str:
@@ -35,9 +34,20 @@ def minimum_of(obj: JSONObject) -> int:
     return int(spec["minMember"] if "minMember" in spec else spec["schedulingPolicy"]["gang"]["minCount"])
 
 
+async def served(space: Space, provider: str) -> Provider | None:
+    """Return the scheduler with the version of its API that the cluster serves, if it serves one."""
+    for one in PROVIDERS[provider].editions:
+        with suppress(NotFoundError):
+            await space.client.list(kind_of(one), namespace=space.namespace)
+            return one
+    return None
+
+
 async def objects(space: Space, provider: str) -> dict[str, JSONObject]:
     """Return the objects of groups by name."""
-    found = await space.client.list(kind_of(PROVIDERS[provider]), namespace=space.namespace)
+    one = await served(space, provider)
+    assert one is not None
+    found = await space.client.list(kind_of(one), namespace=space.namespace)
     return {meta.name(obj): obj for obj in found.items}
 
 
@@ -184,24 +194,33 @@ async def test_what_can_never_start_is_refused(space: Space) -> None:
     assert {link_of(pod) for pod in state.pods.values()} == {""}
 
 
-async def _skip_without_native(space: Space) -> None:
-    try:
-        await space.client.list(kind_of(NATIVE), namespace=space.namespace)
-    except NotFoundError:
-        pytest.skip("the embedded cluster's scheduler knows no groups")
+async def _native(space: Space) -> Provider:
+    """Return the scheduler of Kubernetes as it is served; skip the test on a cluster without it."""
+    return await served(space, "native") or pytest.skip("the embedded cluster's scheduler knows no groups")
 
 
 async def test_native_groups_keep_their_objects_through_everything(space: Space) -> None:
     """R-KQ-140 to R-KQ-148: `auto` takes it where the API server serves it."""
-    await _skip_without_native(space)
+    native = await _native(space)
     await live(space, "native", 3, lws())
-    workloads = await space.client.list(WORKLOADS, namespace=space.namespace)
+    assert native.shared is not None
+    workloads = await space.client.list(native.shared, namespace=space.namespace)
     assert workloads.items == []
+
+
+async def test_native_groups_have_the_priority_of_their_pods(space: Space) -> None:
+    """The scheduler of Kubernetes 1.37 binds no pod whose priority is not its group's."""
+    await _native(space)
+    priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": space.namespace}}
+    await space.client.create(PRIORITY_CLASSES, priority | {"value": 1000})
+    await space.create(lws(template={"workerTemplate": pod_template(priorityClassName=space.namespace)}))
+    state = await space.settled()
+    assert {meta.spec(pod)["priority"] for pod in state.pods.values()} == {1000}
 
 
 async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:
     """3 groups of 4 on nodes for 2: two run, none partially; capacity arrives, and the third starts (R-KQ-145)."""
-    await _skip_without_native(space)
+    native = await _native(space)
     await add_to_pool(space, range(4))
     await space.create(lws(replicas=3, size=4, template={"workerTemplate": half_a_node(space)}))
 
@@ -214,10 +233,9 @@ async def test_native_groups_start_together_or_not_at_all(space: Space) -> None:
     (waiting,) = (index for index in range(3) if not any(map(is_bound, state.group("web", index).values())))
     name = link_of(state.pods[f"web-{waiting}"])
     tried = await space.eventually(
-        lambda: space.get(kind_of(NATIVE), name),
-        lambda group: meta.find_condition(group, "PodGroupScheduled") is not None,
+        lambda: space.get(kind_of(native), name), lambda group: bool(meta.status(group).get("conditions"))
     )
-    assert not meta.is_condition_true(tried, "PodGroupScheduled")
+    assert not any(meta.is_condition_true(tried, one) for one in ("PodGroupScheduled", "PodGroupInitiallyScheduled"))
     two_run(space.state)
     told = await named(space, "LWS-E032", f"web/{waiting}")
     assert f"group {waiting} is not started as a whole by native: " in told.sentence

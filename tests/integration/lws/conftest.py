@@ -59,8 +59,8 @@ def running(
 ) -> Iterator[Running]:
     """Run one cluster after the other."""
     directory = tmp_path_factory.mktemp(request.param)
-    start = _kubernetes if request.param == "kubernetes" else _embedded
-    with start(runner, directory, request.config) as cluster, _kept(runner, manage(cluster, directory)) as manager:
+    start = _embedded if request.param == "embedded" else _kubernetes
+    with start(runner, directory, request) as cluster, _kept(runner, manage(cluster, directory)) as manager:
         client = Client(transport(cluster, "tests"))
         yield Running(cluster, manager, client)
         runner.run(client.close())
@@ -92,16 +92,16 @@ async def _within_limit(test: Coroutine[None, None, None]) -> None:
 
 
 @contextmanager
-def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.Config) -> Iterator[Cluster]:
+def _embedded(runner: asyncio.Runner, directory: Path, _: pytest.FixtureRequest) -> Iterator[Cluster]:
     with _kept(runner, embedded_cluster(directory)) as cluster:
         yield cluster
 
 
 @contextmanager
-def _kubernetes(runner: asyncio.Runner, directory: Path, config: pytest.Config) -> Iterator[Cluster]:
-    terminal = config.get_terminal_writer()
+def _kubernetes(runner: asyncio.Runner, directory: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    terminal = request.config.get_terminal_writer()
     try:
-        assets = build.assets(lambda text: terminal.line(f"control plane: {text}"))
+        assets = build.assets(lambda text: terminal.line(f"control plane: {text}"), build.CLUSTERS[request.param])
     except build.BuildError as error:
         pytest.fail(f"the control plane for tests cannot be built: {error}", pytrace=False)
 

@@ -3,6 +3,7 @@
 from functools import partial
 
 import pytest
+from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Expectation, Space
 from tests.integration.clusters.state import State, conditions, is_ready, pod_names, revision_of, revisions_of
@@ -58,23 +59,28 @@ def names_of(groups: set[int], size: int) -> set[str]:
     return {pod for pod in pod_names("web", max(groups, default=-1) + 1, size) if int(pod.split("-")[1]) in groups}
 
 
+@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 @pytest.mark.parametrize(
     ("rollout", "replicas", "available"),
     [
         ({"maxUnavailable": 1}, 4, 3),
         ({"maxUnavailable": 2}, 4, 2),
         ({"maxUnavailable": "50%"}, 5, 3),
+        ({"maxUnavailable": "25%"}, 8, 6),
         ({"maxUnavailable": 0, "maxSurge": 1}, 3, 3),
         ({"maxUnavailable": 1, "maxSurge": 1}, 3, 2),
         ({"maxUnavailable": 0, "maxSurge": "50%"}, 4, 4),
         ({"maxUnavailable": 10}, 3, 0),
     ],
-    ids=["one", "two", "half", "surge of one", "surge and unavailable", "surge of half", "all at once"],
+    ids=["one", "two", "half", "a quarter", "surge of one", "surge and unavailable", "surge of half", "all at once"],
 )
 async def test_never_fewer_groups_than_the_budget_allows(
     space: Space, rollout: JSONObject, replicas: int, available: int
 ) -> None:
-    """R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8: bounds held at every change of a pod."""
+    """R-ARC-4, R-ROLL-1 to R-ROLL-10, R-REV-14, W-1 to W-3, W-7, W-8: bounds held at every change of a pod.
+
+    The StatefulSet controller of Kubernetes 1.37 replaces as many leaders as the budget allows, that of 1.36 one (docs/adr/0004).
+    """
     await space.create(lws(replicas=replicas, size=2, rollout=rollout))
     before = await space.settled()
     space.always(at_least(available))
@@ -82,6 +88,17 @@ async def test_never_fewer_groups_than_the_budget_allows(
     after = await space.settled()
     assert not before.uids("web").items() & after.uids("web").items()
     assert set(images(after).values()) == {"app:2"}
+
+
+@pytest.mark.parametrize("running", build.CLUSTERS, indirect=True)
+async def test_statefulsets_keep_the_budget_from_kubernetes_1_37_on(
+    space: Space, request: pytest.FixtureRequest
+) -> None:
+    """Where they do, the StatefulSet controller alone replaces leaders, elsewhere ours helps (docs/adr/0004)."""
+    await space.create(lws(replicas=1, size=1))
+    state = await space.settled()
+    rolling = meta.spec(state.statefulsets["web"])["updateStrategy"]["rollingUpdate"]
+    assert ("maxUnavailable" in rolling) == (build.CLUSTERS[request.node.callspec.params["running"]] == "1.37")
 
 
 async def test_groups_change_from_the_last_to_the_first(space: Space) -> None:

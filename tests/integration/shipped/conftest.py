@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from tests.controlplane import build
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.gang.conftest import plane
 from tests.integration.lws.conftest import pytest_pyfunc_call, runner
@@ -13,5 +14,5 @@ __all__ = ["pytest_pyfunc_call", "runner"]
 
 @pytest.fixture(scope="package")
 def cluster(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster]:
-    with plane(runner, tmp_path_factory.mktemp("kubernetes")) as kubeconfig:
-        yield KubernetesCluster(kubeconfig)
+    with plane(runner, tmp_path_factory.mktemp("kubernetes"), build.CHOSEN) as one:
+        yield one

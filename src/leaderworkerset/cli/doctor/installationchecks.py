@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import decimals, meta
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
+from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
+from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.install import metadata
+from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
 OLDEST_MINOR: Final = 27
@@ -105,11 +108,12 @@ def _install(facts: Facts) -> str:
 
 
 def _server(facts: Facts) -> CheckResult:
-    minor = facts.version.removeprefix("v").split(".")[1:2]
-    number = decimals.natural(minor[0].rstrip("+")) if minor else None
+    number = kubernetesversions.minor(facts.version)
     if number is not None and number < OLDEST_MINOR:
         text = f"Kubernetes {facts.version} is older than 1.{OLDEST_MINOR}: its StatefulSets cannot begin at ordinal 1"
         return CheckResult("LWS-D101", Level.ERROR, "server", text, f"upgrade the cluster to 1.{OLDEST_MINOR} or newer")
+    if text := kubernetesversions.untested(facts.version):
+        return CheckResult("LWS-D102", Level.NOTE, "server", text)
     return CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")
 
 
@@ -311,7 +315,10 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
 def _gates(facts: Facts) -> Iterator[CheckResult]:
     if isinstance(facts.gates, Unread):
         return  # only administrators may read them, and the version tells most
-    for name, why in (("StatefulSetStartOrdinal", "the workers of every group begin at ordinal 1"),):
+    needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
+    if facts.provider in {native.NAME, AUTO} and facts.served.get(native.NAME):
+        needed["GenericWorkload"] = "kube-apiserver drops what links pods to their PodGroup, and they start one by one"
+    for name, why in needed.items():
         if facts.gates.get(name) is False:
             text = f"feature gate {name} is off: {why}"
             yield CheckResult(
@@ -325,13 +332,11 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
-        yield CheckResult(
-            "LWS-D802",
-            Level.ERROR,
-            "gang scheduling",
-            text,
-            f"install {facts.provider}, or remove it from the manager's configuration",
+        add = (
+            f"let kube-apiserver serve {native.GROUP}" if facts.provider == native.NAME else f"install {facts.provider}"
         )
+        fix = f"{add}, or remove {facts.provider} from the manager's configuration"
+        yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:
         yield CheckResult(
             "LWS-D803", Level.OK, "gang scheduling", f"by {facts.provider}; served: {', '.join(served) or 'none'}"

@@ -41,6 +41,7 @@ from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.install import installsettings, metadata
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.webhooks import certificates
@@ -95,15 +96,15 @@ sys.exit(os.strerror(ctypes.get_errno()) if code else 0)
 async def observe(session: Session) -> Facts:
     """Read the facts of a cluster."""
     client = session.client
-    version = await _version(client)
+    version = await kubernetesversions.read(client)
     configurations = {
         MUTATING_NAME: await _read(client, MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_NAME),
         VALIDATING_NAME: await _read(client, VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME),
     }
     namespace = _namespace(configurations.values())
     wanted = MANAGED.definitions()
-    kinds = {name: one.group_object for name, one in PROVIDERS.items()}
-    served = {name: kind is None or await _is_served(client, kind) for name, kind in kinds.items()}
+    kinds = {name: one.group_objects for name, one in PROVIDERS.items()}
+    served = {name: not some or any([await _is_served(client, one) for one in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
     return Facts(
         version=version,
@@ -125,12 +126,6 @@ async def observe(session: Session) -> Facts:
         served=served,
         queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
     )
-
-
-async def _version(client: Client) -> str:
-    """Return the version; raise an error if the server does not answer."""
-    answer = await client.send(Request("GET", "/version"))
-    return str(msgspec.json.decode(answer.body, type=JSONObject).get("gitVersion") or "of unknown version")
 
 
 async def _read(client: Client, kind: Resource, name: str, namespace: str = "") -> Read:

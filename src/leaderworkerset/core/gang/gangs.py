@@ -100,7 +100,8 @@ class Gangs:
     def decide(self, group: GangGroup) -> PolicyDecision:
         """Create the object of the group if it is missing; one of an earlier leader has to be deleted first."""
         leader = group.live.leader
-        provider = self.providers.get(_choice(meta.annotations(leader)) or self.default)
+        chosen = self.providers.get(_choice(meta.annotations(leader)) or self.default)
+        provider = None if chosen is None else chosen.edition(group.live.gang_kinds)
         name = "" if provider is None else _recorded(leader, provider)
         kind = None if provider is None else provider.group_object
         if provider is None or kind is None or not name:
@@ -116,7 +117,8 @@ class Gangs:
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Delete shared objects of revisions that no group uses any more; groups' own objects are garbage collected."""
-        shared = [one.shared for one in self.providers.values() if one.shared is not None]
+        editions = (edition for provider in self.providers.values() for edition in provider.editions)
+        shared = [one.shared for one in editions if one.shared is not None]
         return [
             guarded_delete(resource, obj)
             for obj in observed

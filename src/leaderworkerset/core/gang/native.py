@@ -1,42 +1,61 @@
 """kube-scheduler itself, from Kubernetes 1.36 on: PodGroups of `scheduling.k8s.io` (R-KQ-140 to R-KQ-150).
 
+Kubernetes 1.37 serves them as `v1beta1`, 1.36 as `v1alpha2`, and no Kubernetes serves both (N-117-5). From 1.37 on the
+scheduler starts a group only if all its pods have the priority of the PodGroup.
+
 Each group has a PodGroup, which a field of its pods names. Groups of one revision share a Workload, which describes their
 purpose and which the scheduler never reads. Both are immutable. A PodGroup that is being deleted exists as long as a pod
 of it (R-KQ-147). So every leader pod gets one with a name of its own, and does not wait for the old one's end.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang.coscheduling import alike
 from leaderworkerset.core.gang.provider import (
+    ADVICE,
     DEFAULT_SCHEDULER,
     Provider,
     group_metadata,
     refuse_awaiting,
     scheduler_name,
+    templates,
 )
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
 
 NAME: Final = "native"
 GROUP: Final = "scheduling.k8s.io"
-VERSION: Final = "v1alpha2"
-POD_GROUPS: Final = Resource(GROUP, VERSION, "podgroups", "PodGroup")
-WORKLOADS: Final = Resource(GROUP, VERSION, "workloads", "Workload")
+POD_GROUPS: Final = Resource(GROUP, "v1beta1", "podgroups", "PodGroup")
+WORKLOADS: Final = Resource(GROUP, "v1beta1", "workloads", "Workload")
+ALPHA_POD_GROUPS: Final = replace(POD_GROUPS, version="v1alpha2")
+ALPHA_WORKLOADS: Final = replace(WORKLOADS, version="v1alpha2")
 TEMPLATE: Final = "group"
 FIELD: Final = "schedulingGroup"
+PRIORITY: Final = "priorityClassName"
+SYSTEM: Final = "system-"
+"""How the names of the classes begin whose priority is above the highest of a PodGroup; others may not begin so."""
 
 
 def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Refuse groups whose pods do not all exist before the first is bound, or use several schedulers (R-KQ-149)."""
-    return [*alike(lws, ("schedulerName",), NAME), *refuse_awaiting(lws, NAME)]
+    """Refuse groups whose workers await their leader, that differ in scheduler or priority, or have a system's (R-KQ-149)."""
+    system = f"PodGroups may not have the priority of the system: use another class, {ADVICE}"
+    return [
+        *alike(lws, ("schedulerName", PRIORITY), NAME),
+        *refuse_awaiting(lws, NAME),
+        *(
+            invalid(f"{path}.{PRIORITY}", spec[PRIORITY], system)
+            for path, spec in templates(lws)
+            if str(spec.get(PRIORITY) or "").startswith(SYSTEM)
+        ),
+    ]
 
 
 def suits(pod: JSONObject) -> bool:
@@ -55,14 +74,21 @@ def link(pod: JSONObject, group: str) -> JSONObject:
 
 
 def build(group: GangGroup, name: str) -> JSONObject:
-    """Build the PodGroup: the policy is a copy of the Workload's."""
-    reference = {"workloadName": _workload_name(group), "podGroupTemplateName": TEMPLATE}
+    """Build the PodGroup: policy and priority are copies of the Workload's."""
+    reference = {"workloadName": _workload_name(group), "templateName": TEMPLATE}
     return {
         "apiVersion": POD_GROUPS.api_version,
         "kind": POD_GROUPS.kind,
         "metadata": group_metadata(group, name, blocks=False),
-        "spec": {"podGroupTemplateRef": {"workload": reference}, "schedulingPolicy": _policy(group)},
+        "spec": {"workloadRef": reference, **_scheduling(group)},
     }
+
+
+def _build_alpha(group: GangGroup, name: str) -> JSONObject:
+    """Build the PodGroup of Kubernetes 1.36, which refers to its Workload by other names."""
+    reference = {"workloadName": _workload_name(group), "podGroupTemplateName": TEMPLATE}
+    spec = {"podGroupTemplateRef": {"workload": reference}, **_scheduling(group)}
+    return build(group, name) | {"apiVersion": ALPHA_POD_GROUPS.api_version, "spec": spec}
 
 
 def build_shared(group: GangGroup) -> Sequence[JSONObject]:
@@ -85,14 +111,21 @@ def build_shared(group: GangGroup) -> Sequence[JSONObject]:
         },
         "spec": {
             "controllerRef": reference,
-            "podGroupTemplates": [{"name": TEMPLATE, "schedulingPolicy": _policy(group)}],
+            "podGroupTemplates": [{"name": TEMPLATE, **_scheduling(group)}],
         },
     }
     return (workload,)
 
 
-def _policy(group: GangGroup) -> JSONObject:
-    return {"gang": {"minCount": members_to_start(group.revised)}}
+def _build_alpha_shared(group: GangGroup) -> Sequence[JSONObject]:
+    return tuple(one | {"apiVersion": ALPHA_WORKLOADS.api_version} for one in build_shared(group))
+
+
+def _scheduling(group: GangGroup) -> JSONObject:
+    """Return how a group is scheduled; Kubernetes 1.36 drops the priority, unless it preempts for groups."""
+    priority = meta.spec(group.revised.leader_template).get(PRIORITY)
+    policy = {"gang": {"minCount": members_to_start(group.revised)}}
+    return {"schedulingPolicy": policy} | ({PRIORITY: priority} if priority else {})
 
 
 def _workload_name(group: GangGroup) -> str:
@@ -101,14 +134,22 @@ def _workload_name(group: GangGroup) -> str:
     return f"{group.live.lws.name}-{revision}-{members_to_start(group.revised)}"
 
 
-NATIVE: Final = Provider(
+NATIVE_ALPHA: Final = Provider(
     name=NAME,
-    group_object=POD_GROUPS,
-    shared=WORKLOADS,
+    group_object=ALPHA_POD_GROUPS,
+    shared=ALPHA_WORKLOADS,
     suits=suits,
     is_taken=is_taken,
     link=link,
+    build=_build_alpha,
+    build_shared=_build_alpha_shared,
+    errors=errors,
+)
+NATIVE: Final = replace(
+    NATIVE_ALPHA,
+    group_object=POD_GROUPS,
+    shared=WORKLOADS,
     build=build,
     build_shared=build_shared,
-    errors=errors,
+    older=NATIVE_ALPHA,
 )

@@ -4,7 +4,7 @@ A provider is a value, like a policy. The leader pod controls its objects, so th
 carry the labels by which the caches find them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from kuberuntime.objects import meta
@@ -58,11 +58,28 @@ class Provider:
     errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = accept
     is_named_by_revision: bool = False
     """Whether the object of a group is named after group and revision; otherwise every leader pod has one of its own."""
+    older: "Provider | None" = None
+    """The same scheduler with the version of its API that older clusters serve."""
+
+    @property
+    def editions(self) -> tuple["Provider", ...]:
+        """Return the scheduler with each version of its API, the newest first."""
+        return (self,) if self.older is None else (self, self.older)
+
+    @property
+    def group_objects(self) -> tuple[Resource, ...]:
+        """Return the kinds of a group's object; a cluster serves at most one of them."""
+        return tuple(one.group_object for one in self.editions if one.group_object is not None)
 
     @property
     def resources(self) -> tuple[Resource, ...]:
         """Return the kinds that are read and written."""
-        return tuple(kind for kind in (self.shared, self.group_object) if kind is not None)
+        kinds = (kind for one in self.editions for kind in (one.shared, one.group_object))
+        return tuple(kind for kind in kinds if kind is not None)
+
+    def edition(self, served: Collection[Resource]) -> "Provider":
+        """Return the scheduler with the version of its API that is served; the newest one if none is."""
+        return next((one for one in self.editions if one.group_object in served), self)
 
 
 def scheduler_name(pod_spec: JSONObject) -> str:

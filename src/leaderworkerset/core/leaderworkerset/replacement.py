@@ -6,9 +6,9 @@ StatefulSet's partition keeps it and the user's does not, its leader is deleted 
 recreates it from a revision that it has.
 
 The second case: `maxUnavailable` shall hold on every cluster. StatefulSet controllers without the feature
-`MaxUnavailableStatefulSet` (off by default in Kubernetes 1.36) replace one leader after the other, however many may be
-unavailable. There this controller deletes outdated leaders itself, as many as the budget allows; the StatefulSet
-recreates them from its update revision.
+`MaxUnavailableStatefulSet` (off by default in Kubernetes 1.36, on in 1.37) replace one leader after the other, however
+many may be unavailable. There this controller deletes outdated leaders itself, as many as the budget allows; the
+StatefulSet recreates them from its update revision.
 
 In: the live leader StatefulSet, the fold of the groups, the budget and the key of the revision. Out: the indexes of the
 groups whose leaders to delete, the worst first. A decision visits no group that it does not choose. Bounds:

@@ -7,14 +7,14 @@ failures of a group cause one recreation.
 Only new groups get workers: a worker StatefulSet that exists is never changed (R-ARC-3).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import SERVICES, STATEFULSETS, Resource
 from kuberuntime.plan import Action, Create, Emit, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
@@ -37,8 +37,9 @@ class ObservedGroup:
     """The facts about a group: the pod of its key, and the objects that carry its name and index.
 
     `gone` are pods deleted since the last reconcile, in their last state; `node` is the leader's, if placement needs it
-    (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler;
-    `lost_nodes` are the nodes of stuck pods, by name (`wants_lost_nodes`). `restarts` are the manager's settings.
+    (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler,
+    `gang_kinds` the kinds of them that the API server serves; `lost_nodes` are the nodes of stuck pods, by name
+    (`wants_lost_nodes`). `restarts` are the manager's settings.
     """
 
     leader: JSONObject | None
@@ -51,6 +52,7 @@ class ObservedGroup:
     node: JSONObject | None = None
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()
+    gang_kinds: Collection[Resource] = ()
     lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
     restarts: RestartSettings = DEFAULTS
 
@@ -113,6 +115,7 @@ def _live_group(observed: ObservedGroup, obj: JSONObject, leader: JSONObject, no
         gone=observed.gone,
         statefulsets=observed.statefulsets,
         gang_objects=observed.gang_objects,
+        gang_kinds=observed.gang_kinds,
         node=observed.node,
         record=_own_record(observed, obj),
         restarts=observed.restarts.of(meta.annotations(obj)),

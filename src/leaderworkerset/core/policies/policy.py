@@ -10,11 +10,12 @@ A policy acts in up to three places, and its module holds all of them:
 fixed order. Pure.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
@@ -43,7 +44,7 @@ class LiveGroup:
 
     `obj` is the LeaderWorkerSet as read, `lws` the same, decoded. `gone` are pods deleted since the last reconcile, in
     their last state; `node` is the leader's, if exclusive placement needs it; `record` describes the last recreation,
-    `restarts` are the settings of the next ones.
+    `restarts` are the settings of the next ones. `gang_kinds` are the kinds of gang schedulers that are served.
     """
 
     obj: JSONObject
@@ -54,6 +55,7 @@ class LiveGroup:
     gone: Sequence[JSONObject] = ()
     statefulsets: Sequence[JSONObject] = ()
     gang_objects: Sequence[JSONObject] = ()
+    gang_kinds: Collection[Resource] = ()
     node: JSONObject | None = None
     record: JSONObject | None = None
     restarts: RestartSettings = DEFAULTS

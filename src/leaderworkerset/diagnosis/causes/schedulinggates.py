@@ -14,7 +14,7 @@ from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE
 from leaderworkerset.views.groups import Rank
 from leaderworkerset.views.wording import duration
 
-GROUPED: Final = tuple((one, one.group_object) for one in PROVIDERS.values() if one.group_object is not None)
+GROUPED: Final = tuple((one, kind) for one in PROVIDERS.values() for kind in one.group_objects)
 """The providers that have an object for each group, and the kind of that object."""
 
 IGNORED: Final = timedelta(seconds=5)
@@ -126,7 +126,10 @@ def _lacks(podgroup: JSONObject) -> str:
         str(one.get("message") or one.get("reason") or one["type"])
         for one in status.get("conditions") or []
         if (one.get("type") == "Unschedulable" and one.get("status") == "True")
-        or (one.get("type") in {"Scheduled", "PodGroupScheduled"} and one.get("status") == "False")
+        or (
+            one.get("type") in {"Scheduled", "PodGroupScheduled", "PodGroupInitiallyScheduled"}
+            and one.get("status") == "False"
+        )
     ]
     if refused:
         return ranks.quote(refused[-1])

@@ -493,13 +493,17 @@ def test_a_kind_that_may_be_missing_is_empty_until_it_is_served() -> None:
             task = group.create_task(informer.run())
             await informer.wait_synced()
             assert names(informer) == set()
+            served = [informer.is_served]
             server.refuse = lambda _: None
             await asyncio.sleep(10)
             assert names(informer) == {"a"}
+            served.append(informer.is_served)
             server.refuse = lambda _: missing
             server.cut()
             await asyncio.sleep(10)
             assert names(informer) == set()
+            served.append(informer.is_served)
+            assert served == [False, True, False]
             task.cancel()
 
     run(scenario())

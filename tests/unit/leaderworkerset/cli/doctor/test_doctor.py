@@ -40,7 +40,7 @@ def configuration(bundle: str = "Q0E=") -> JSONObject:
 
 
 HEALTHY = Facts(
-    version="v1.33.1",
+    version="v1.36.1",
     is_embedded=False,
     namespace="lws-system",
     lws="lws",
@@ -69,6 +69,10 @@ def without_field(definition: JSONObject) -> JSONObject:
 
 def changed(**fields: Any) -> Facts:
     return replace(HEALTHY, **fields)
+
+
+def native(**fields: Any) -> Facts:
+    return changed(**{"provider": "native", "served": {"native": True}} | fields)
 
 
 def definitions(found: Any) -> Facts:
@@ -101,6 +105,7 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
     ("facts", "code", "level", "words"),
     [
         (changed(version="v1.26.3"), "LWS-D101", Level.ERROR, "older than 1.27"),
+        (changed(version="v1.35.0"), "LWS-D102", Level.NOTE, "1.36 and 1.37 are"),
         (definitions(None), "LWS-D202", Level.ERROR, "is missing"),
         (definitions(UNREAD), "LWS-D201", Level.UNKNOWN, "forbidden"),
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
@@ -125,6 +130,8 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(accesses=UNREAD), "LWS-D601", Level.UNKNOWN, "forbidden"),
         (changed(accesses=[Access("get", "pods", allowed=False)]), "LWS-D602", Level.WARNING, "may not get pods"),
         (changed(gates={"StatefulSetStartOrdinal": False}), "LWS-D701", Level.ERROR, "is off"),
+        (native(gates={"GenericWorkload": False}), "LWS-D701", Level.ERROR, "GenericWorkload is off"),
+        (native(served={"native": False}), "LWS-D802", Level.ERROR, "does not serve"),
         (changed(provider=UNREAD), "LWS-D801", Level.UNKNOWN, "forbidden"),
         (changed(provider="volcano"), "LWS-D802", Level.ERROR, "does not serve"),
         (changed(served={"volcano": True}), "LWS-D804", Level.NOTE, "volcano is there"),

@@ -9,11 +9,12 @@ from tests.gangdefinitions import kind_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, PROVIDERS, Gangs
-from leaderworkerset.core.gang.native import WORKLOADS
+from leaderworkerset.core.gang.native import ALPHA_POD_GROUPS, ALPHA_WORKLOADS, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, GangGroup
@@ -183,9 +184,9 @@ def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited
     assert len(gang.errors(stored, None)) == 1
 
 
-def decide(gang: Gangs, leader: JSONObject, *known: JSONObject) -> PolicyDecision:
+def decide(gang: Gangs, leader: JSONObject, *known: JSONObject, kinds: Collection[Resource] = ()) -> PolicyDecision:
     lws = leaderworkerset.decode(LWS)
-    live = LiveGroup(obj=LWS, lws=lws, leader=leader, now=builders.NOW, gang_objects=known)
+    live = LiveGroup(obj=LWS, lws=lws, leader=leader, now=builders.NOW, gang_objects=known, gang_kinds=kinds)
     return gang.decide(GangGroup(live, lws))
 
 
@@ -215,6 +216,22 @@ def test_what_a_group_needs_is_created_once(provider: str) -> None:
     assert objects_of(first) == [*shared, f"PodGroup {name}"]
     assert decide(gang, leader, *created_by(first)) == PolicyDecision()
     assert objects_of(decide(gang, leader, *created_by(first)[:-1])) == [f"PodGroup {name}"]
+
+
+@pytest.mark.parametrize(
+    ("served", "version"),
+    [([POD_GROUPS, WORKLOADS], "v1beta1"), ([ALPHA_POD_GROUPS, ALPHA_WORKLOADS], "v1alpha2"), ([], "v1beta1")],
+    ids=["Kubernetes 1.37", "Kubernetes 1.36", "neither"],
+)
+def test_native_objects_are_created_in_the_version_that_is_served(served: list[Resource], version: str) -> None:
+    """N-117-5; where none is served, the newest is tried, and the refusal reported."""
+    gang = Gangs(default="native")
+    leader = admit_pod(created(), gang, "r1")
+
+    made = created_by(decide(gang, leader, kinds=served))
+
+    assert {one["apiVersion"] for one in made} == {f"scheduling.k8s.io/{version}"}
+    assert decide(gang, leader, *made, kinds=served) == PolicyDecision()
 
 
 def test_the_object_of_an_earlier_leader_ends_before_the_new_one_is_made() -> None:
@@ -254,9 +271,14 @@ def test_what_groups_of_older_revisions_shared_is_deleted() -> None:
         workload("group", "b") | {"kind": "PodGroup"},
     ]
 
+    observed.append(workload("alpha", "b") | {"apiVersion": ALPHA_WORKLOADS.api_version})
+
     deleted = Gangs(default="native").outdated(observed, {"a"})
 
-    assert [(one.resource, one.key.name, one.uid) for one in deleted] == [(WORKLOADS, "old", "old")]
+    assert [(one.resource, one.key.name, one.uid) for one in deleted] == [
+        (WORKLOADS, "old", "old"),
+        (ALPHA_WORKLOADS, "alpha", "alpha"),
+    ]
     assert Gangs(default="volcano").outdated(observed, {"a"}) == []
 
 

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
-from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.core.gang.native import NATIVE, NATIVE_ALPHA
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.core.policies.gang import GangGroup
@@ -116,16 +116,28 @@ def test_coscheduling_lets_a_leader_start_that_workers_await() -> None:
     assert COSCHEDULING.build(group_of(lws_of(3, "LeaderReady")), "g")["spec"] == {"minMember": 1}
 
 
-def test_the_native_objects() -> None:
-    """R-KQ-141, R-KQ-142, R-KQ-148; nobody waits for the end of a PodGroup that waits for its pods (R-KQ-147)."""
+@pytest.mark.parametrize(
+    ("provider", "version", "reference"),
+    [
+        (NATIVE, "v1beta1", {"workloadRef": {"workloadName": "web-rev-4", "templateName": "group"}}),
+        (
+            NATIVE_ALPHA,
+            "v1alpha2",
+            {"podGroupTemplateRef": {"workload": {"workloadName": "web-rev-4", "podGroupTemplateName": "group"}}},
+        ),
+    ],
+    ids=["of Kubernetes 1.37", "of Kubernetes 1.36"],
+)
+def test_the_native_objects(provider: Provider, version: str, reference: JSONObject) -> None:
+    """R-KQ-141, R-KQ-142, R-KQ-148, N-117-5; nobody waits for the end of a PodGroup that waits for its pods (R-KQ-147)."""
     group = group_of(lws_of(4))
     policy = {"gang": {"minCount": 4}}
     owner = {name: value for name, value in OWNER.items() if name != "blockOwnerDeletion"}
 
-    (workload,) = NATIVE.build_shared(group)
+    (workload,) = provider.build_shared(group)
 
     assert workload == {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+        "apiVersion": f"scheduling.k8s.io/{version}",
         "kind": "Workload",
         "metadata": {
             "name": "web-rev-4",
@@ -138,15 +150,24 @@ def test_the_native_objects() -> None:
             "podGroupTemplates": [{"name": "group", "schedulingPolicy": policy}],
         },
     }
-    assert NATIVE.build(group, "web-0-a") == {
-        "apiVersion": "scheduling.k8s.io/v1alpha2",
+    assert provider.build(group, "web-0-a") == {
+        "apiVersion": f"scheduling.k8s.io/{version}",
         "kind": "PodGroup",
         "metadata": {"name": "web-0-a", "namespace": "default", "labels": LABELS, "ownerReferences": [owner]},
-        "spec": {
-            "podGroupTemplateRef": {"workload": {"workloadName": "web-rev-4", "podGroupTemplateName": "group"}},
-            "schedulingPolicy": policy,
-        },
+        "spec": {**reference, "schedulingPolicy": policy},
     }
+
+
+def test_native_groups_have_the_priority_of_their_pods() -> None:
+    """The scheduler of Kubernetes 1.37 starts no pod whose priority is not that of its PodGroup."""
+    group = group_of(
+        builders.leaderworkerset_object(template={"workerTemplate": requesting("1", priorityClassName="high")})
+    )
+
+    (workload,) = NATIVE.build_shared(group)
+
+    assert NATIVE.build(group, "g")["spec"]["priorityClassName"] == "high"
+    assert workload["spec"]["podGroupTemplates"][0]["priorityClassName"] == "high"
 
 
 @pytest.mark.parametrize(
@@ -206,7 +227,7 @@ def test_groups_whose_workers_await_their_leader_are_refused_where_all_start_tog
         (COSCHEDULING, "priorityClassName", True),
         (COSCHEDULING, "schedulerName", True),
         (NATIVE, "schedulerName", True),
-        (NATIVE, "priorityClassName", False),
+        (NATIVE, "priorityClassName", True),
         (VOLCANO, "schedulerName", False),
     ],
 )
@@ -222,6 +243,17 @@ def test_a_leader_that_is_scheduled_otherwise_than_its_workers_is_refused(
     assert fields == ([f"spec.leaderWorkerTemplate.leaderTemplate.spec.{field}"] if is_refused else [])
 
 
+def test_a_priority_that_podgroups_may_not_have_is_refused() -> None:
+    critical = requesting("1", priorityClassName="system-node-critical")
+    lws = leaderworkerset.decode(builders.leaderworkerset_object(template={"workerTemplate": critical}))
+
+    (error,) = NATIVE.errors(lws)
+
+    assert error.path == "spec.leaderWorkerTemplate.workerTemplate.spec.priorityClassName"
+    assert "system-node-critical" in str(error)
+    assert "gang-scheduler: none" in str(error)
+
+
 def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
     assert VOLCANO.errors(leaderworkerset.decode(lws_of())) == ()
     assert VOLCANO.build_shared(group_of(lws_of())) == ()
@@ -230,5 +262,6 @@ def test_volcano_takes_every_leaderworkerset_and_shares_nothing() -> None:
 def test_the_built_in_gate_builds_nothing_and_suits_all() -> None:
     assert BUILT_IN.build(group_of(lws_of()), "g") == {}
     assert BUILT_IN.resources == ()
+    assert BUILT_IN.group_objects == ()
     assert BUILT_IN.suits({})
     assert not BUILT_IN.is_taken({})
