@@ -108,6 +108,9 @@ class Writer(Store):
                 return self._apply(obj)
             case watch.Deleted(obj):
                 return [] if self._contents.remove(meta.key(obj)) is None else [Change(obj, None)]
+            case watch.Hidden(obj):
+                last = self._contents.remove(meta.key(obj))
+                return [] if last is None else [Change(last, None)]
         return []
 
     def _apply(self, obj: JSONObject) -> list[Change]:

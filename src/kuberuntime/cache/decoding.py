@@ -5,7 +5,9 @@ decoded item by item: 500 whole pods take twenty times the memory of their kept 
 such memory to the system.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Final, TypeAlias
 
 import msgspec
@@ -20,8 +22,17 @@ from kuberuntime.objects.resources import Resource
 Reduce: TypeAlias = Callable[[JSONObject], JSONObject]
 """Returns the kept fields of an object."""
 
+Report: TypeAlias = Callable[[JSONObject, Exception], None]
+"""Is notified of an object that is left out, of which only `metadata` is known."""
+
 OBJECTS: Final = {"ADDED", "MODIFIED", "DELETED"}
 """The types of events that carry an object of the kind that is watched."""
+
+
+_HEAD: Final = re.compile(rb'\{"type":"(?:ADDED|MODIFIED|DELETED)","object":(?=\{)')
+"""The beginning of an event with an object, as API servers write it."""
+
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},:]', re.DOTALL)
 
 
 class _Line(msgspec.Struct):
@@ -51,29 +62,105 @@ _decode_object = msgspec.json.Decoder(JSONObject).decode
 
 
 class Decoder:
-    """Decodes the list pages and watch lines of one resource."""
+    """Decodes the list pages and watch lines of one resource.
 
-    def __init__(self, resource: Resource, reduce: Reduce) -> None:
+    An object that cannot be decoded or reduced is reported by what can be read of its metadata, and left out: whoever may
+    store one object must not stop the watch of all others.
+    """
+
+    def __init__(self, resource: Resource, reduce: Reduce, report: Report) -> None:
         self._identity = {"apiVersion": resource.api_version, "kind": resource.kind}
         self._reduce = reduce
+        self._report = report
 
     def event(self, line: bytes) -> watch.StreamEvent:
         """Decode one line of a watch stream."""
         try:
             decoded = _decode_line(line)
-        except msgspec.DecodeError as error:
-            raise ConnectionFailedError(
-                f"the watch sent a line that is not an event: {line[:EXCERPT]!r}: {error}"
-            ) from error
-        is_object = decoded.type in OBJECTS
-        return watch.StreamEvent(decoded.type, self._reduce(decoded.object) if is_object else decoded.object)
+            if decoded.type in OBJECTS:
+                return watch.StreamEvent(decoded.type, self._reduce(decoded.object))
+        except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
+            return self._unusable_event(line, error)
+        return watch.StreamEvent(decoded.type, decoded.object)
 
     def page(self, response: Response) -> Page:
         """Decode one page of a list. Items of a list lack kind and apiVersion; this adds them."""
         try:
-            decoded = _decode_list(response.body)
-            items = [self._reduce(self._identity | _decode_object(item)) for item in decoded.items or ()]
-        except msgspec.DecodeError as error:
+            decoded = _decode_page(response.body)
+            items = [one for item in decoded.items or () if (one := self._item(bytes(item))) is not None]
+        except (msgspec.DecodeError, ValueError) as error:
             raise from_response(response.status, response.body) from error
         head = decoded.metadata or _ListMeta()
         return Page(items, ResourceVersion(head.resource_version or ""), head.token or "")
+
+    def _item(self, item: bytes) -> JSONObject | None:
+        try:
+            return self._reduce(self._identity | _decode_object(item))
+        except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
+            self._report(self._identity | _named(item), error)
+            return None
+
+    def _unusable_event(self, line: bytes, error: Exception) -> watch.StreamEvent:
+        try:
+            head = _HEAD.match(line)
+            obj = self._identity | _named(line[head.end() :] if head else b"")
+        except ValueError:
+            excerpt = f"the watch sent a line that is not an event: {line[:EXCERPT]!r}: {error}"
+            raise ConnectionFailedError(excerpt) from error
+        self._report(obj, error)
+        return watch.StreamEvent(watch.UNUSABLE, obj)
+
+
+def children(text: bytes) -> Iterator[bytes]:
+    """Yield the elements of an array, or the names and values of an object in turn, undecoded, however deep they nest.
+
+    >>> list(children(b'{"a": [1, {"b": 2}], "c": "}"}'))
+    [b'"a"', b' [1, {"b": 2}]', b' "c"', b' "}"']
+    """
+    depth = start = 0
+    for token in _TOKEN.finditer(text):
+        match token[0]:
+            case b"{" | b"[":
+                depth += 1
+                start = token.end() if depth == 1 else start
+            case b"}" | b"]":
+                depth -= 1
+                if not depth:
+                    yield from filter(bytes.strip, (text[start : token.start()],))
+                    return
+            case b"," | b":" if depth == 1:
+                yield text[start : token.start()]
+                start = token.end()
+    raise ValueError("an array or object ends early")
+
+
+def _members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield the names and values of an object, undecoded."""
+    found = map(bytes.strip, children(text))
+    return zip(found, found, strict=False)
+
+
+def _decode_page(body: bytes) -> _List:
+    """Split a page into its items; msgspec does not skip over an item that it cannot decode."""
+    try:
+        return _decode_list(body)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, RecursionError):
+        found = dict(_members(body))
+        head = msgspec.json.decode(found.get(b'"metadata"', b"null"), type=_ListMeta | None)
+        return _List(head, [*map(msgspec.Raw, children(found.get(b'"items"', b"[]")))])
+
+
+def _named(text: bytes) -> JSONObject:
+    """Return an object of the members of its metadata that can be decoded; raise ValueError if it has no name.
+
+    Metadata comes before all that users choose the depth of, so the rest of the object is not even split.
+    """
+    metadata = {}
+    for name, value in _members(next((value for name, value in _members(text) if name == b'"metadata"'), b"{}")):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            metadata[msgspec.json.decode(name, type=str)] = msgspec.json.decode(value)
+    if not metadata.get("name"):
+        raise ValueError("an object without a name")
+    return {"metadata": metadata}

@@ -1,7 +1,8 @@
 """The informer: a shared, current copy of the objects of a selection, and a notification of every change.
 
 It connects the watch (`watching.py`) to the cache (`cache.py`): outputs of the watch go into the store first, then to
-the subscribers, then to the observers of its version (`barrier.py`).
+the subscribers, then to the observers of its version (`barrier.py`). An object that cannot be decoded or projected, or
+that an index or a subscriber fails on, is ignored: it is logged and counted, and counts as absent for all.
 """
 
 import asyncio
@@ -9,21 +10,28 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+import structlog
+
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
+from kuberuntime.cache.decoding import Decoder
 from kuberuntime.cache.projection import Keep
 from kuberuntime.cache.strings import SHARED
 from kuberuntime.cache.watching import Watcher
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ResourceVersion
+from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
 __all__ = ["Change", "Informer", "Store"]
 
 Subscriber: TypeAlias = Callable[[Change], None]
 
+MOST_NAMED: Final = 1000
+"""Ignored objects that are named in the log, and to observers; further ones are counted only."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 NO_INDEXES: Final[Mapping[str, Indexer]] = MappingProxyType({})
 
@@ -49,13 +57,19 @@ class Informer:
         selection = what if isinstance(what, Selection) else Selection(what)
         self.resource = selection.resource
         self.version = ResourceVersion("")
+        self.ignored = 0
+        """How often an object was ignored, for metrics."""
         self._keep = keep
+        self._indexers = tuple(indexes.values())
         self._writer = Writer(indexes)
-        self._watcher = Watcher(client, selection, self._take, self._reduce, optional=optional, served=served)
+        decoder = Decoder(self.resource, self._reduce, self._ignore)
+        self._watcher = Watcher(client, selection, self._take, decoder, optional=optional, served=served)
         self._synced = asyncio.Event()
         self._subscribers: list[Subscriber] = []
         self._observers: list[Callable[[], None]] = []
         self._on_listed: list[Callable[[], None]] = []
+        self._on_ignored: list[Callable[[JSONObject], None]] = []
+        self._named: set[ObjectKey] = set()
 
     @property
     def store(self) -> Store:
@@ -74,9 +88,13 @@ class Informer:
 
     def subscribe(self, callback: Subscriber) -> None:
         """Call back on every change from now on, and at once for each known object, as an addition."""
-        for obj in self.store.list():
-            callback(Change(None, obj))
         self._subscribers.append(callback)
+        for obj in self.store.list():
+            self._publish(Change(None, obj), (callback,))
+
+    def on_ignored(self, callback: Callable[[JSONObject], None]) -> None:
+        """Call back once for each object that is ignored; maybe only its metadata is known."""
+        self._on_ignored.append(callback)
 
     def on_progress(self, callback: Callable[[], None]) -> None:
         """Call back after each batch of outputs, once subscribers were notified of the changes up to `version`."""
@@ -96,24 +114,53 @@ class Informer:
         await self._synced.wait()
 
     def _reduce(self, obj: JSONObject) -> JSONObject:
-        """Return the kept fields of a newly decoded object, which may be modified."""
+        """Return the kept fields of a newly decoded object, which may be modified; raise if it cannot be indexed."""
         if self._keep is not None:
-            return self._keep(obj)(obj, SHARED.share)
-        obj["metadata"].pop("managedFields", None)
+            obj = self._keep(obj)(obj, SHARED.share)
+        else:
+            obj["metadata"].pop("managedFields", None)
+        for indexer in self._indexers:
+            tuple(indexer(obj))
         return obj
 
     def _take(self, outputs: Sequence[watch.Output]) -> None:
         for output in outputs:
             for change in self._writer.take(output):
-                for callback in self._subscribers:
-                    callback(change)
+                self._publish(change, self._subscribers)
             self._note(output)
         for observer in self._observers:
             observer()
 
+    def _publish(self, change: Change, subscribers: Sequence[Subscriber]) -> None:
+        """Notify subscribers; if one fails, the object is absent from now on."""
+        failure: Exception | None = None
+        for callback in subscribers:
+            try:
+                callback(change)
+            except Exception as error:  # noqa: BLE001 - edge: anything may be stored in an object
+                failure = error
+        if failure is not None:
+            self._ignore(change.object, failure)
+            if change.new is not None:
+                for gone in self._writer.take(watch.Hidden(change.new)):
+                    self._publish(gone, self._subscribers)
+
+    def _ignore(self, obj: JSONObject, error: Exception) -> None:
+        """Count an object that is ignored, and name it once."""
+        self.ignored += 1
+        key = meta.key(obj)
+        if key in self._named or len(self._named) >= MOST_NAMED:
+            return
+        self._named.add(key)
+        log.warning(
+            "object ignored", resource=self.resource.group_resource, key=str(key), error=repr(error), exc_info=error
+        )
+        for callback in self._on_ignored:
+            callback(obj)
+
     def _note(self, output: watch.Output) -> None:
         match output:
-            case watch.Applied(obj) | watch.Deleted(obj):
+            case watch.Applied(obj) | watch.Deleted(obj) | watch.Hidden(obj):
                 self.version = meta.resource_version(obj)
             case watch.Progressed(version):
                 self.version = version

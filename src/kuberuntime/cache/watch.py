@@ -14,7 +14,7 @@ reads the state, sends the request of its phase, and passes the response to `ste
 ```
 
 Outputs report changes to a collector (`cache.py`), as in kube-rs. A listing is `Started`, any number of `Found` and
-`Dropped`, then `Completed`; only then may it replace the previous contents. Single changes are `Applied` and `Deleted`.
+`Dropped`, then `Completed`; only then may it replace the previous contents. Single changes are `Applied`, `Deleted` and `Hidden`.
 `Completed` and `Progressed` carry the resourceVersion up to which everything has been seen.
 """
 
@@ -40,6 +40,10 @@ INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 
 
 NO_VERSION: Final = ResourceVersion("")
+
+
+UNUSABLE: Final = "UNUSABLE"
+"""The type of an event about an object that could not be decoded or reduced; only its metadata is known."""
 
 
 class Phase(StrEnum):
@@ -98,7 +102,7 @@ class Opened:
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """Input: one line of a stream: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
+    """Input: one line of a stream: ADDED, MODIFIED, DELETED, BOOKMARK, ERROR or `UNUSABLE`."""
 
     type: str
     object: JSONObject
@@ -160,13 +164,20 @@ class Deleted:
 
 
 @dataclass(frozen=True, slots=True)
+class Hidden:
+    """Output: an object exists, but counts as absent, since it cannot be used."""
+
+    object: JSONObject
+
+
+@dataclass(frozen=True, slots=True)
 class Progressed:
     """Output: nothing changed up to `version`."""
 
     version: ResourceVersion
 
 
-Output: TypeAlias = Started | Found | Dropped | Completed | Applied | Deleted | Progressed
+Output: TypeAlias = Started | Found | Dropped | Completed | Applied | Deleted | Hidden | Progressed
 Transition: TypeAlias = tuple[State, tuple[Output, ...]]
 
 
@@ -219,7 +230,7 @@ def _initial_event(state: State, event: StreamEvent) -> Transition:
     match event.type:
         case "ADDED" | "MODIFIED":
             return state, (Found((event.object,)),)
-        case "DELETED":
+        case "DELETED" | "UNUSABLE":
             return state, (Dropped(event.object),)
         case "BOOKMARK" if meta.annotations(event.object).get(INITIAL_EVENTS_END) == "true":
             version = meta.resource_version(event.object)
@@ -236,6 +247,8 @@ def _change(state: State, event: StreamEvent) -> Transition:
             return seen, (Applied(event.object),)
         case "DELETED":
             return seen, (Deleted(event.object),)
+        case "UNUSABLE":
+            return seen, (Hidden(event.object),)
         case "BOOKMARK":
             return seen, (Progressed(version),)
         case _:

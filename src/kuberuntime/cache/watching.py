@@ -14,7 +14,7 @@ import structlog
 
 from kuberuntime import randomness, timeouts
 from kuberuntime.cache import watch
-from kuberuntime.cache.decoding import Decoder, Reduce
+from kuberuntime.cache.decoding import Decoder
 from kuberuntime.cache.watch import Phase
 from kuberuntime.client import lines, requests
 from kuberuntime.client.client import Client
@@ -44,7 +44,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Watcher:
-    """Follows the objects of one selection; `reduce` is applied to each object when it is decoded.
+    """Follows the objects of one selection, which `decoder` decodes.
 
     With `served`, an optional kind that was not served is requested again only while that event is set.
     """
@@ -54,7 +54,7 @@ class Watcher:
         client: Client,
         selection: Selection,
         sink: Sink,
-        reduce: Reduce,
+        decoder: Decoder,
         *,
         optional: bool = False,
         served: asyncio.Event | None = None,
@@ -62,7 +62,7 @@ class Watcher:
         self._client = client
         self._selection = selection
         self._sink = sink
-        self._decoder = Decoder(selection.resource, reduce)
+        self._decoder = decoder
         self._served = served
         self._state = watch.State(optional=optional)
         self._scope: asyncio.Timeout | None = None

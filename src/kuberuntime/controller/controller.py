@@ -97,13 +97,8 @@ class Controller:
         await self._queue.wait_idle()
 
     def _changed(self, watch: Watch, change: Change) -> None:
-        try:
-            for key in watch.keys(change):
-                self._queue.add(key)
-        except Exception:  # noqa: BLE001 - loop edge: an unforeseen object must not stop the informer
-            self._log.exception(
-                "the keys of a change could not be determined", resource=watch.informer.resource.group_resource
-            )
+        for key in watch.keys(change):
+            self._queue.add(key)
 
     def _released(self, key: ObjectKey) -> None:
         if key in self._waiting:

@@ -14,6 +14,7 @@ The others are counted when something happens, at the edges of the controllers: 
 
 ```
 lws_group_recreations_total{cause}                       container-restarted, pod-deleted
+lws_ignored_objects_total{resource}                      objects that could not be read, and count as absent
 lws_time_to_ready_seconds                                from created (or last available) to all groups ready
 ```
 """
@@ -26,10 +27,10 @@ from datetime import datetime
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from kuberuntime.cache.informer import Change, Store
+from kuberuntime.cache.informer import Change, Informer, Store
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
@@ -78,7 +79,11 @@ class LeaderWorkerSetMetrics:
     def following(self, caches: Caches) -> Iterator[None]:
         """Show what these caches hold, and count what changes in them."""
         informers = indexes.informers_of(caches)
-        collectors = (StatusCollector(informers.leaderworkersets.store), RecreationCollector(informers))
+        collectors = (
+            StatusCollector(informers.leaderworkersets.store),
+            RecreationCollector(informers),
+            IgnoredCollector(caches.all()),
+        )
         self._pods = informers.pods.store
         informers.leaderworkersets.subscribe(self._changed)
         for collector in collectors:
@@ -94,6 +99,25 @@ class LeaderWorkerSetMetrics:
         seconds = seconds_to_ready(change)
         if seconds is not None:
             self._ready.observe(seconds)
+
+
+class IgnoredCollector(Collector):
+    """Builds the metric of objects that caches ignored (`kuberuntime/cache/informer.py`)."""
+
+    def __init__(self, informers: Iterable[Informer]) -> None:
+        self._informers = tuple(informers)
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the current metric."""
+        ignored = CounterMetricFamily(
+            "lws_ignored_objects", "Versions of objects that cannot be read, and count as absent.", labels=("resource",)
+        )
+        tally: Tally[str] = Tally()
+        for informer in self._informers:
+            tally[informer.resource.group_resource] += informer.ignored
+        for resource, count in tally.items():
+            ignored.add_metric((resource,), count)
+        return (ignored,)
 
 
 class StatusCollector(Collector):

@@ -16,6 +16,7 @@ RECREATE_GROUP: Final = "RecreateGroup"
 BACK_OFF: Final = "BackOff"
 RESTARTS_EXHAUSTED: Final = "MaxGroupRestartsExceeded"
 LOST_POD: Final = "LostPod"
+IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
 
@@ -25,6 +26,12 @@ def reference(obj: JSONObject) -> JSONObject:
     metadata = meta.metadata(obj)
     fields = {field: metadata[field] for field in ("namespace", "name", "uid", "resourceVersion") if field in metadata}
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
+
+
+def ignored(obj: JSONObject, lws: JSONObject | None) -> Event:
+    """Return the event of an object that cannot be read; it regards its LeaderWorkerSet, or itself where that is unknown."""
+    note = f"{obj['kind']} {meta.name(obj)} cannot be read and counts as absent: correct or delete it"
+    return Event("Warning", IGNORED_OBJECT, "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 
 def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:

@@ -20,10 +20,13 @@ from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager
 from kuberuntime.controller.workqueue import BACKOFF
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event
+from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import NO_INSTRUMENTS, Instruments
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.core import decisionevents
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.parts import background
 
@@ -54,6 +57,8 @@ class Controllers:
         self._caches = Caches(client, (cache for spec in specs for cache in spec.caches))
         self._recorder = EventRecorder(client, kinds.reporter, instance, clock)
         self._instruments = instruments
+        for informer in self._caches.all():
+            informer.on_ignored(self._report_ignored)
         executor = Executor(client, _Counted(self._recorder, instruments), clock)
         self._controllers = tuple(
             _build(
@@ -97,6 +102,10 @@ class Controllers:
                 await self._run(manager)
         finally:
             self._ended.set()
+
+    def _report_ignored(self, obj: JSONObject) -> None:
+        lws = self._caches[indexes.LEADERWORKERSET_CACHE].store.get(indexes.lws_key(obj))
+        self._recorder.record(decisionevents.ignored(obj, lws))
 
     async def _run(self, manager: Manager) -> None:
         async with asyncio.TaskGroup() as group:

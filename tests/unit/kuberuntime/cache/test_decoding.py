@@ -16,7 +16,14 @@ def named(obj: JSONObject) -> JSONObject:
     return {"kind": obj.get("kind"), "name": obj["metadata"]["name"]}
 
 
-DECODER = Decoder(PODS, named)
+IGNORED: list[JSONObject] = []
+DECODER = Decoder(PODS, named, lambda obj, _error: IGNORED.append(obj))
+
+DEEP = msgspec.Raw(b'{"a":' * 3000 + b"1" + b"}" * 3000)
+SURROGATE = msgspec.Raw(b'"\\ud800"')
+NOT_UTF8 = msgspec.Raw(b'"\xff"')
+HOSTILE = pytest.mark.parametrize("data", [DEEP, SURROGATE, NOT_UTF8], ids=["deep", "surrogate", "not UTF-8"])
+METADATA = {"namespace": "x", "name": "bad", "labels": {"a": "]}"}, "resourceVersion": "8"}
 
 
 def line(kind: str, obj: JSONObject) -> bytes:
@@ -24,6 +31,7 @@ def line(kind: str, obj: JSONObject) -> bytes:
 
 
 def page(body: bytes) -> Page:
+    IGNORED.clear()
     return DECODER.page(Response(200, {}, body))
 
 
@@ -60,3 +68,45 @@ def test_a_page_may_lack_everything(body: bytes) -> None:
 def test_a_page_that_is_no_list_is_an_error_of_the_server(body: bytes) -> None:
     with pytest.raises(KubeError):
         page(body)
+
+
+@HOSTILE
+def test_an_object_that_cannot_be_decoded_is_known_by_its_metadata(data: msgspec.Raw) -> None:
+    IGNORED.clear()
+    event = DECODER.event(line("MODIFIED", {"kind": "Pod", "metadata": METADATA, "data": data}))
+    assert event == watch.StreamEvent(watch.UNUSABLE, {"apiVersion": "v1", "kind": "Pod", "metadata": METADATA})
+    assert [event.object] == IGNORED
+
+
+@HOSTILE
+def test_metadata_is_read_member_by_member(data: msgspec.Raw) -> None:
+    event = DECODER.event(line("ADDED", {"metadata": {"managedFields": data, **METADATA}}))
+    assert event.object["metadata"] == METADATA
+
+
+@HOSTILE
+def test_an_item_that_cannot_be_decoded_leaves_the_others_of_its_page(data: msgspec.Raw) -> None:
+    items = [{"metadata": {"name": "a"}}, {"metadata": METADATA, "data": data}, {"metadata": {"name": "b"}}]
+    found = page(msgspec.json.encode({"metadata": {"resourceVersion": "9", "continue": "t"}, "items": items}))
+    assert found == Page([{"kind": "Pod", "name": "a"}, {"kind": "Pod", "name": "b"}], ResourceVersion("9"), "t")
+    assert [obj["metadata"] for obj in IGNORED] == [METADATA]
+
+
+def test_an_object_that_cannot_be_reduced_is_ignored() -> None:
+    def fail(_obj: JSONObject) -> JSONObject:
+        raise KeyError("spec")
+
+    event = Decoder(PODS, fail, lambda *_: None).event(line("ADDED", {"metadata": METADATA}))
+    assert event.type == watch.UNUSABLE
+
+
+@pytest.mark.parametrize("end", range(1, 60))
+def test_a_line_that_ends_before_its_name_is_an_error_of_the_connection(end: int) -> None:
+    with pytest.raises(ConnectionFailedError):
+        DECODER.event(line("ADDED", {"metadata": {"namespace": "default", "name": "a"}})[:end])
+
+
+def test_a_page_that_ends_early_is_an_error_of_the_server() -> None:
+    body = msgspec.json.encode({"metadata": {}, "items": [{"metadata": METADATA}]})
+    with pytest.raises(KubeError):
+        page(body[:-1])

@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import SmallServer, failure
 
-from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.cache.informer import MOST_NAMED, Change, Informer
 from kuberuntime.cache.projection import Projection
 from kuberuntime.cache.watching import GRACE, TIMEOUT
 from kuberuntime.client.client import Client
@@ -18,7 +19,7 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 
 A = ObjectKey("default", "a")
@@ -227,6 +228,101 @@ def test_a_line_that_is_no_event_costs_the_stream_and_nothing_else() -> None:
             server.put("a")
             await settle()
             assert names(informer) == {"a"}
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("streaming", [True, False], ids=["streaming lists", "pages"])
+@pytest.mark.parametrize("hostile", [b'"\\ud800"', b'{"a":' * 3000 + b"1" + b"}" * 3000], ids=["surrogate", "deep"])
+def test_an_object_that_cannot_be_decoded_is_absent_and_the_others_are_followed(
+    streaming: bool, hostile: bytes
+) -> None:
+    async def scenario() -> None:
+        server = SmallServer(streaming_lists=streaming)
+        server.put("a")
+        server.put("listed", data=msgspec.Raw(hostile))
+        async with running(server) as informer:
+            ignored: list[str] = []
+            informer.on_ignored(lambda obj: ignored.append(meta.name(obj)))
+            assert names(informer) == {"a"}
+            changes: list[Change] = []
+            informer.subscribe(changes.append)
+            server.put("a", data=msgspec.Raw(hostile))
+            server.put("b")
+            await settle()
+            assert names(informer) == {"b"}
+            assert informer.version == str(server.version)
+            server.put("a", data=1)
+            server.put("listed", data=msgspec.Raw(hostile))
+            await settle()
+            assert names(informer) == {"a", "b"}
+            assert [(meta.name(one.object), one.new is None) for one in changes] == [
+                ("a", False),
+                ("a", True),
+                ("b", False),
+                ("a", False),
+            ]
+            assert (ignored, informer.ignored) == (["a"], 3)
+            assert len(server.requests) <= 3
+
+    run(scenario())
+
+
+def test_an_object_that_a_subscriber_fails_on_is_absent_for_all() -> None:
+    def fail(change: Change) -> None:
+        if meta.name(change.object) == "bad":
+            raise RecursionError
+
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("bad")
+        async with running(server) as informer:
+            known: set[str] = set()
+
+            def follow(change: Change) -> None:
+                (known.discard if change.new is None else known.add)(meta.name(change.object))
+
+            informer.subscribe(follow)
+            assert known == {"bad"}
+            informer.subscribe(fail)
+            assert (known, names(informer)) == (set(), set())
+            server.put("a")
+            server.put("bad", spec={})
+            await settle()
+            assert known == names(informer) == {"a"}
+
+    run(scenario())
+
+
+def test_an_object_that_an_index_fails_on_is_absent() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        server.put("bad")
+        server.put("a", spec={"nodeName": "n"})
+        informer = Informer(Client(server), PODS, indexes={"node": lambda pod: (pod["spec"]["nodeName"],)})
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(informer.run())
+            await informer.wait_synced()
+            server.put("a", spec={})
+            server.put("b", spec={"nodeName": "n"})
+            await settle()
+            assert names(informer) == {"b"}
+            assert [meta.name(pod) for pod in informer.store.by_index("node", "n")] == ["b"]
+            task.cancel()
+
+    run(scenario())
+
+
+def test_the_names_of_ignored_objects_are_bounded() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server) as informer:
+            named: list[JSONObject] = []
+            informer.on_ignored(named.append)
+            for number in range(MOST_NAMED + 5):
+                server.put(f"bad-{number}", data=msgspec.Raw(b'"\\ud800"'))
+            await settle()
+            assert (len(named), informer.ignored) == (MOST_NAMED, MOST_NAMED + 5)
 
     run(scenario())
 

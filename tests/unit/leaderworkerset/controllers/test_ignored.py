@@ -1,0 +1,75 @@
+"""What somebody stores in one object harms no other: the controllers on the embedded API server."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests import builders
+from tests.simulation.virtualtime import run
+from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster, CountingTransport
+
+from kuberuntime.client.transport import Request, StreamResponse
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PODS
+from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.kinds.managed import MANAGED
+
+
+class Verbatim(CountingTransport):
+    """Sends the text of `data` as kube-apiserver does: byte for byte as it was stored."""
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        async with super().stream(request) as response:
+            yield StreamResponse(response.status, response.headers, _verbatim(response.chunks))
+
+
+async def _verbatim(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        yield chunk.replace(b'"half a surrogate pair"', b'"\\ud800"')
+
+
+async def comes_up(cluster: Cluster, name: str) -> bool:
+    """Create a set and return whether it becomes available."""
+    await cluster.create(builders.leaderworkerset_object(name=name))
+    await cluster.settle()
+    return meta.is_condition_true(await cluster.get(LEADERWORKERSETS, name), "Available")
+
+
+def test_a_size_of_thousands_of_digits_stops_nobody() -> None:
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            async with cluster.managed():
+                assert await comes_up(cluster, "web")
+                size = {"metadata": {"annotations": {labels.SIZE: "9" * 4301}}}
+                await cluster.client.patch(PODS, ObjectKey(NAMESPACE, "web-0"), size, kind="merge")
+                assert await comes_up(cluster, "other")
+            async with cluster.managed():
+                assert await comes_up(cluster, "later")
+
+    run(scenario())
+
+
+def test_an_object_that_cannot_be_read_stops_nobody_and_its_set_says_so() -> None:
+    async def scenario() -> None:
+        cluster, metrics = Cluster(), Metrics()
+        cluster.transport = Verbatim(cluster.server, "manager")
+        cluster.instruments = MANAGED.instruments(metrics)
+        async with cluster.running(), cluster.managed():
+            assert await comes_up(cluster, "web")
+            revision = {
+                "apiVersion": "apps/v1",
+                "kind": "ControllerRevision",
+                "metadata": {"name": "bad", "namespace": NAMESPACE, "labels": {labels.NAME: "web"}},
+                "data": {"a": "half a surrogate pair"},
+                "revision": 7,
+            }
+            await cluster.client.create(CONTROLLER_REVISIONS, revision)
+            assert await comes_up(cluster, "other")
+            assert b'lws_ignored_objects_total{resource="controllerrevisions.apps"} 1.0' in metrics.render()
+            events = [one for one in await cluster.objects(EVENTS) if one["reason"] == "IgnoredObject"]
+            assert [(one["regarding"]["name"], one["related"]["name"]) for one in events] == [("web", "bad")]
+
+    run(scenario())
