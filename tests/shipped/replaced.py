@@ -169,6 +169,8 @@ REPLACED: Final = (
             "unit/kuberuntime/controller/test_together.py",
             "unit/kuberuntime/fakes.py",
             "unit/leaderworkerset/controllers/cluster.py",
+            "unit/leaderworkerset/controllers/test_fairness.py",
+            "unit/leaderworkerset/controllers/test_ignored.py",
             "unit/leaderworkerset/controllers/test_leaders.py",
             "unit/leaderworkerset/controllers/test_stopping.py",
             "unit/leaderworkerset/manager/test_gangdetection.py",

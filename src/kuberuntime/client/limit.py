@@ -1,15 +1,17 @@
 """Client-side rate limit: a token bucket in front of a transport (`clientConnection.qps` and `burst`).
 
-The bucket computes the wait from a given time; the transport waits. Requests and streams are sent in the order of their
-arrival, since a later one always gets a later token.
+The bucket computes the wait from a given time; the transport waits. Namespaces that wait take turns (`turns.py`): each
+token goes to the namespace whose turn it is when the token is available, and there to the earliest request or stream.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from kuberuntime.client import requests
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.clock import Clock
+from kuberuntime.turns import Turns
 
 
 class TokenBucket:
@@ -61,16 +63,17 @@ class LimitedTransport:
         self._inner = inner
         self._bucket = bucket
         self._clock = clock
+        self._turns = Turns[asyncio.Future[None]]()
 
     async def request(self, request: Request) -> Response:
         """Wait, then send."""
-        await self._wait()
+        await self._wait(request)
         return await self._inner.request(request)
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Wait, then open the stream."""
-        await self._wait()
+        await self._wait(request)
         async with self._inner.stream(request) as response:
             yield response
 
@@ -78,8 +81,20 @@ class LimitedTransport:
         """Release connections."""
         await self._inner.close()
 
-    async def _wait(self) -> None:
-        delay = self._bucket.take(self._clock.monotonic())
-        self._observe(delay)
+    async def _wait(self, request: Request) -> None:
+        arrived = self._clock.monotonic()
+        delay = self._bucket.take(arrived)
         if delay > 0:
-            await asyncio.sleep(delay)
+            loop = asyncio.get_running_loop()
+            turn = loop.create_future()
+            self._turns.put(requests.namespace_of(request), turn)
+            loop.call_later(delay, self._grant)
+            await turn
+            delay = self._clock.monotonic() - arrived
+        self._observe(delay)
+
+    def _grant(self) -> None:
+        """Let the next request be sent: as many tokens come as requests wait."""
+        turn = self._turns.take()
+        if turn is not None and not turn.done():  # done: its caller was cancelled
+            turn.set_result(None)

@@ -66,6 +66,15 @@ def only(resource: Resource, key: ObjectKey) -> Selection:
     return Selection(resource, key.namespace, field_selector=f"{NAME_FIELD}={key.name}")
 
 
+def namespace_of(request: Request) -> str:
+    """Return the namespace in the path of a request; empty where it has none.
+
+    >>> namespace_of(Request("GET", "/apis/apps/v1/namespaces/default/statefulsets/web"))
+    'default'
+    """
+    return request.path.partition("/namespaces/")[2].partition("/")[0]
+
+
 def get(resource: Resource, key: ObjectKey, subresource: str = "") -> Request:
     """Build the request that reads one object."""
     return Request("GET", object_path(resource, key, subresource))

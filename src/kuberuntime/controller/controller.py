@@ -40,10 +40,11 @@ class Watch:
 class ControllerOptions:
     """How many keys are processed concurrently, the back-off after failures, and who is notified.
 
+    One namespace has at most all workers but one, so that another need not wait until its plans have been executed.
     With `quiet` a plan that was performed is logged at level debug instead of info.
     """
 
-    workers: int = 4
+    workers: int = 5
     backoff: Backoff = BACKOFF
     observer: Observer = SILENCE
     quiet: bool = False
@@ -70,7 +71,12 @@ class Controller:
         self._executor = executor
         self._options = options
         self._log = log.bind(controller=name)
-        self._queue = WorkQueue[ObjectKey](options.backoff, options.observer)
+        self._queue = WorkQueue[ObjectKey](
+            options.backoff,
+            options.observer,
+            tenant=lambda key: key.namespace,
+            share=max(options.workers - 1, 1),
+        )
         self._waiting: set[ObjectKey] = set()
         self._barrier = Barrier({watch.informer for watch in watches}, self._released)
 

@@ -1,12 +1,13 @@
 """The work queue: which key is processed next, never by two workers at once, and the workers that process them.
 
 A key that is added while it waits is queued once; a key that is added while it is processed is queued again afterwards.
-Keys are processed in the order of their arrival, so none starves. Delays and the exponential back-off of failing keys
+The keys of one tenant are processed in the order of their arrival, and tenants take turns (`turns.py`). Delays and the exponential back-off of failing keys
 run on the event loop's clock. Mirrors client-go's `util/workqueue`.
 """
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from math import inf
 from typing import Final, Generic, TypeAlias, TypeVar
 
 import structlog
@@ -15,6 +16,7 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.controller.executor import RequeueError
 from kuberuntime.controller.observer import SILENCE, Observer, Result
 from kuberuntime.errors import ConflictError, KubeError
+from kuberuntime.turns import Turns
 
 K = TypeVar("K", bound=Hashable)
 
@@ -33,13 +35,24 @@ LASTING: Final = 1.0
 class WorkQueue(Generic[K]):
     """Keys to process. `dirty` ones are due; those in `processing` are with a worker.
 
-    `observer` is notified of every step; the workers notify it of the results.
+    `observer` is notified of every step; the workers notify it of the results. `tenant` returns whose key one is; at
+    most `share` keys of one tenant are processed at once.
     """
 
-    def __init__(self, backoff: Backoff = BACKOFF, observer: Observer = SILENCE) -> None:
+    def __init__(
+        self,
+        backoff: Backoff = BACKOFF,
+        observer: Observer = SILENCE,
+        *,
+        tenant: Callable[[K], Hashable] = lambda _: "",
+        share: float = inf,
+    ) -> None:
         self._backoff = backoff
         self.observer = observer
-        self._ready: asyncio.Queue[K | None] = asyncio.Queue()
+        self._tenant = tenant
+        self._share = share
+        self._ready = Turns[K]()
+        self._changed = asyncio.Event()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
         self._failures: dict[K, int] = {}
@@ -59,7 +72,7 @@ class WorkQueue(Generic[K]):
         self._dirty.add(key)
         self.observer.queued(key)
         if key not in self._processing:
-            self._ready.put_nowait(key)
+            self._enqueue(key)
 
     def add_after(self, key: K, delay: float) -> None:
         """Enqueue `key` in `delay` seconds; the earliest of several times counts."""
@@ -88,10 +101,11 @@ class WorkQueue(Generic[K]):
 
     async def get(self) -> K | None:
         """Return the next key, to be ended by `done`; None once the queue is shut down and empty."""
-        key = await self._ready.get()
-        if key is None:
-            self._ready.put_nowait(None)  # for the next worker
-            return None
+        while (key := self._ready.take(self._has_its_share)) is None:
+            if self._closed and not self._ready:
+                return None
+            self._changed.clear()
+            await self._changed.wait()
         self._dirty.discard(key)
         self._processing.add(key)
         self._idle.clear()
@@ -102,7 +116,8 @@ class WorkQueue(Generic[K]):
         """End the processing of `key`; it is queued again if it was added meanwhile."""
         self._processing.discard(key)
         if key in self._dirty:
-            self._ready.put_nowait(key)
+            self._enqueue(key)
+        self._changed.set()
         if not self._processing:
             self._idle.set()
 
@@ -114,20 +129,25 @@ class WorkQueue(Generic[K]):
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        self._ready.put_nowait(None)
+        self._changed.set()
 
     def discard(self) -> None:
         """Accept no more keys and drop all that wait: workers end once their current keys are done."""
-        while not self._ready.empty():
-            self._ready.get_nowait()
+        self._ready = Turns()
         self._dirty.clear()
         self.shut_down()
-        if self._ready.empty():
-            self._ready.put_nowait(None)  # it was shut down before
+        self._changed.set()
 
     async def wait_idle(self) -> None:
         """Wait until no key is being processed."""
         await self._idle.wait()
+
+    def _enqueue(self, key: K) -> None:
+        self._ready.put(self._tenant(key), key)
+        self._changed.set()
+
+    def _has_its_share(self, tenant: Hashable) -> bool:
+        return sum(self._tenant(key) == tenant for key in self._processing) >= self._share
 
     def _due(self, key: K) -> None:
         del self._timers[key]

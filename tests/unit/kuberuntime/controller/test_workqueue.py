@@ -167,6 +167,39 @@ def test_a_key_that_is_always_busy_does_not_starve_others() -> None:
     assert run(scenario()) == ["a", "b", "c", "a", "b", "c"]
 
 
+def test_tenants_take_turns() -> None:
+    async def scenario() -> list[str | None]:
+        queue = WorkQueue[str](tenant=lambda key: key[0])
+        for key in ("a1", "a2", "a3", "b1", "c1", "b2"):
+            queue.add(key)
+        queue.shut_down()
+        return [await queue.get() for _ in range(7)]
+
+    assert run(scenario()) == ["a1", "b1", "c1", "a2", "b2", "a3", None]
+
+
+def test_a_tenant_has_no_more_than_its_share_of_the_workers() -> None:
+    async def scenario() -> None:
+        queue = WorkQueue[str](tenant=lambda key: key[0], share=2)
+        for key in ("a1", "a2", "a3"):
+            queue.add(key)
+        assert [await queue.get(), await queue.get()] == ["a1", "a2"]
+        spare = asyncio.ensure_future(queue.get())
+        await asyncio.sleep(1)
+        assert not spare.done()
+        queue.add("b1")
+        assert await spare == "b1"
+        spare = asyncio.ensure_future(queue.get())
+        queue.shut_down()
+        await asyncio.sleep(1)
+        assert not spare.done()
+        queue.done("a1")
+        assert await spare == "a3"
+        assert await queue.get() is None
+
+    run(scenario())
+
+
 def test_what_waits_can_be_discarded_while_work_under_way_is_finished() -> None:
     async def scenario() -> None:
         queue = WorkQueue[str]()

@@ -1,0 +1,45 @@
+"""Waiting items of several tenants, who take turns: one with thousands of items delays another by one item, not by all.
+
+The keys of a work queue wait so, by namespace (`controller/workqueue.py`), and requests for the client's quota
+(`client/limit.py`).
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Turns(Generic[T]):
+    """A queue for each tenant, in order of arrival, served round robin.
+
+    >>> turns = Turns[str]()
+    >>> for item in ("a1", "a2", "a3", "b1"):
+    ...     turns.put(item[0], item)
+    >>> [turns.take() for _ in range(5)]
+    ['a1', 'b1', 'a2', 'a3', None]
+    """
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        """Return whether any item waits."""
+        return bool(self._waiting)
+
+    def put(self, tenant: Hashable, item: T) -> None:
+        """Let an item wait."""
+        self._waiting.setdefault(tenant, deque()).append(item)
+
+    def take(self, passed_over: Callable[[Hashable], bool] = lambda _: False) -> T | None:
+        """Return the next item of the tenant whose turn it is and who is not passed over; None if there is none."""
+        tenant = next((one for one in self._waiting if not passed_over(one)), None)
+        if tenant is None:
+            return None
+        items = self._waiting[tenant]
+        item = items.popleft()
+        self._waiting.move_to_end(tenant)
+        if not items:
+            del self._waiting[tenant]
+        return item
