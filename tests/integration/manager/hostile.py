@@ -172,11 +172,11 @@ def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
 
 
 def _disaggregatedset(chance: Random, namespace: str, number: int) -> Made:
-    """Return roles of no replicas whose set has annotations that nobody expects."""
+    """Return many roles of no replicas, with annotations that nobody expects: few bytes, many LeaderWorkerSets."""
     template = {"size": 1, "workerTemplate": objects.pod_template()}
     roles = [{"name": f"r{role}", "spec": {"replicas": 0, "leaderWorkerTemplate": template}} for role in range(2)]
     metadata = {"name": f"d{number}", "namespace": namespace, "annotations": disguise(chance, namespace)["annotations"]}
-    return DISAGGREGATED_SETS, _object(DISAGGREGATED_SETS, metadata, spec={"roles": roles})
+    return DISAGGREGATED_SETS, _object(DISAGGREGATED_SETS, metadata, spec={"slices": 2, "roles": roles})
 
 
 def _scaler(chance: Random, namespace: str, number: int) -> Made:
