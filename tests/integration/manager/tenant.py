@@ -20,7 +20,7 @@ from tests.integration.manager.world import World
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import APIError, NotFoundError
+from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -131,7 +131,7 @@ async def _token(client: Client, namespace: str) -> str:
     return str(msgspec.json.decode(answer.body)["status"]["token"])
 
 
-async def roll(space: Space, name: str, replicas: int, image: str, *replicas_of_manager: Replica) -> float:
+async def roll(space: Space, name: str, replicas: int, image: str, manager: Replica) -> float:
     """Give a set another image; return after how many seconds all its groups have it and are ready."""
     begun = time.monotonic()
     key = ObjectKey(space.namespace, name)
@@ -140,14 +140,11 @@ async def roll(space: Space, name: str, replicas: int, image: str, *replicas_of_
     generation = meta.generation(await space.client.patch(LEADERWORKERSETS, key, patch, kind="merge"))
 
     async def is_over() -> bool:
-        try:
-            status = meta.status(await space.client.get(LEADERWORKERSETS, key))
-        except NotFoundError:  # pragma: no cover - somebody else's namespace is out of reach
-            return False
+        status = meta.status(await space.client.get(LEADERWORKERSETS, key))
         return (
             status.get("observedGeneration") == generation
             and status.get("updatedReplicas") == status.get("readyReplicas") == replicas
         )
 
-    await until(is_over, *replicas_of_manager, seconds=LONGEST)
+    await until(is_over, manager, seconds=LONGEST)
     return time.monotonic() - begun
