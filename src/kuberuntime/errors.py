@@ -160,7 +160,7 @@ def from_response(code: int, body: bytes) -> APIError:
     """Build the error of a response, also of one that is not a Status (from a proxy)."""
     try:
         status = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         status = None
     if not isinstance(status, dict) or status.get("kind") != "Status":
         text = body[:EXCERPT].decode(errors="replace").strip()

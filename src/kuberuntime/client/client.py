@@ -213,7 +213,7 @@ def _decoded(response: Response) -> JSONObject:
     """Return the object of a response; raise if it is not an object (from a proxy)."""
     try:
         return msgspec.json.decode(response.body, type=JSONObject)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise from_response(response.status, response.body) from error
 
 
@@ -235,7 +235,7 @@ def _token(response: Response) -> str:
     """Return the token of the next page, empty after the last one; the objects are not decoded."""
     try:
         head = msgspec.json.decode(response.body, type=_Head)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise from_response(response.status, response.body) from error
     return str((head.metadata or {}).get("continue") or "")
 

@@ -22,7 +22,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.policyrules import Permission
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install.metadata import LEASE, MANAGER
+from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import permissions as webhooks
 
@@ -96,6 +96,7 @@ def without(verb: str, permissions: Iterable[Permission]) -> list[Permission]:
 async def walk(administrator: Administrator, client: Client, port: int, managers: list[Replica]) -> None:
     """Groups come up, are scaled by an autoscaler, and the leading manager dies meanwhile."""
     leading, other = managers
+    await installation.allow_scraping(client)
     leading.start()
     await leading.await_ready()
 
@@ -124,7 +125,7 @@ async def walk(administrator: Administrator, client: Client, port: int, managers
 
 
 async def metrics(client: Client, replica: Replica) -> str:
-    status, text = await replica.metrics_with(await installation.token_of(client, MANAGER))
+    status, text = await replica.metrics_with(await installation.token_of(client, installation.SCRAPER))
     assert status == 200, text
     return text
 

@@ -18,6 +18,8 @@ from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
     DEPLOYMENTS,
     LEASES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
@@ -30,9 +32,9 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
 from leaderworkerset.install.installsettings import NAMESPACE, Certificates, InstallSettings
-from leaderworkerset.install.metadata import LEASE, MANAGER, METRICS_SERVICE
+from leaderworkerset.install.metadata import LEASE, MANAGER, METRICS_SERVICE, build
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.install.rbac import service_account
+from leaderworkerset.install.rbac import METRICS_READER, service_account
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.webhooks import certificates, rotation
@@ -46,6 +48,9 @@ CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CON
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
 HOST: Final = f"{SERVICE_NAME}.{NAMESPACE}.svc"
 """The name by which API servers call the webhooks."""
+
+SCRAPER: Final = "scraper"
+"""An account that may read metrics, which the manager's own may not."""
 
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
 """The user that API servers see when the manager asks."""
@@ -67,6 +72,18 @@ async def install(
     for resource, obj in build_all(kinds, InstallSettings(certificates=certificates)):
         if resource not in PLAYED:
             await client.apply(resource, _adapted(resource, _renamed(obj, names), port), manager="tests")
+    await allow_scraping(client)
+
+
+async def allow_scraping(client: Client) -> None:
+    """Create an account, and bind it to the role that reads metrics."""
+    subject = {"kind": SERVICE_ACCOUNTS.kind, "name": SCRAPER, "namespace": NAMESPACE}
+    role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": METRICS_READER}
+    for resource, obj in (
+        (SERVICE_ACCOUNTS, build(SERVICE_ACCOUNTS, SCRAPER, NAMESPACE)),
+        (CLUSTER_ROLE_BINDINGS, build(CLUSTER_ROLE_BINDINGS, SCRAPER, subjects=[subject], roleRef=role)),
+    ):
+        await client.apply(resource, obj, manager="tests")
 
 
 async def clear(client: Client) -> None:

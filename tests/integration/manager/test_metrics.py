@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 from tests.integration.manager.conftest import Worlds
-from tests.integration.manager.installation import token_of
+from tests.integration.manager.installation import SCRAPER, token_of
 
 from kuberuntime.objects.resources import SERVICE_ACCOUNTS
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.install.metadata import MANAGER
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +28,7 @@ def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
             assert (await replica.metrics_with(""))[0] == 401
             assert (await replica.metrics_with("invented"))[0] == 401
             assert (await replica.metrics_with(await token_of(world.client, "nobody")))[0] == 403
-            status, text = await replica.metrics_with(await token_of(world.client, MANAGER))
+            status, text = await replica.metrics_with(await token_of(world.client, SCRAPER))
             assert status == 200
             for name in (
                 "controller_runtime_webhook_requests_total",

@@ -7,12 +7,10 @@ from typing import Final
 import pytest
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space, counter
-from tests.integration.manager.installation import token_of
+from tests.integration.manager.installation import SCRAPER, token_of
 from tests.integration.manager.replicas import LIMIT, Replica, until
 from tests.integration.manager.throttle import TOO_MANY, refusing
 from tests.integration.manager.world import World
-
-from leaderworkerset.install.metadata import MANAGER
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +46,7 @@ def test_refused_requests_are_sent_again_until_they_are_not(
             space = Space(world.client, f"throttled-{len(groups)}")
             await space.open()
             names = [f"web-{index}" for index in range(COUNT)]
-            token = await token_of(world.client, MANAGER)
+            token = await token_of(world.client, SCRAPER)
             async with refusing(world.client, world.plane, token, groups):
                 mark = world.audit.mark()
                 for name in names:

@@ -21,7 +21,7 @@ from kuberuntime.errors import NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEASES
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.install.metadata import LEASE, MANAGER
+from leaderworkerset.install.metadata import LEASE
 
 RENEWAL: Final = "update leases"
 """All that the leader writes at rest."""
@@ -55,7 +55,7 @@ class World:
 
     async def is_master(self, replica: Replica) -> bool:
         """Ask a replica whether it leads."""
-        _, text = await replica.metrics_with(await installation.token_of(self.client, MANAGER))
+        _, text = await replica.metrics_with(await installation.token_of(self.client, installation.SCRAPER))
         return 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0' in text
 
     async def await_master(self, replica: Replica) -> None:

@@ -41,6 +41,16 @@ def test_an_answer_that_is_no_object_is_an_error() -> None:
         run(client.get(PODS, KEY))
 
 
+def test_an_answer_that_is_too_deep_is_an_error() -> None:
+    """API servers store objects of 10,000 levels, whoever wrote them."""
+    deep = answer(200, b'{"items":' * 3000 + b"1" + b"}" * 3000)
+
+    with pytest.raises(APIError, match="the server answered 200: "):
+        run(Client(ScriptedTransport(deep)).get(PODS, KEY))
+    with pytest.raises(APIError, match="the server answered 200: "):
+        run(Client(ScriptedTransport(deep)).list(PODS))
+
+
 def test_list_follows_continue_and_gives_items_their_kind_back() -> None:
     transport = ScriptedTransport(
         answer(200, {"metadata": {"resourceVersion": "7", "continue": "t"}, "items": [{"metadata": {"name": "a"}}]}),

@@ -1,0 +1,199 @@
+"""What somebody with edit rights in one namespace stores to harm others: generated objects that carry our labels.
+
+All of it is accepted by kube-apiserver, or refused by a webhook. Objects are made from a seed and a number, so that the
+same one can be made again.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final
+
+import msgspec
+from tests.integration.clusters import objects
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
+from leaderworkerset.api import disaggregatedset, labels
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+
+Made = tuple[Resource, JSONObject]
+
+LABEL_VALUES: Final = (
+    "",
+    "0",
+    "1",
+    "007",
+    "1999999",
+    "9" * 62,
+    "1e9",
+    "0x1F",
+    "True",
+    "null",
+    "a.b_c-D",
+    "x" * 63,
+)
+"""Values that a label may have."""
+
+TEXTS: Final = (
+    *LABEL_VALUES,
+    "9" * 4301,
+    "9" * 20_000,
+    "-" + "9" * 5000,
+    "٣",
+    "²",
+    "\x85\x9b\x7f",
+    "\x1b[2J\x1b]0;x\x07",
+    "\u2028\u202e\ufeff",
+    "{" * 2000,
+    "2026-01-01T00:00:00",
+    "2026-13-45T99:99:99Z",
+    "99999-01-01T00:00:00Z",
+    "1h" * 3000,
+    "inf",
+    "nan",
+)
+"""Values that an annotation may have; they are long, not numbers, not texts that a terminal or YAML likes."""
+
+LABELS: Final = tuple(
+    value
+    for name, value in vars(labels).items()
+    if name.isupper() and isinstance(value, str) and value.startswith(labels.PREFIX) and value != labels.PREFIX
+)
+"""Every label and annotation of ours; each is tried as both."""
+
+OF_ROLES: Final = (
+    disaggregatedset.SET_NAME,
+    disaggregatedset.ROLE,
+    disaggregatedset.SLICE,
+    disaggregatedset.REVISION,
+    disaggregatedset.INITIAL_REPLICAS,
+)
+
+UNREADABLE_AFFINITY: Final = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}]
+        }
+    }
+}
+
+UNREADABLE: Final = (
+    msgspec.Raw(b'{"spec":' * 3000 + b"1" + b"}" * 3000),
+    msgspec.Raw(b'{"spec":"\\ud800"}'),
+)
+"""Revisions that API servers store, and whose JSON no decoder of ours accepts."""
+
+
+def make(chance: Random, namespace: str, number: int) -> Made:
+    """Return the object of this number."""
+    return chance.choice(MAKERS)(chance, namespace, number)
+
+
+def disguise(chance: Random, namespace: str) -> JSONObject:
+    """Return metadata that make any object look like one of ours."""
+    keys = (*LABELS, *OF_ROLES)
+    annotations = {key: chance.choice(TEXTS) for key in chance.sample(keys, chance.randrange(8))}
+    own = {key: chance.choice(LABEL_VALUES) for key in chance.sample(keys, chance.randrange(8))}
+    own |= {labels.NAME: chance.choice([f"s{chance.randrange(50)}", *LABEL_VALUES])}
+    owner = {
+        "apiVersion": LEADERWORKERSETS.api_version,
+        "kind": LEADERWORKERSETS.kind,
+        "name": chance.choice(["web", "x" * 200]),
+        "uid": f"00000000-0000-4000-8000-{chance.randrange(2**40):012d}",
+        "controller": True,
+    }
+    return {
+        "namespace": namespace,
+        "labels": own,
+        "annotations": annotations,
+        **({"ownerReferences": [owner]} if chance.random() < 0.1 else {}),
+        **({"finalizers": ["example.com/held"]} if chance.random() < 0.05 else {}),
+    }
+
+
+def _pod(chance: Random, namespace: str, number: int) -> Made:
+    """Return a leader or worker that nobody controls, with an index as high as a label allows."""
+    metadata = disguise(chance, namespace)
+    index = chance.choice([str(1_999_999 - number), *LABEL_VALUES])
+    metadata["labels"] |= {labels.WORKER_INDEX: chance.choice(["0", "1", "00", "x"]), labels.GROUP_INDEX: index}
+    metadata["annotations"].setdefault(labels.SIZE, chance.choice(TEXTS))
+    variables = [{"name": labels.ENV_GROUP_SIZE, "value": chance.choice(["", "9" * 5000])}] * chance.randrange(3)
+    spec = objects.pod_template(schedulerName="nobody")["spec"]
+    spec["containers"][0] |= {"env": variables}
+    if chance.random() < 0.5:
+        spec |= {"affinity": UNREADABLE_AFFINITY}
+    if chance.random() < 0.5:
+        spec |= {
+            "schedulingGates": [{"name": chance.choice([labels.GANG_GATE, labels.QUOTA_GATE, "example.com/held"])}]
+        }
+    name = chance.choice([f"s{number}-1999999", f"pod-{number}"])
+    return PODS, _object(PODS, metadata | {"name": name}, spec=spec)
+
+
+def _statefulset(chance: Random, namespace: str, number: int) -> Made:
+    template = objects.pod_template()
+    template["metadata"] = {"labels": {"app": f"own-{number}"}}
+    spec = {
+        "replicas": 0,
+        "serviceName": "",
+        "selector": {"matchLabels": {"app": f"own-{number}"}},
+        "template": template,
+    }
+    return STATEFULSETS, _object(STATEFULSETS, disguise(chance, namespace) | {"name": f"set-{number}"}, spec=spec)
+
+
+def _service(chance: Random, namespace: str, number: int) -> Made:
+    metadata = disguise(chance, namespace) | {"name": f"service-{number}"}
+    return SERVICES, _object(SERVICES, metadata, spec={"clusterIP": "None", "selector": {"a": "b"}})
+
+
+def _revision(chance: Random, namespace: str, number: int) -> Made:
+    """Return a revision or a record of recreations whose content nobody expects."""
+    metadata = disguise(chance, namespace) | {"name": f"revision-{number}"}
+    data: Any = chance.choice(
+        [{}, {"spec": 7}, {"spec": {"leaderWorkerTemplate": []}}, {"spec": {"x": "9" * 5000}}, *UNREADABLE]
+    )
+    number_of_it = chance.choice([0, 1, 2**63 - 1])
+    return CONTROLLER_REVISIONS, _object(CONTROLLER_REVISIONS, metadata, data=data, revision=number_of_it)
+
+
+def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
+    """Return a set of few pods, if any, which fail at once and again, with every setting written wrongly."""
+    size = chance.choice([1, 2, 2**31 - 1])
+    lws = objects.lws(f"s{number}", replicas=int(size <= 2 and number % 100 == 0), size=size)
+    template = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
+    template["metadata"] = {"annotations": {"tests.example.com/restarts": "3"}}
+    template["spec"]["containers"][0]["env"] = [{"name": labels.ENV_LEADER_ADDRESS, "value": "mine"}]
+    metadata = disguise(chance, namespace)
+    some = metadata["annotations"] if chance.random() < 0.3 else {}  # the webhook denies most of them
+    own = {labels.RESTART_BACKOFF: "off", labels.REVISION_HISTORY_LIMIT: chance.choice(TEXTS)}
+    lws["metadata"] |= {"namespace": namespace, "annotations": some | own}
+    return LEADERWORKERSETS, lws
+
+
+def _disaggregatedset(chance: Random, namespace: str, number: int) -> Made:
+    """Return many roles of no replicas, with annotations that nobody expects: few bytes, many LeaderWorkerSets."""
+    template = {"size": 1, "workerTemplate": objects.pod_template()}
+    roles = [{"name": f"r{role}", "spec": {"replicas": 0, "leaderWorkerTemplate": template}} for role in range(2)]
+    metadata = {"name": f"d{number}", "namespace": namespace, "annotations": disguise(chance, namespace)["annotations"]}
+    return DISAGGREGATED_SETS, _object(DISAGGREGATED_SETS, metadata, spec={"slices": 2, "roles": roles})
+
+
+def _scaler(chance: Random, namespace: str, number: int) -> Made:
+    metadata = disguise(chance, namespace) | {"name": f"scaler-{number}"}
+    spec = {"replicas": chance.choice([0, 2**31 - 1])}
+    return ROLE_SCALERS, _object(ROLE_SCALERS, metadata, spec=spec)
+
+
+def _object(resource: Resource, metadata: JSONObject, **content: Any) -> JSONObject:
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, **content}
+
+
+PLAIN: Final[tuple[Callable[[Random, str, int], Made], ...]] = (_pod, _pod, _pod, _statefulset, _service, _revision)
+MAKERS: Final = (*PLAIN, *PLAIN, _leaderworkerset, _disaggregatedset, _scaler)
+"""What is made, the frequent ones several times."""
+
+KINDS: Final = {
+    one.plural
+    for one in (PODS, STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, LEADERWORKERSETS, DISAGGREGATED_SETS, ROLE_SCALERS)
+}

@@ -1,0 +1,116 @@
+"""One tenant stops nobody: what somebody stores in one namespace neither ends the manager nor slows another tenant down."""
+
+import asyncio
+import re
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import pytest
+from tests.integration.manager import hostile
+from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
+from tests.integration.manager.tenant import admit, roll
+from yaml import safe_load_all as load_all
+
+from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
+from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS
+
+PAGE: Final = (Path(__file__).parents[3] / "docs/how-to/share-a-cluster.md").read_text()
+
+RESYNC: Final = 120.0
+"""Seconds in which a controller of quotas finds the kinds that were defined since it was started; it looks each 30."""
+
+pytestmark = pytest.mark.slow
+
+SEED: Final = 1
+ROLLOUTS: Final = 4
+"""As many before the attack; meanwhile there is one after the other."""
+
+OBJECTS: Final = 1000
+"""The attacker stores so many."""
+
+GROUPS: Final = 2
+
+SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod": "2s"}
+"""As Deployments start it: two cores with a control plane at work are no reason to lose a lease."""
+
+FLOOR: Final = 30.0
+"""Seconds that a rollout may take in any case: the machine does more than this, and the attacker keeps it busy."""
+
+ALLOWANCE: Final = 48.0
+"""MiB that the objects take which are there while memory is measured."""
+
+
+def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(worlds: Worlds) -> None:
+    """The second tenant's set is rolled again and again meanwhile; the process is the same one at the end."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a", leaderElection=SHIPPED)
+            await world.await_master(replica)
+            victim = Space(world.client, "victim")
+            await victim.open()
+            await victim.create("web", replicas=GROUPS, size=2)
+            await victim.await_ready("web", GROUPS)
+            before = [await roll(victim, "web", GROUPS, f"before:{number}", replica) for number in range(ROLLOUTS)]
+            memory = replica.resident_mebibytes()
+            tenant = await admit(world, "hostile", SEED)
+
+            during: list[float] = []
+            async with asyncio.TaskGroup() as tasks:
+                attack = tasks.create_task(tenant.attack())
+                while tenant.stored.total() < OBJECTS:
+                    during.append(await roll(victim, "web", GROUPS, f"during:{len(during)}", replica))
+                attack.cancel()
+            await tenant.client.close()
+
+            replica.check()
+            assert set(tenant.stored) == hostile.KINDS, tenant.refused
+            assert median(during) <= max(2 * median(before), FLOOR)
+            assert replica.resident_mebibytes() <= 1.5 * memory + ALLOWANCE
+            await victim.assert_whole("web", replicas=GROUPS, size=2)
+
+    asyncio.run(scenario())
+
+
+def test_the_quota_of_the_page_bounds_what_a_team_has(worlds: Worlds) -> None:
+    """An API server counts each kind that the page names, and refuses to the team what is above, or elsewhere."""
+
+    async def scenario() -> None:
+        async with worlds() as world:
+            replica = await world.start("a")
+            await world.await_master(replica)
+            tenant = await admit(world, "team-a", 1)
+            documents = [
+                one
+                for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+                for one in load_all(text)
+            ]
+            kinds = (NAMESPACES, ROLE_BINDINGS, RESOURCE_QUOTAS)
+            for resource, obj in zip(kinds, documents, strict=True):
+                await world.client.apply(resource, obj, manager="tests")
+            quota = documents[-1]
+
+            async def is_counted() -> bool:
+                found = await world.client.get(RESOURCE_QUOTAS, meta.key(quota))
+                used = meta.status(found).get("used") or {}
+                if used and set(used) != set(quota["spec"]["hard"]):  # too early: it would be counted again in minutes
+                    await world.client.delete(RESOURCE_QUOTAS, meta.key(quota))
+                    await world.client.apply(RESOURCE_QUOTAS, quota, manager="tests")
+                return set(used) == set(quota["spec"]["hard"])
+
+            await until(is_counted, seconds=RESYNC, poll=1)
+            own = Space(tenant.client, "team-a")
+            for number in range(int(quota["spec"]["hard"]["count/leaderworkersets.leaderworkerset.x-k8s.io"])):
+                await own.create(f"web-{number}", replicas=0, size=1)
+            with pytest.raises(ForbiddenError, match="exceeded quota: groups"):
+                await own.create("more", replicas=0, size=1)
+            with pytest.raises(ForbiddenError, match='cannot create resource "leaderworkersets"'):
+                await Space(tenant.client, "default").create("elsewhere", replicas=0, size=1)
+            await tenant.client.close()
+
+    asyncio.run(scenario())
