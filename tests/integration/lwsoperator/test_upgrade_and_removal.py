@@ -79,6 +79,7 @@ def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path)
     """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
     with managers(installed, tmp_path) as running:
         running.start("old")
+        manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
         running.route("old")
         installed.administrator.kubectl("create", "namespace", GROUPS)
         create_set(installed, "before")
@@ -89,12 +90,14 @@ def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path)
         assert len(before) == 2 * 3 + 3 + 1 + 1 + 4  # pods, StatefulSets, service, set; revisions of all these
 
         installed.start(NEWER)
+        manage(installed, "Managed")
         until(lambda: image(installed) == NEWER, "the newer image")
         installed.await_condition("Available", "True", "AsExpected")
         until(lambda: installed.administrator.get("configmap/lws-older", *IN) is None, "no older ConfigMap")
         columns = installed.administrator.there(DEFINITION)["spec"]["versions"][0]["additionalPrinterColumns"]
         assert "Ready" in {one["name"] for one in columns}
         running.start("new")
+        manage(installed, "Unmanaged")
         running.route("new")
         running.stop("old")
         create_set(installed, "after")
@@ -103,16 +106,17 @@ def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path)
         after = snapshot(installed)
         assert {name: after.get(name) for name in before} == before
     installed.administrator.kubectl("delete", "namespace", GROUPS, "--wait=false")
-    route_nowhere(installed)
+    manage(installed, "Managed")
+
+
+def manage(site: Site, state: str) -> None:
+    """Have the operator keep the operand, or leave it alone."""
+    site.patch(managementState=state)
+    until(lambda: site.cluster()["status"]["observedGeneration"] == generation(site), state)
 
 
 def image(site: Site) -> str:
     return str(site.manager()["spec"]["template"]["spec"]["containers"][0]["image"])
-
-
-def route_nowhere(site: Site) -> None:
-    """Have the service as the operator makes it, which nobody answers here."""
-    site.administrator.kubectl("delete", "service/lws-webhook-service", *IN)
 
 
 def remove_operator(site: Site) -> None:

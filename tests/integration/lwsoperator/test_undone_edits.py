@@ -34,7 +34,6 @@ SECONDS: Final = 5.0
 TOLERATED: Final[Mapping[str, str]] = {
     r".* added metadata\.(labels|annotations)\.drift\.example\.com": "labels and annotations of others",
     r"ServiceAccount added (imagePullSecrets|secrets)": "pull secrets of administrators and OpenShift",
-    r".* changed metadata\.ownerReferences\.0\.kind": "owners of others; the operator's own is added again",
     r".*WebhookConfiguration added webhooks\.0\.clientConfig\.caBundle": "whoever issues the certificate injects it",
     r".*WebhookConfiguration changed webhooks\.0\.name": "restored without the authority of that name, which is injected again",
     r"Service (added|changed|removed) spec\.(ipFamilyPolicy|ipFamilies)(\..*)?": "allocated by the API server",
