@@ -53,14 +53,16 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/python deploy/generate.py --check
 	$(BIN)/python -m docs.generate_cli --check
 	$(BIN)/python -m docs.generate_causes --check
+	$(BIN)/python -m docs.generate_matrix --check
 
 bench: setup ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
 
-generate: setup ## write the generated manifests below deploy/, and the reference of the commands and of causes
+generate: setup ## write the generated manifests below deploy/, and the reference of commands, causes and of what is tried together
 	$(BIN)/python deploy/generate.py
 	$(BIN)/python -m docs.generate_cli
 	$(BIN)/python -m docs.generate_causes
+	$(BIN)/python -m docs.generate_matrix
 
 test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }

@@ -1,6 +1,8 @@
 """Start hundreds or thousands of stub pods, groups of 4: time to ready, memory and processor of the whole cluster.
 
-python -m bench.many [--pods N ...] [--network isolated|shared]
+python -m bench.many [--pods N ...] [--network isolated|shared] [--probe-every SECONDS]
+
+With probes, what is ready has to be ready still after six more probes of each pod.
 
 The machine has to allow it: about eight open files per pod of the hard limit (`ulimit -Hn`), and one process.
 """
@@ -18,6 +20,8 @@ from bench.record import report
 
 SIZE = 4
 PATIENCE = 1200
+PROBE = ", readinessProbe: {{httpGet: {{port: 8000}}, periodSeconds: {}}}}}]"
+PROBES_MORE = 6
 
 
 def cpu_seconds(pid: int) -> float:
@@ -26,11 +30,12 @@ def cpu_seconds(pid: int) -> float:
     return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 1)
 
 
-def measure(pods: int, network: str, directory: str) -> dict[str, float]:
+def measure(pods: int, network: str, directory: str, probe_every: int) -> dict[str, float]:
     """Start a cluster, apply, wait until all is ready, and stop it."""
     environment = os.environ | {"LWS_STATE_HOME": directory}
     manifest = Path(directory) / "lws.yaml"
-    manifest.write_text(MANIFEST.format(groups=pods // SIZE))
+    text = MANIFEST.format(groups=pods // SIZE)
+    manifest.write_text(text.replace("}]}]", "}]" + PROBE.format(probe_every)) if probe_every else text)
 
     def lws(*words: str) -> None:
         subprocess.run([*LWS, *words], env=environment, check=True, capture_output=True)
@@ -42,8 +47,12 @@ def measure(pods: int, network: str, directory: str) -> dict[str, float]:
         start = time.perf_counter()
         lws("apply", "--local=bench", "-f", str(manifest))
         lws("wait", "--local=bench", "many", "--timeout", str(PATIENCE))
+        seconds = round(time.perf_counter() - start, 1)
+        if probe_every:
+            time.sleep(PROBES_MORE * probe_every)
+            lws("wait", "--local=bench", "many", "--timeout", "0")
         return {
-            "seconds": round(time.perf_counter() - start, 1),
+            "seconds": seconds,
             "cluster_cpu_seconds": cpu_seconds(cluster),
             "launcher_cpu_seconds": cpu_seconds(launcher),
             "cluster_memory_mib": round(peak_memory(cluster), 1),
@@ -60,11 +69,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--pods", type=int, nargs="+", default=[500, 2000])
     parser.add_argument("--network", choices=["isolated", "shared"], default="isolated")
+    parser.add_argument("--probe-every", type=int, default=0, metavar="SECONDS")
     options = parser.parse_args()
     for pods in options.pods:
         with tempfile.TemporaryDirectory() as directory:
-            found = measure(pods, options.network, directory)
+            found = measure(pods, options.network, directory, options.probe_every)
             suffix = ", shared network" if options.network == "shared" else ""
+            suffix += f", probed every {options.probe_every} s" if options.probe_every else ""
             report(f"{pods} stub pods{suffix}", run=0, pods=pods, network=options.network, **found)
 
 

@@ -21,10 +21,8 @@ from kuberuntime.objects.resources import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
-    POD_DISRUPTION_BUDGETS,
     ROLE_BINDINGS,
     ROLES,
     SERVICE_ACCOUNTS,
@@ -91,7 +89,6 @@ def everything() -> dict[str, str]:
     parts = (
         definitions(),
         base(),
-        spread(),
         user_roles(),
         gang(),
         overlays(),
@@ -127,27 +124,6 @@ def base() -> dict[str, str]:
             files[next((name for name, kinds in FILES.items() if resource in kinds), "manager.yaml")].append(obj)
     texts = {f"kustomize/{name}": render(objects) for name, objects in files.items()}
     return texts | {"kustomize/kustomization.yaml": kustomization(resources=["../crds", *sorted(files)])}
-
-
-def spread() -> dict[str, str]:
-    """Return the component that spreads the replicas and bounds their disruption."""
-    objects = dict(build_all(MANAGED, InstallSettings(spread=True)))
-    deployment = objects[DEPLOYMENTS]
-    constraints = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
-    patch = {
-        "apiVersion": deployment["apiVersion"],
-        "kind": deployment["kind"],
-        "metadata": {name: meta.metadata(deployment)[name] for name in ("name", "namespace")},
-        "spec": {"template": {"spec": {"topologySpreadConstraints": constraints}}},
-    }
-    folder = "kustomize/components/spread"
-    return {
-        f"{folder}/disruption-budget.yaml": render([objects[POD_DISRUPTION_BUDGETS]]),
-        f"{folder}/deployment.yaml": render([patch]),
-        f"{folder}/kustomization.yaml": kustomization(
-            "Component", resources=["disruption-budget.yaml"], patches=[{"path": "deployment.yaml"}]
-        ),
-    }
 
 
 def user_roles() -> dict[str, str]:

@@ -57,9 +57,8 @@ def anchor(cause: Cause) -> str:
 
 def section(cause: Cause) -> str:
     """Describe one cause."""
-    return (
-        f"## {cause.code}\n\n**{cause.title}** ({cause.verdict})\n\n{cause.meaning}\n\n*What to do:* {cause.remedy}\n"
-    )
+    verdict = "progressing, then stuck" if cause.code in WARMING else cause.verdict
+    return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*What to do:* {cause.remedy}\n"
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ SHARED: Final = (
     "integration/lws",
     "integration/manager",
     "integration/lwsoperator",
+    "integration/shipped",
     "kubectl",
     "parity",
 )

@@ -135,6 +135,36 @@ def observed(
     return Observed(view=shown, now=NOW, objects=found, running=running)
 
 
+def recreated(
+    pods: Iterable[JSONObject],
+    *,
+    due: float = -30,
+    leader: str = "another",
+    state: str = labels.RECREATED,
+    failure: str = "deleted: NodeLost",
+    **given: Any,
+) -> Observed:
+    """Return group 0 with its third recreation in a row, `due` in so many seconds; `given` are for `observed`."""
+    record: JSONObject = {
+        "metadata": {
+            "namespace": NAMESPACE,
+            "labels": {labels.NAME: "web", labels.GROUP_INDEX: "0"},
+            "annotations": {
+                labels.RECREATIONS: "3",
+                labels.RECREATED_LEADER: leader,
+                labels.TEMPLATE_REVISION_HASH: KEY,
+                labels.RECREATE_AFTER: ago(-due).replace("Z", "+00:00"),
+                labels.RECREATION_STATE: state,
+                labels.FAILED_POD: "web-0-1",
+                labels.FAILURE: failure,
+            },
+        }
+    }
+    revision = {"metadata": {"labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: KEY}}}
+    objects = {CONTROLLER_REVISIONS: [revision, record]} | given.pop("objects", {})
+    return observed(pods, objects, **given)
+
+
 def of_set(
     objects: Mapping[Resource, Sequence[JSONObject]] | None = None,
     *,

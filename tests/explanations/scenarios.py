@@ -3,7 +3,6 @@
 from typing import Final
 
 from tests.explanations.builders import (
-    KEY,
     ago,
     conditions,
     container,
@@ -18,6 +17,7 @@ from tests.explanations.builders import (
     placed,
     pod,
     ready,
+    recreated,
     refused,
     running,
     waiting,
@@ -71,26 +71,6 @@ def _partition() -> Observed:
     rollout = {"rollingUpdateConfiguration": {"partition": 2}}
     status = {"readyReplicas": 3, "updatedReplicas": 1, "conditions": conditions(Available="True")}
     return observed([ready(group) for group in range(3)], of=lws(3, 1, status=status, rolloutStrategy=rollout))
-
-
-def _recreated(*, due: float, leader: str, state: str) -> Observed:
-    record: JSONObject = {
-        "metadata": {
-            "namespace": "prod",
-            "labels": {labels.NAME: "web", labels.GROUP_INDEX: "0"},
-            "annotations": {
-                labels.RECREATIONS: "3",
-                labels.RECREATED_LEADER: leader,
-                labels.TEMPLATE_REVISION_HASH: KEY,
-                labels.RECREATE_AFTER: ago(-due).replace("Z", "+00:00"),
-                labels.RECREATION_STATE: state,
-                labels.FAILED_POD: "web-0-1",
-                labels.FAILURE: "main: exit code 3 (Error)",
-            },
-        }
-    }
-    revision = {"metadata": {"labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: KEY}}}
-    return observed([placed(0, 0)], {CONTROLLER_REVISIONS: [revision, record]})
 
 
 def _starting() -> Observed:
@@ -386,9 +366,11 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E075": running(
         container(restarts=3, last=ended(0, reason="Completed"), waiting={"reason": "CrashLoopBackOff"})
     ),
-    "LWS-E079": _recreated(due=-5, leader="web-0-uid", state=labels.EXHAUSTED),
-    "LWS-E080": _recreated(due=18, leader="web-0-uid", state=labels.WAITING),
-    "LWS-E081": _recreated(due=-30, leader="another", state=labels.RECREATED),
+    "LWS-E079": recreated(
+        [placed()], due=-5, leader="web-0-uid", state=labels.EXHAUSTED, failure="main: exit code 3 (Error)"
+    ),
+    "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
+    "LWS-E081": recreated([placed()]),
     "LWS-E082": observed(
         [running(container(running={"startedAt": ago(100)})).view.groups[0].ranks[0].object or {}, ready(0, 1)]
     ),

@@ -32,7 +32,7 @@ RULES: Final = (
         "str(fnv1(data))",
     ),
     Broken("R-REV-14", "leaderworkerset/revisions.py", "if key_of(revision) != key]", "if key_of(revision) == key]"),
-    Broken("R-STAT-12", "leaderworkerset/status.py", "excluded = EXCLUDES[outcome.type]", "excluded: set[str] = set()"),
+    Broken("R-STAT-12", "leaderworkerset/status.py", "condition.type in outcome.excludes and", "False and"),
     Broken(
         "R-WSTS-4",
         "pod/reconcile.py",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from tests.packages import build
 
-from leaderworkerset.install import alerts
+from leaderworkerset.install import alerts, board, monitoring
 from leaderworkerset.install.alerts import ALERTS, Alert
 from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE
 
@@ -51,20 +51,24 @@ HEALTHY: Final[dict[str, str]] = {
 """A manager at work: metric and labels to its first value, and by how much it grows in a minute."""
 
 INSTANCE: Final = {"instance": "10.0.0.1:8443"}
+TARGET: Final = INSTANCE | {"job": METRICS_SERVICE, "pod": "lws-controller-manager-0", "container": "manager"}
+"""What a Prometheus adds to every series of a monitor's target, beside the namespace."""
+
+PLACE: Final = {"namespace": "lws-system"}
 OF_SET: Final = {"namespace": "serving", "leaderworkerset": "web"}
 CASES: Final[Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]] = {
     "LWSManagerDown": ({UP: "0"}, {}),
     "LWSWithoutLeader": (HEALTHY | {LEADS: "0"}, {}),
     "LWSWebhookErrors": (HEALTHY | {BROKEN: "0+6"}, {"webhook": "/mutate--v1-pod"}),
     "LWSReconcileErrors": (HEALTHY | {FAILED: "0+30"}, {"controller": "pod"}),
-    "LWSCertificateUnusable": (HEALTHY | {UNREADABLE: "0+12"}, INSTANCE | {"job": METRICS_SERVICE}),
+    "LWSCertificateUnusable": (HEALTHY | {UNREADABLE: "0+12"}, TARGET | PLACE),
     "LWSCertificateExpiring": (HEALTHY | {ENDS: str(6 * DAY)}, {"server": "webhooks"}),
     "LWSGroupRestartStorm": (HEALTHY | {RECREATED: "0+1"}, {}),
     "LWSGroupsGivenUp": (
         HEALTHY | {GIVEN_UP: "1"},
-        OF_SET | INSTANCE | {"job": METRICS_SERVICE, "state": "exhausted"},
+        OF_SET | TARGET | {"state": "exhausted"},
     ),
-    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | INSTANCE | {"job": METRICS_SERVICE}),
+    "LWSGroupsNotReady": (HEALTHY | {READY: "2"}, OF_SET | TARGET),
 }
 """By alert: the series in which it fires, and the labels that it then has of them."""
 
@@ -80,12 +84,21 @@ IN_TIME: Final = 20
 """Minutes that rates look back at most, and a reading."""
 
 
+def stored(exported: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a series as a Prometheus stores it: what the target has, too, depends on the monitor."""
+    (endpoint,) = monitoring.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
+    of_target = TARGET | PLACE
+    if endpoint.get("honorLabels"):
+        return of_target | dict(exported)
+    return {f"exported_{name}" if name in of_target else name: text for name, text in exported.items()} | of_target
+
+
 def series(found: Mapping[str, str]) -> list[dict[str, str]]:
     """Return the series as promtool reads them."""
     listed = []
     for name, course in found.items():
         metric, _, labels = name.partition(",")
-        pairs = ",".join([alerts.JOB, f'instance="{INSTANCE["instance"]}"', *([labels] if labels else [])])
+        pairs = ",".join(f'{key}="{text}"' for key, text in stored(dict(re.findall(r'(\w+)="(.*?)"', labels))).items())
         step = course if "+" in course else f"{course}+0"
         listed.append({"series": f"{metric}{{{pairs}}}", "values": f"{step}x{LENGTH}"})
     return listed
@@ -94,7 +107,7 @@ def series(found: Mapping[str, str]) -> list[dict[str, str]]:
 def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
     """Return the alert as it is sent, its text with the labels in it."""
     text = re.sub(r"{{ \$labels\.(\w+) }}", lambda found: labels[found[1]], alert.summary)
-    annotations = {"summary": text, "runbook": alerts.runbook(alert)}
+    annotations = {"summary": text, "runbook_url": f"{alerts.RUNBOOKS}#{alert.name.lower()}"}
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
 
 
@@ -137,6 +150,35 @@ def test_it_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("found", [HEALTHY, NEARLY], ids=["healthy", "below every bound"])
 def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
     assert evaluate(tmp_path, case(found)) == ""
+
+
+BUCKETS: Final = {
+    "workqueue_queue_duration_seconds_bucket": "name",
+    "controller_runtime_reconcile_time_seconds_bucket": "controller",
+    "controller_runtime_webhook_latency_seconds_bucket": "webhook",
+    "lws_time_to_ready_seconds_bucket": "quantile",
+    "rest_client_rate_limiter_duration_seconds_bucket": "quantile",
+}
+SHOWN: Final = HEALTHY | {
+    **{f'{metric},{label}="x",le="{bound}"': "0+60" for metric, label in BUCKETS.items() for bound in ("1", "+Inf")},
+    'lws_rollout_progress,namespace="serving",leaderworkerset="web"': "1",
+    "process_resident_memory_bytes": "1",
+    "process_cpu_seconds_total": "0+1",
+    'lws_leaderworkersets,condition="Available"': "1",
+    'workqueue_depth,name="pod"': "0",
+    'lws_api_requests_total,verb="get",resource="pods"': "0+60",
+    'rest_client_requests_total,code="200"': "0+60",
+}
+"""The series of every panel."""
+
+
+def test_every_panel_of_the_board_shows_what_is_stored(tmp_path: Path) -> None:
+    """Also those of one LeaderWorkerSet, whose namespace is not that of the managers."""
+    chosen = [one.replace("$namespace", "serving").replace("$leaderworkerset", "web") for one in board.expressions()]
+    samples = [{"labels": "{}", "value": 1}]
+    checks = [{"expr": f"count({one}) > bool 0", "eval_time": "2h", "exp_samples": samples} for one in chosen]
+    shown = {"interval": "1m", "name": "board", "input_series": series(SHOWN), "promql_expr_test": checks}
+    assert evaluate(tmp_path, shown) == ""
 
 
 def test_a_case_that_is_otherwise_is_noticed(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The chart as Helm renders it: object for object what `lws install` applies."""
 
+import json
 import subprocess
 from collections.abc import Iterator
 from datetime import timedelta
@@ -9,27 +10,28 @@ from typing import Any
 import pytest
 import yaml
 from tests.packages import build
+from tests.shipped import factors, pairs
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.restarts.settings import RestartSettings
-from leaderworkerset.install import userroles
+from leaderworkerset.install import alerts, metadata, userroles
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.manager import goflags, managerflags
 from leaderworkerset.manager.config import configurationfile
 
 HELM = build.HELM.find()
 CHART = Path(__file__).parents[2] / "deploy" / "helm" / "lws"
 OF_CHARTS = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 NOT_RENDERED = {"Namespace", "CustomResourceDefinition"}
-INTERNAL = InstallSettings(spread=True)
-EXTERNAL = InstallSettings(spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
-MONITORED = InstallSettings(
-    spread=True, certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring"
-)
+INTERNAL = InstallSettings()
+EXTERNAL = InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES)
+MONITORED = InstallSettings(certificates="cert-manager", configuration=MOUNTED_CERTIFICATES, prometheus="monitoring")
 
 pytestmark = [
     pytest.mark.slow,
@@ -55,14 +57,17 @@ def plain(obj: JSONObject) -> JSONObject:
     kept = {name: text for name, text in meta.labels(obj).items() if name not in OF_CHARTS}
     template: dict[str, Any] = meta.spec(obj).get("template", {}).get("metadata", {}).get("annotations", {})
     template.pop(labels.CONFIGURATION_HASH, None)
+    for container in meta.spec(obj).get("template", {}).get("spec", {}).get("containers", ()):
+        container["args"] = container["args"][:1]  # others are values
     if meta.name(obj).endswith("metrics-service"):
         meta.spec(obj).pop("type", None)
     return obj | {"metadata": own | {"labels": kept}}
 
 
-def built(settings: InstallSettings) -> dict[tuple[str, str], JSONObject]:
-    objects = [obj for _, obj in build_all(MANAGED, settings) if obj["kind"] not in NOT_RENDERED]
+def built(settings: InstallSettings, kinds: Registry = MANAGED) -> dict[tuple[str, str], JSONObject]:
+    objects = [obj for _, obj in build_all(kinds, settings) if obj["kind"] not in NOT_RENDERED]
     objects += [obj for _, obj in userroles.build(MANAGED)]
+    objects += [alerts.prometheus_rule("lws-system")] if settings.prometheus else []
     return {(obj["kind"], meta.name(obj)): plain(obj) for obj in objects}
 
 
@@ -123,6 +128,36 @@ def test_values_reach_the_pods() -> None:
     assert pod["spec"]["containers"][0]["image"].endswith("@sha256:" + "0a" * 32)
 
 
+def test_arguments_environment_and_labels_reach_the_manager() -> None:
+    """What others must not choose stays: the configuration file and the labels of the selector."""
+    words = (
+        "extraArgs[0]=--kube-api-qps=50,logging.level=debug,logging.format=json,extraEnv[0].name=A,extraEnv[0].value=b"
+    )
+    text = helm("template", "lws", str(CHART), "--kube-version=1.36.0", "--set", f"{words},podLabels.team=serving")
+    (pod,) = [obj["spec"]["template"] for obj in yaml.load_all(text, SafeLoader) if obj and obj["kind"] == "Deployment"]
+    (container,) = pod["spec"]["containers"]
+    logging = ["--zap-log-level=debug", "--zap-encoder=json"]
+    assert container["args"] == ["--config=/controller_manager_config.yaml", *logging, "--kube-api-qps=50"]
+    goflags.parse(container["args"], managerflags.FLAGS)
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    assert pod["metadata"]["labels"] == {**metadata.SELECTOR, "team": "serving"}
+
+
+def test_alerts_name_the_release_and_where_runbooks_are() -> None:
+    """R-OP-76: a Prometheus finds monitor and rule by labels of its choice."""
+    words = "enablePrometheus=true,prometheus.labels.release=kps,prometheus.runbooks=https://runbooks.example.com/lws"
+    found = render("--set", words, release="serving")
+    rule = found["PrometheusRule", "serving-lws-controller-manager"]
+    monitor = found["ServiceMonitor", "serving-lws-controller-manager-metrics-monitor"]
+    assert meta.labels(rule)["release"] == meta.labels(monitor)["release"] == "kps"
+    first, *_ = rule["spec"]["groups"][0]["rules"]
+    assert first["expr"] == 'absent(up{job="serving-lws-controller-manager-metrics-service"} == 1)'
+    assert first["annotations"]["runbook_url"] == "https://runbooks.example.com/lws#lwsmanagerdown"
+    assert not [
+        key for key in render("--set", "enablePrometheus=true,prometheus.alerts=false") if key[0] == rule["kind"]
+    ]
+
+
 def test_gang_scheduling_reaches_configuration_and_roles() -> None:
     """R-OP-52: without it there is no right to pod groups."""
     found = render("--set", "gangSchedulingManagement.schedulerProvider=volcano")
@@ -146,6 +181,29 @@ def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
     assert read.restarts == RestartSettings(backs_off=False, max_restarts=3, release_after=timedelta(minutes=5))
     assert {one for one in found if found[one] != plain[one]} == {key}
     assert hashed(chosen) != hashed("groupRestarts.backoff=true")
+
+
+@pytest.mark.parametrize("row", pairs.rows())
+def test_what_a_process_is_started_with_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
+    """The sections that are values of the chart arrive in the file as they are in the matrix, with the rights they need."""
+    wanted = {
+        name: section
+        for name, section in factors.document(row, directory="", metrics=0, probes=0).items()
+        if name in {"gangSchedulingManagement", "groupRestarts"}
+    }
+    external = row["internalCertManagement.enable"] is False
+    values = tmp_path / "values.yaml"
+    values.write_text(json.dumps(wanted | {"enableCertManager": external}))
+    found = render("-f", str(values))
+    text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
+    configurationfile.check(configurationfile.parse(text.encode()))
+    rendered = yaml.safe_load(text)
+    assert {name: rendered[name] for name in wanted} == wanted
+    assert rendered["internalCertManagement"]["enable"] is not external
+    provider = wanted.get("gangSchedulingManagement", {}).get("schedulerProvider", "")
+    settings = EXTERNAL if external else INTERNAL
+    (role,) = (one for key, one in built(settings, managed(provider)).items() if key[1] == "lws-manager-role")
+    assert [rule for rule in role["rules"] if rule not in found["ClusterRole", "lws-manager-role"]["rules"]] == []
 
 
 def hashed(values: str) -> str:

@@ -10,11 +10,11 @@ from tests.examples import examples
 
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import rollingupdate, status
-from leaderworkerset.core.leaderworkerset.fold import LIMIT, Folded, fold
+from leaderworkerset.core.leaderworkerset.fold import FEWEST, MOST_REVISIONS, Folded, Groups, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 REVISIONS = st.sampled_from(["new", "old", ""])
-INDEXES = st.sampled_from(["0", "1", "2", "3", "4", "007", str(LIMIT), str(2**31)])
+INDEXES = st.sampled_from(["0", "1", "2", "3", "4", "007", str(FEWEST), str(2**31)])
 
 
 @st.composite
@@ -39,35 +39,30 @@ CHANGES = st.lists(st.tuples(st.booleans(), groups()), max_size=20)
 """Groups as they become, and whether they go instead."""
 
 
-def after(changes: list[tuple[bool, GroupFacts]]) -> tuple[Folded, dict[str, GroupFacts]]:
-    """Return the fold after the changes, and the groups there are then."""
-    living: dict[str, GroupFacts] = {}
-    folded = Folded()
+def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
+    """Return the groups after the changes."""
+    found = Groups("web")
     for goes, group in changes:
-        old = living.pop(group.leader, None)
-        if not goes:
-            living[group.leader] = group
-        if not goes or old is not None:
-            folded = folded.changed(old, None if goes else group, "web")
-    return folded, living
+        found.put(group.leader, None if goes else group)
+    return found
 
 
 @given(CHANGES)
 @settings(max_examples=examples(100))
 def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, GroupFacts]]) -> None:
-    folded, living = after(changes)
+    found = after(changes)
 
-    assert folded == fold(living.values(), "web")
+    assert found.folded() == fold(found.by_leader.values(), "web")
 
 
 @given(CHANGES)
 @settings(max_examples=50, deadline=None)
 def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, GroupFacts]]) -> None:
-    folded, living = after(changes)
-    for group in living.values():
-        folded = folded.changed(group, None, "web")
+    found = after(changes)
+    for leader in [*found.by_leader]:
+        found.put(leader, None)
 
-    assert folded == Folded()
+    assert found.folded() == Folded()
 
 
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
@@ -79,7 +74,8 @@ def test_a_fold_counts_what_a_loop_over_the_groups_counts(
     lws = leaderworkerset.decode(
         builders.leaderworkerset_object(replicas=replicas, size=size, rollout={"partition": partition})
     )
-    folded, living = after(changes)
+    found = after(changes)
+    folded, living = found.folded(), found.by_leader
     whole = [one for one in living.values() if size == 1 or one.workers is not None]
     rolled = [one for one in whole if one.index is not None and partition <= one.index < replicas]
 
@@ -99,12 +95,13 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     changes: list[tuple[bool, GroupFacts]], size: int
 ) -> None:
     """R-ROLL-8."""
-    folded, living = after(changes)
+    found = after(changes)
+    folded, living = found.folded(), found.by_leader
     named = {
         one.index: one
         for one in living.values()
         if one.index is not None
-        and one.index < LIMIT
+        and one.index < FEWEST
         and one.leader == f"web-{one.group_index}"
         and (size == 1 or (one.workers is not None and one.workers.group_index == one.group_index))
     }
@@ -137,14 +134,51 @@ def stays_ready(group: GroupFacts, size: int) -> bool:
 
 def fold_index(group: GroupFacts) -> int | None:
     """Return the index of a group that carries the names of it."""
-    is_regular = group.index is not None and group.index < LIMIT and group.leader == f"web-{group.group_index}"
+    is_regular = group.index is not None and group.index < FEWEST and group.leader == f"web-{group.group_index}"
     return group.index if is_regular else None
 
 
 def test_a_value_taken_earlier_stays_as_it_was() -> None:
-    group = GroupFacts(leader="web-0", group_index="0", index=0, is_leader_ready=True, revision="old", workers=None)
-    before = fold([group], "web")
+    found, odd = Groups("web"), replace(alone(0), leader="odd")
+    found.put("web-0", alone(0))
+    found.put("odd", odd)
+    before = found.folded()
 
-    before.changed(group, replace(group, revision="new"), "web")
+    found.put("web-0", replace(alone(0), revision="new"))
+    found.put("odd", None)
 
-    assert before == fold([group], "web")
+    assert before == fold([alone(0), odd], "web")
+
+
+def alone(index: int, revision: str = "old") -> GroupFacts:
+    """Return a group of one pod."""
+    return GroupFacts(f"web-{index}", str(index), index, is_leader_ready=True, revision=revision, workers=None)
+
+
+@given(st.permutations(range(600)), st.integers(0, 600))
+@settings(max_examples=examples(5), deadline=None)
+def test_thousands_of_groups_are_regular_in_any_order_as_soon_as_enough_exist(order: list[int], kept: int) -> None:
+    """They are 16 apart, so that the last ones come into reach only when others exist; fewer fall out of it again."""
+    found = Groups("web")
+    for number in order:
+        found.put(f"web-{number * 16}", alone(number * 16))
+    assert found.folded() == fold(map(alone, range(0, 9600, 16)), "web")
+    assert not found.folded().irregular
+
+    for number in order[kept:]:
+        found.put(f"web-{number * 16}", None)
+    folded = found.folded()
+    assert folded.members.bit_count() + len(folded.irregular) == kept
+
+
+def test_an_index_far_beyond_what_exists_and_a_revision_too_many_are_counted_and_take_no_bits() -> None:
+    """Labels are written by users: one bit of the highest index that a label can hold would take all memory."""
+    forged = [alone(int("9" * 62)), alone(1_999_999)]
+    many = [alone(index, f"r{index}") for index in range(1000)]
+
+    folded = fold([*forged, *many], "web")
+
+    assert {*forged, *many[MOST_REVISIONS:]} == {*folded.irregular.values()}
+    assert folded.members == (1 << MOST_REVISIONS) - 1
+    counts = status.count(leaderworkerset.decode(builders.leaderworkerset_object(size=1)), folded, "r0")
+    assert counts.ready == len(forged) + len(many)

@@ -141,6 +141,8 @@ def load(environment: Mapping[str, str], *, kubeconfig: str = "", context: str =
     is_empty = not config.contexts and not context
     if is_empty and not kubeconfig and incluster.is_available(environment):
         return incluster.access(environment)
+    if not config.files and (named := environment.get("KUBECONFIG", "").strip(":")):
+        raise NotConfiguredError(f"KUBECONFIG names no file that exists: {named}")
     return resolve(config, context)
 
 

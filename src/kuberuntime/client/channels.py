@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 
 from kuberuntime.errors import ConnectionFailedError
+from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
 
 STDIN: Final = 0
@@ -60,6 +61,7 @@ def exit_code(status: bytes) -> int:
         return 0
     causes = (answer.get("details") or {}).get("causes") or []
     code = next((cause["message"] for cause in causes if cause.get("reason") == "ExitCode"), "")
-    if code.isdecimal():
-        return int(code)
+    number = decimals.natural(code)
+    if number is not None:
+        return number
     raise ConnectionFailedError(answer.get("message") or "the command ended without an exit code")

@@ -16,7 +16,7 @@ import msgspec
 from kuberuntime.client import requests
 from kuberuntime.client.requests import PatchKind, Query, Selection
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
-from kuberuntime.errors import from_response
+from kuberuntime.errors import ExpiredError, from_response
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
@@ -72,7 +72,10 @@ class Client:
         field_selector: str = "",
         limit: int = PAGE,
     ) -> Listing:
-        """Read all objects that match, `limit` per request; a page is decoded while the server prepares the next."""
+        """Read all objects that match, `limit` per request; a page is decoded while the server prepares the next.
+
+        If the token of a page expires on the way, everything is read anew in one request.
+        """
         selection = Selection(resource, namespace, label_selector, field_selector)
         response = await self.send(requests.list_page(selection, limit=limit))
         items: list[JSONObject] = []
@@ -82,8 +85,12 @@ class Client:
                 await asyncio.sleep(0)  # lets the request be sent
                 items += _page(selection, response).items
                 response = await following
+            except ExpiredError:
+                items, response = [], await self.send(requests.list_page(selection))
+                break
             finally:
                 following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
         page = _page(selection, response)
         return Listing([*items, *page.items], page.resource_version)
 

@@ -5,7 +5,7 @@ arrival, since a later one always gets a later token.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -52,9 +52,12 @@ class TokenBucket:
 
 
 class LimitedTransport:
-    """A transport that waits for a token before each request."""
+    """A transport that waits for a token before each request; `observe` is told how many seconds."""
 
-    def __init__(self, inner: Transport, bucket: TokenBucket, clock: Clock) -> None:
+    def __init__(
+        self, inner: Transport, bucket: TokenBucket, clock: Clock, observe: Callable[[float], None] = lambda _: None
+    ) -> None:
+        self._observe = observe
         self._inner = inner
         self._bucket = bucket
         self._clock = clock
@@ -77,5 +80,6 @@ class LimitedTransport:
 
     async def _wait(self) -> None:
         delay = self._bucket.take(self._clock.monotonic())
+        self._observe(delay)
         if delay > 0:
             await asyncio.sleep(delay)

@@ -4,6 +4,7 @@ In: a resource, a key, an object, options. Out: a `transport.Request`. The clien
 (`watch.py`) streams them; no other code contains a verb, a query or a content type.
 """
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -29,6 +30,9 @@ PATCH_TYPES: Final[dict[PatchKind, str]] = {
     "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+
+_NOT_OF_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters of JSON that are no characters of YAML, or line breaks there. API servers read an apply as YAML."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,18 @@ def update(resource: Resource, obj: JSONObject, *, subresource: str = "", query:
 
 
 def apply(resource: Resource, obj: JSONObject, *, manager: str, force: bool) -> Request:
-    """Build the server-side apply of `obj` as `manager`; JSON is YAML, so the body is JSON."""
+    """Build the server-side apply of `obj` as `manager`; the body is JSON that readers of YAML accept."""
     path = object_path(resource, meta.key(obj))
     query = (("fieldManager", manager), ("force", "true" if force else "false"))
-    return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, msgspec.json.encode(obj))
+    return Request("PATCH", path, query, {"content-type": APPLY_TYPE}, _encode_for_yaml(obj))
+
+
+def _encode_for_yaml(obj: JSONObject) -> bytes:
+    """Encode as JSON; what YAML refuses, or reads as the end of a line, is escaped."""
+    body = msgspec.json.encode(obj)
+    if body.isascii() and b"\x7f" not in body:
+        return body
+    return _NOT_OF_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", body.decode()).encode()
 
 
 def patch(

@@ -29,7 +29,7 @@ import structlog
 
 from kuberuntime.cache.informer import Informer
 from kuberuntime.controller.executor import Removed, Write, Written
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 
 PATIENCE: Final = 10.0
@@ -155,4 +155,4 @@ def is_seen(informer: Informer, write: Write) -> bool:
 
 
 def _number(version: ResourceVersion) -> int | None:
-    return int(version) if version.isdecimal() else None
+    return decimals.natural(version)

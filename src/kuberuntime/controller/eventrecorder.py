@@ -81,6 +81,7 @@ class EventRecorder:
         self._queue: asyncio.Queue[Series] = asyncio.Queue(QUEUE)
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
         self._last_nanos = 0
+        self._folding: dict[int, tuple[Series, Event]] = {}
 
     def record(self, event: Event) -> None:
         """Queue one event; returns at once."""
@@ -96,7 +97,8 @@ class EventRecorder:
             series.last = now
             if not series.queued:
                 series.queued = True
-                asyncio.get_running_loop().call_later(FOLD, self._enqueue, series, event)
+                self._folding[series.stamp] = (series, event)
+                asyncio.get_running_loop().call_later(FOLD, self._unfold, series.stamp)
         series.seen_at = at
         self._series.put(series)
 
@@ -113,8 +115,15 @@ class EventRecorder:
                 self._queue.task_done()
 
     async def flush(self) -> None:
-        """Wait until all queued events have been written or dropped."""
+        """Wait until all recorded events have been written or dropped; repetitions no longer wait for more."""
+        for stamp in list(self._folding):
+            self._unfold(stamp)
         await self._queue.join()
+
+    def _unfold(self, stamp: int) -> None:
+        """Queue the repetitions of a series, unless a flush was faster."""
+        if (folded := self._folding.pop(stamp, None)) is not None:
+            self._enqueue(*folded)
 
     def _enqueue(self, series: Series, event: Event) -> None:
         series.queued = True

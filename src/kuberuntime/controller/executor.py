@@ -78,6 +78,9 @@ VERBS: Final[dict[type[Effect], str]] = {
     DeleteCollection: "delete all",
 }
 
+LOGGED: Final = 5
+"""The maximum number of failures beside the one that is raised whose texts are logged."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -169,8 +172,7 @@ class Executor:
             async with asyncio.TaskGroup() as group:
                 for actions in batch:
                     group.create_task(self._attempt(actions, writes, failures))
-            if failures:
-                raise failures[0]
+            _raise_one(failures)
 
     async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
         failures: list[ExecutionError] = []
@@ -179,8 +181,7 @@ class Executor:
             report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in action.on_failure)
             await self._attempt(report, writes, failures)
         await self._attempt(action.after, writes, failures)
-        if failures:
-            raise failures[0]
+        _raise_one(failures)
 
     async def _attempt(self, actions: Actions, writes: list[Write], failures: list[ExecutionError]) -> None:
         try:
@@ -269,6 +270,16 @@ class Executor:
     def _record(self, events: Iterable[Event]) -> None:
         for event in events:
             self._events.record(event)
+
+
+def _raise_one(failures: Sequence[ExecutionError]) -> None:
+    """Raise the first failure, a conflict only where there is nothing else, and log the others."""
+    if not failures:
+        return
+    raised, *others = sorted(failures, key=lambda failure: isinstance(failure, RequeueError))
+    if others:
+        log.warning("more actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
+    raise raised
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -3,6 +3,8 @@
 import re
 from typing import TypeAlias
 
+from kuberuntime.objects import decimals
+
 IntOrString: TypeAlias = int | str
 
 PERCENT = re.compile(r"[0-9]+%")
@@ -27,13 +29,13 @@ def exceeds_whole(value: IntOrString) -> bool:
     if not isinstance(value, str) or not is_percent(value):
         return False
     digits = value.removesuffix("%").lstrip("0")
-    return len(digits) > 3 or int(digits or "0") > 100
+    return len(digits) > 3 or (decimals.natural(digits) or 0) > 100
 
 
 def percent(value: IntOrString) -> int | None:
     """Return the number before the `%`, or None where the value is not a percentage."""
     match = SIGNED_PERCENT.fullmatch(value) if isinstance(value, str) else None
-    return int(match[1]) if match else None
+    return decimals.integer(match[1]) if match else None
 
 
 def is_scalable(value: IntOrString) -> bool:

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from kuberuntime.objects import decimals
+
 NAME = re.compile(r"(.*)-([0-9]+)", re.ASCII)
 
 
@@ -20,4 +22,5 @@ def split(name: str) -> Ordinal | None:
     (Ordinal(parent='a-1', number=0), 'a-', None, None)
     """
     match = NAME.fullmatch(name)
-    return Ordinal(match[1], int(match[2])) if match else None
+    number = decimals.natural(match[2]) if match else None
+    return None if match is None or number is None else Ordinal(match[1], number)

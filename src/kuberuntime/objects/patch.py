@@ -41,8 +41,9 @@ def _diff(old: JSON, new: JSON, path: str) -> Iterator[JSONObject]:
 
 
 def _diff_objects(old: JSONObject, new: JSONObject, path: str) -> Iterator[JSONObject]:
-    for name in old.keys() - new.keys():
-        yield {"op": "remove", "path": f"{path}/{_escape(name)}"}
+    for name in old:
+        if name not in new:
+            yield {"op": "remove", "path": f"{path}/{_escape(name)}"}
     for name, value in new.items():
         if name not in old:
             yield {"op": "add", "path": f"{path}/{_escape(name)}", "value": value}

@@ -8,7 +8,7 @@ from typing import Final
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.selectors import Operator, Requirement
+from kuberuntime.objects.selectors import Operator, Requirement, SelectorError
 
 REPELLING: Final = ("NoSchedule", "NoExecute")
 """The effects of taints that keep pods away; the third, PreferNoSchedule, is a preference."""
@@ -38,10 +38,14 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """One node selector term: requirements on labels and on the node's name; a term without any matches nothing."""
+    """One node selector term: requirements on labels and on the node's name; a term without any matches nothing.
+
+    `error` says why a term could not be read. API servers store such terms (`Gt` with a text), and no node fulfils them.
+    """
 
     labels: tuple[Requirement, ...]
     fields: tuple[Requirement, ...]
+    error: str = ""
 
     def matches(self, name: str, labels: dict[str, str]) -> bool:
         """Return whether a node fulfils the term."""
@@ -70,10 +74,11 @@ def read_node_terms(spec: JSONObject) -> tuple[NodeTerm, ...] | None:
 
 def read_node_term(term: JSONObject) -> NodeTerm:
     """Read one node selector term."""
-    return NodeTerm(
-        tuple(map(selectors.parse_expression, term.get("matchExpressions") or [])),
-        tuple(map(_read_field, term.get("matchFields") or [])),
-    )
+    try:
+        on_labels = tuple(map(selectors.parse_expression, term.get("matchExpressions") or []))
+    except SelectorError as error:
+        return NodeTerm((), (), error=str(error))
+    return NodeTerm(on_labels, tuple(map(_read_field, term.get("matchFields") or [])))
 
 
 def _read_toleration(entry: JSONObject) -> Toleration:

@@ -3,13 +3,21 @@
 In: a pod. Out: texts. Used wherever a pod is shown: tables of the API server, command lines, live views.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 
 NODE_LOST = "NodeLost"
+
+ERROR: Final = re.compile(
+    r"(?i)error|exception|fatal|panic|abort|fail|fault|cannot|can't|unable|not found|no such|not permitted|denied|refused|"
+    r"in use|out of|killed|invalid|missing|unknown|unrecognized"
+)
+"""What a line of a log contains that says why a program ended."""
 
 
 def state(pod: JSONObject) -> str:
@@ -141,13 +149,13 @@ def _reasons(pod: JSONObject) -> Iterator[str]:
         waiting = (container.get("state") or {}).get("waiting") or {}
         died = (container.get("lastState") or {}).get("terminated") or {}
         if waiting.get("reason") == "CrashLoopBackOff" and died:
-            yield f"{container['name']}: {_death(died)}; waits before it is started again"
+            yield f"{container['name']}: {death(died)}; waits before it is started again"
         elif waiting.get("message"):
             yield f"{container['name']}: {waiting['message']}"
     for container in statuses:
         ended = (container.get("state") or {}).get("terminated") or {}
         if ended.get("exitCode"):
-            yield f"{container['name']}: {_death(ended)}"
+            yield f"{container['name']}: {death(ended)}"
     unready = meta.find_condition(pod, "Ready") or {}
     if unready.get("message"):
         yield str(unready["message"])
@@ -158,16 +166,39 @@ def last_lines(ended: JSONObject) -> list[str]:
     return [line.rstrip() for line in str(ended.get("message") or "").splitlines() if line.strip()]
 
 
-def _death(ended: JSONObject) -> str:
-    r"""Describe how a container ended: the last line of its message, the reason and the exit code.
+def telling_line(ended: JSONObject) -> str:
+    r"""Return the last line of a container's message that names an error, otherwise the last one; empty without any.
 
-    >>> _death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
+    Indented lines are code of a traceback, or belong to the line before them.
+
+    >>> telling_line({"message": "Traceback …\n  raise KeyError\nKeyError: 'rank'\nstopping the server\n"})
+    "KeyError: 'rank'"
+    """
+    lines = last_lines(ended)
+    named = [line for line in lines if not line[0].isspace() and ERROR.search(line)]
+    return (named or lines or [""])[-1].strip()
+
+
+def quotation(ended: JSONObject) -> str:
+    r"""Return the telling line as the end of a sentence on how the container ended; empty without any.
+
+    >>> quotation({"message": "no such model\n"}), quotation({"message": "loaded shard 3\n"})
+    (': no such model', ', last line: loaded shard 3')
+    """
+    line = telling_line(ended)
+    return line and (f": {line}" if ERROR.search(line) else f", last line: {line}")
+
+
+def death(ended: JSONObject) -> str:
+    r"""Describe how a container ended: the telling line of its message, the reason and the exit code.
+
+    >>> death({"message": "Traceback …\nKeyError: 'rank'\n", "reason": "Error", "exitCode": 1})
     "KeyError: 'rank' (Error, exit code 1)"
-    >>> _death({"reason": "OOMKilled", "exitCode": 137})
+    >>> death({"reason": "OOMKilled", "exitCode": 137})
     'OOMKilled (exit code 137)'
     """
-    said, reason = last_lines(ended), str(ended.get("reason") or "")
+    line, reason = telling_line(ended), str(ended.get("reason") or "")
     code = f"exit code {ended.get('exitCode')}"
-    if said:
-        return f"{said[-1].strip()} ({f'{reason}, {code}' if reason else code})"
+    if line:
+        return f"{line} ({f'{reason}, {code}' if reason else code})"
     return f"{reason or 'ended'} ({code})"

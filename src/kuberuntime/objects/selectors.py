@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from kuberuntime.objects import names
+from kuberuntime.objects import decimals, names
 from kuberuntime.objects.meta import JSON, JSONObject
 
 
@@ -52,10 +52,11 @@ class Requirement:
                 return value is not None
             case Operator.DOES_NOT_EXIST:
                 return value is None
-            case Operator.GT:
-                return _is_integer(value) and int(value or "") > int(self.values[0])
             case _:
-                return _is_integer(value) and int(value or "") < int(self.values[0])
+                found, bound = decimals.integer(value or ""), decimals.integer(self.values[0])
+                if found is None or bound is None:
+                    return False
+                return found > bound if self.operator is Operator.GT else found < bound
 
     def __str__(self) -> str:
         listed = ",".join(sorted(self.values))
@@ -228,7 +229,7 @@ def _value_errors(value: JSON) -> list[str]:
 
 
 def _is_integer(value: JSON) -> bool:
-    return isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,18}", value) is not None
+    return isinstance(value, str) and decimals.integer(value) is not None
 
 
 @dataclass(frozen=True, slots=True)

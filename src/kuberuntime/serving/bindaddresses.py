@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.errors import ConfigError
+from kuberuntime.objects import decimals
 
 DISABLED: Final = ("", "0")
 """The addresses that disable serving."""
@@ -29,6 +30,7 @@ def parse_address(text: str) -> Address:
     (':8443', '::1')
     """
     host, colon, port = text.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > HIGHEST_PORT:
+    number = decimals.natural(port)
+    if not colon or number is None or number > HIGHEST_PORT:
         raise ConfigError(f"address {text!r}: expected host:port, :port, or 0 to serve nothing")
-    return Address(host.removeprefix("[").removesuffix("]"), int(port))
+    return Address(host.removeprefix("[").removesuffix("]"), number)

@@ -52,6 +52,12 @@ class Metrics:
             ("verb", "resource"),
             registry=self._registry,
         )
+        self._throttled = Histogram(
+            "rest_client_rate_limiter_duration_seconds",
+            "How long requests waited for the client's own limit.",
+            buckets=RECONCILE_SECONDS,
+            registry=self._registry,
+        )
         self._webhook_requests = Counter(
             "controller_runtime_webhook_requests_total",
             "Admission requests by HTTP status code.",
@@ -104,6 +110,10 @@ class Metrics:
         """Count one request to the API server."""
         self._requests.labels(code, request.method, host).inc()
         self._calls.labels(*verb_and_resource(request)).inc()
+
+    def throttled(self, seconds: float) -> None:
+        """Note how long a request waited for the client's own limit."""
+        self._throttled.observe(seconds)
 
     def leadership(self, name: str) -> "LeadershipObserver":
         """Return the observer of one lease."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import schema
+from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.api.fieldtypes import TYPES
 
 DOCUMENT_PATH: Final = "/openapi/v3/api/v1"
@@ -78,7 +79,9 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         "Whether all groups share one headless service (Shared, the default) or each group has its own"
         " (UniquePerReplica)."
     ),
-    ("LeaderWorkerSetStatus", "conditions"): "What holds of the whole: Available, Progressing, UpdateInProgress.",
+    ("LeaderWorkerSetStatus", "conditions"): (
+        f"What holds of the whole. {' '.join(f'{one.type}: {one.description}.' for one in CONDITIONS)}"
+    ),
     ("LeaderWorkerSetStatus", "readyReplicas"): "Groups of which all pods are ready, at any revision of the template.",
     ("LeaderWorkerSetStatus", "updatedReplicas"): "Groups at the newest revision of the template, ready or not.",
     ("LeaderWorkerSetStatus", "replicas"): "Groups that were created.",

@@ -159,7 +159,7 @@ def main(words: list[str] | None = None) -> NoReturn:
 def run(words: list[str]) -> int:
     """Run the command line; every expected error becomes one message and an exit code."""
     try:
-        result = lws.main(hoist(words), prog_name=program(), standalone_mode=False)
+        result = lws.main(hoist(words, lws), prog_name=program(), standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except (click.Abort, KeyboardInterrupt):

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -41,6 +41,7 @@ class Client:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
+            self._run(_end_others())
             self._run(self._inner.__aexit__(kind, error, trace))
         finally:
             self._stop()
@@ -95,7 +96,7 @@ class Client:
             future.cancel()  # as after Ctrl-C
             raise
 
-    def _each(self, items: AsyncGenerator[T, None]) -> Iterator[T]:
+    def _each(self, items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
         """Pass on the items of an asynchronous iterator; one task of the loop runs it from start to end.
 
         Its tasks and time limits belong to the task that entered them, so separate tasks for each item cannot run it.
@@ -122,18 +123,18 @@ class Client:
             return await results.get()
 
         async def finish(task: asyncio.Task[None]) -> None:
-            if not task.done():
-                task.cancel()
+            task.cancel()
             await asyncio.wait([task])
-            if not task.cancelled():
-                task.result()
 
         task = self._run(begin())
         try:
             while (item := self._run(following_item())) is not None:
                 yield item[0]
         finally:
-            self._run(finish(task))
+            if not task.done():
+                self._run(finish(task))
+            if not task.cancelled():
+                task.result()
 
     def _stop(self) -> None:
         loop, self._loop = self._loop, None
@@ -141,3 +142,11 @@ class Client:
             loop.call_soon_threadsafe(loop.stop)
             self._thread.join()
             loop.close()
+
+
+async def _end_others() -> None:
+    """Cancel the tasks of iterators that are still open, and wait until they have ended."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,7 +1,8 @@
 """The facts of all groups, updated with each change, so that a reconcile of a LeaderWorkerSet reads no pods.
 
 In: changes of leader pods and of StatefulSets. Out: the groups of one LeaderWorkerSet as values, and their fold. A
-change costs only the work for its own group, however many there are.
+change costs only the work for its own group, however many there are. Groups are followed from the first question about
+their LeaderWorkerSet on, so that pods that only carry the labels of one cost nothing here.
 """
 
 from collections.abc import Mapping
@@ -10,17 +11,9 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.controllers import indexes
-from leaderworkerset.core.leaderworkerset.fold import Folded
+from leaderworkerset.core.leaderworkerset.fold import Folded, Groups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
 from leaderworkerset.core.pod.reconcile import is_leader
-
-
-class _Groups:
-    """The groups of one LeaderWorkerSet by their leader, and their fold."""
-
-    def __init__(self) -> None:
-        self.by_leader: dict[str, GroupFacts] = {}
-        self.folded = Folded()
 
 
 class GroupsOfSets:
@@ -29,17 +22,28 @@ class GroupsOfSets:
     def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._pods = pods.store
         self._statefulsets = statefulsets.store
-        self._sets: dict[ObjectKey, _Groups] = {}
+        self._sets: dict[ObjectKey, Groups] = {}
         pods.subscribe(self._pod_changed)
         statefulsets.subscribe(self._statefulset_changed)
 
     def of(self, lws: ObjectKey) -> Mapping[str, GroupFacts]:
         """Return the current groups of the LeaderWorkerSet with this key, by the names of their leaders."""
-        return self._sets[lws].by_leader.copy() if lws in self._sets else {}
+        return self._known(lws).by_leader.copy()
 
     def folded(self, lws: ObjectKey) -> Folded:
         """Return the fold of these groups."""
-        return self._sets[lws].folded if lws in self._sets else Folded()
+        return self._known(lws).folded()
+
+    def forget(self, lws: ObjectKey) -> None:
+        """Follow the groups of a LeaderWorkerSet that is gone no longer."""
+        self._sets.pop(lws, None)
+
+    def _known(self, lws: ObjectKey) -> Groups:
+        if lws not in self._sets:
+            self._sets[lws] = found = Groups(lws.name)
+            for leader in self._pods.by_index(indexes.LEADERS, str(lws)):
+                found.put(meta.name(leader), self._describe(leader))
+        return self._sets[lws]
 
     def _pod_changed(self, change: Change) -> None:
         if change.old is not None and is_leader(change.old) and _moved(change.old, change.new):
@@ -57,15 +61,8 @@ class GroupsOfSets:
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> None:
         """Record the new facts of this leader's group, None if the leader was deleted."""
-        lws, name = indexes.lws_key(leader), meta.name(leader)
-        known = self._sets.setdefault(lws, _Groups())
-        old = known.by_leader.pop(name, None) if group is None else known.by_leader.get(name)
-        if group is not None:
-            known.by_leader[name] = group
-        if group != old:
-            known.folded = known.folded.changed(old, group, lws.name)
-        if not known.by_leader:
-            del self._sets[lws]
+        if (groups := self._sets.get(indexes.lws_key(leader))) is not None:
+            groups.put(meta.name(leader), group)
 
 
 def _moved(old: JSONObject, new: JSONObject | None) -> bool:

@@ -99,9 +99,13 @@ class LeaderWorkerSetDriver:
 
     def observe(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
+        lws = self._informers.leaderworkersets.store.get(key)
+        if lws is None:
+            self._groups.forget(key)
+            return ObservedLeaderWorkerSet(leaderworkerset=None)
         groups = self._groups.of(key)
         return ObservedLeaderWorkerSet(
-            leaderworkerset=self._informers.leaderworkersets.store.get(key),
+            leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._revisions(key),
             has_shared_service=self._informers.services.store.get(key) is not None,

@@ -34,16 +34,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.instruments import Meter
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset.status import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.failures import has_failed
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, Recreation, RecreationState
 
-CONDITIONS: Final = (AVAILABLE.type, PROGRESSING.type, UPDATE_IN_PROGRESS.type)
 READY_SECONDS: Final = (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600)
 
 RESTARTED: Final = "container-restarted"
@@ -116,9 +115,9 @@ class StatusCollector(Collector):
             for state, count in counts.items():
                 groups.add_metric((*key, state), count)
             progress.add_metric(key, progress_of(counts))
-            tally.update(condition for condition in CONDITIONS if meta.is_condition_true(lws, condition))
+            tally.update(one.type for one in CONDITIONS if meta.is_condition_true(lws, one.type))
         for condition in CONDITIONS:
-            totals.add_metric((condition,), tally[condition])
+            totals.add_metric((condition.type,), tally[condition.type])
         return (totals, groups, progress)
 
 

@@ -65,8 +65,8 @@ def waiting(rank: Rank) -> Iterator[tuple[str, str, str]]:
             yield str(one.get("name")), str(found["reason"]), str(found.get("message") or "")
 
 
-def messages(observed: Observed, rank: Rank, *reasons: str) -> list[str]:
-    """Return the messages of the Warning events of a rank's pod with one of these reasons, the newest first."""
+def messages(observed: Observed, rank: Rank, *reasons: str, of_any: bool = False) -> list[str]:
+    """Return the messages of the Warning events of a rank's pod (`of_any`: also of those before it), the newest first."""
     told = observed.warnings.about(observed.view.namespace, "Pod", rank.pod)
-    own = [one for one in told if one.reason in reasons and one.uid == rank.uid]
+    own = [one for one in told if one.reason in reasons and (of_any or one.uid == rank.uid)]
     return [one.message for one in sorted(own, key=lambda one: one.last, reverse=True)]

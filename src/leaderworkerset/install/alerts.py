@@ -96,21 +96,17 @@ ALERTS: Final = (
 )
 
 
-def prometheus_rule(namespace: str) -> JSONObject:
-    """Build the rule with all alerts."""
-    return build(PROMETHEUS_RULES, NAME, namespace, spec={"groups": [{"name": "lws", "rules": [*map(_rule, ALERTS)]}]})
+def prometheus_rule(namespace: str, runbooks: str = RUNBOOKS) -> JSONObject:
+    """Build the rule with all alerts; `runbooks` is where their page is published."""
+    rules = [_rule(alert, runbooks) for alert in ALERTS]
+    return build(PROMETHEUS_RULES, NAME, namespace, spec={"groups": [{"name": "lws", "rules": rules}]})
 
 
-def runbook(alert: Alert) -> str:
-    """Return the address of an alert's runbook."""
-    return f"{RUNBOOKS}#{alert.name.lower()}"
-
-
-def _rule(alert: Alert) -> JSONObject:
+def _rule(alert: Alert, runbooks: str) -> JSONObject:
     return {
         "alert": alert.name,
         "expr": alert.expression,
         "for": f"{alert.minutes}m",
         "labels": {"severity": alert.severity},
-        "annotations": {"summary": alert.summary, "runbook": runbook(alert)},
+        "annotations": {"summary": alert.summary, "runbook_url": f"{runbooks}#{alert.name.lower()}"},
     }

@@ -156,6 +156,26 @@ ROWS: Final = (
                 ),
             ),
             Panel(
+                "Memory",
+                (Query(f"process_resident_memory_bytes{{{JOB}}}", "{{pod}}"),),
+                "bytes",
+            ),
+            Panel(
+                "Processors",
+                (Query(f"rate(process_cpu_seconds_total{{{JOB}}}[5m])", "{{pod}}"),),
+            ),
+            Panel(
+                "Time that requests wait for the client's own limit, 99 %",
+                (
+                    Query(
+                        "histogram_quantile(0.99, sum by (le)"
+                        f" (rate(rest_client_rate_limiter_duration_seconds_bucket{{{JOB}}}[5m])))",
+                        "99 %",
+                    ),
+                ),
+                "s",
+            ),
+            Panel(
                 "Answers of the API server", (Query(_rate("rest_client_requests_total", "code"), "{{code}}"),), "reqps"
             ),
             Panel(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 import leaderworkerset
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 
 Certificates: TypeAlias = Literal["internal", "cert-manager"]
 
@@ -40,8 +40,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallSettings:
-    """The settings; `configuration` is the text of the manager's file, `spread` adds objects for availability.
+    """The settings; `configuration` is the text of the manager's file, `spread` lets it survive the loss of a node or zone.
 
+    `pod` has further fields of the pods, and `resources` of their container.
     `certificates` is the issuer for webhooks and metrics, `prometheus` the namespace of the Prometheus that scrapes
     (empty: none does).
     """
@@ -50,8 +51,9 @@ class InstallSettings:
     image: str = IMAGE
     replicas: int = 2
     configuration: str = CONFIGURATION
-    spread: bool = False
+    spread: bool = True
     certificates: Certificates = "internal"
     verbosity: int = 2
     placement: Placement = Placement()
+    pod: Mapping[str, JSON] = field(default_factory=dict)
     prometheus: str = ""

@@ -50,6 +50,8 @@ def service_monitor(namespace: str, *, verified: bool) -> JSONObject:
         "port": "https",
         "scheme": "https",
         "path": "/metrics",
+        # The namespace of a LeaderWorkerSet, not that of the pod that was scraped.
+        "honorLabels": True,
         "bearerTokenFile": TOKEN,
         "tlsConfig": {"ca": authority, "serverName": name} if verified else {"insecureSkipVerify": True},
     }

@@ -32,6 +32,13 @@ PROBE_PORT: Final = 8081
 MEMORY_LIMIT: Final = "2Gi"
 """A process with too many requests is restarted at this limit, instead of using up the memory of its node."""
 
+RESOURCES: Final = "resources"
+DEFAULT_RESOURCES: Final[JSONObject] = {
+    "requests": {"cpu": "100m", "memory": "1Gi"},
+    "limits": {"memory": MEMORY_LIMIT},
+}
+"""Of processors enough for an idle process; a busy one takes what others leave."""
+
 READ_WRITE_BY_OWNER: Final = 420  # 0o644: JSON has no octal numbers
 
 CONTAINER_SECURITY: Final[JSONObject] = {
@@ -103,7 +110,7 @@ def _pod(settings: InstallSettings) -> JSONObject:
         pod["tolerations"] = list(settings.placement.tolerations)
     if settings.spread:
         pod["topologySpreadConstraints"] = [_spread("kubernetes.io/hostname"), _spread("topology.kubernetes.io/zone")]
-    return pod
+    return pod | {name: value for name, value in settings.pod.items() if name != RESOURCES}
 
 
 def _volumes(settings: InstallSettings) -> list[JSONObject]:
@@ -124,7 +131,7 @@ def _container(settings: InstallSettings) -> JSONObject:
         "ports": [_port("webhook-server", WEBHOOK_PORT), _port("metrics", METRICS_PORT)],
         "livenessProbe": _probe("/healthz", delay=15, period=20),
         "readinessProbe": _probe("/readyz", delay=5, period=10),
-        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": MEMORY_LIMIT}},
+        RESOURCES: settings.pod.get(RESOURCES, DEFAULT_RESOURCES),
         "securityContext": CONTAINER_SECURITY,
         "volumeMounts": [*MOUNTS, *([METRICS_MOUNT] if settings.certificates == "cert-manager" else [])],
     }

@@ -5,6 +5,8 @@ import platform
 from collections.abc import Mapping
 from typing import Final
 
+from prometheus_client import CollectorRegistry, Gauge
+
 import leaderworkerset
 
 COMMIT: Final = "LWS_GIT_COMMIT"
@@ -26,6 +28,13 @@ def commit(environment: Mapping[str, str] = os.environ) -> str:
 def describe(environment: Mapping[str, str] = os.environ) -> str:
     """Return the three lines of `--version`."""
     return f"Version: {version()}\nBuild Date: {environment.get(DATE, UNKNOWN)}\nGit Commit: {commit(environment)}"
+
+
+def metric(environment: Mapping[str, str] = os.environ) -> Gauge:
+    """Return the metric that is 1 and names the build."""
+    gauge = Gauge("lws_build_info", "What runs.", ("version", "commit", "python"), registry=CollectorRegistry())
+    gauge.labels(version(), commit(environment), platform.python_version()).set(1)
+    return gauge
 
 
 def user_agent(environment: Mapping[str, str] = os.environ) -> str:

@@ -1,6 +1,7 @@
 """Which gang schedulers the API server serves: polled, since definitions may be added or deleted at any time.
 
-Only the provider `auto` needs this. Every replica polls, as each answers webhooks.
+Only the provider `auto` needs this. Every replica polls, as each answers webhooks, and serves these only from its first
+answer on: a pod that is admitted before it would stay without its group for ever.
 """
 
 import asyncio
@@ -16,7 +17,6 @@ from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang.gangs import DETECTABLE
 from leaderworkerset.manager.parts import background
 
@@ -35,18 +35,21 @@ class GangDetection:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._served: Collection[str] | None = None
+        self._known = asyncio.Event()
 
     @property
     def is_ready(self) -> bool:
         """Return whether the API server has answered once."""
-        return self._served is not None
+        return self._known.is_set()
+
+    async def known(self) -> None:
+        """Wait until the API server has answered once."""
+        await self._known.wait()
 
     def served(self) -> Collection[str]:
-        """Return the names of the providers that are served; raise `DeniedError` until they are known."""
-        served = self._served
-        if served is None:
-            raise DeniedError("it is not known yet which gang schedulers this cluster serves: try again in a moment")
-        return served
+        """Return the names of the providers that are served, once they are known."""
+        assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
+        return self._served
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -67,6 +70,7 @@ class GangDetection:
                 if found != self._served:
                     log.info("gang schedulers detected", served=sorted(found))
                 self._served = found
+                self._known.set()
             await asyncio.sleep(PERIOD if self.is_ready else RETRY)
 
 

@@ -8,13 +8,14 @@ from typing import Any, Final, TypeVar
 
 from msgspec import structs
 
-from kuberuntime.objects import duration
+from kuberuntime.objects import decimals, duration
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.goflags import Flag, boolean
 from leaderworkerset.manager.managerlog import LEVELS, TIMES, Encoder, LogSettings
 
 N = TypeVar("N", int, float)
 
+DEBUG_VERBOSITY: Final = 4
 DEPRECATED: Final = "Deprecated: set it in the configuration file."
 
 
@@ -29,9 +30,9 @@ def integer(text: str) -> int:
 
 
 def level(text: str) -> str:
-    """Read a log level: a name, or a verbosity from 1, which means debug."""
-    if text.isdecimal() and int(text) > 0:
-        return "debug"
+    """Read a log level: a name, or a verbosity from 1, of which those from 4 on mean debug, as for the operator."""
+    if verbosity := decimals.natural(text):
+        return "debug" if verbosity >= DEBUG_VERBOSITY else "info"
     if text not in LEVELS:
         raise ValueError(f"invalid log level {text!r}: must be one of {', '.join(LEVELS)} or a number above 0")
     return text
@@ -64,7 +65,11 @@ FLAGS: Final = (
     Flag("leader-elect-resource-name", str, f"The name of the lock. {DEPRECATED}", "b8b2488c.x-k8s.io"),
     Flag("zap-devel", boolean, "Logs for people (console, debug) instead of programs (json, info).", "true"),
     Flag("zap-encoder", choice("console", "json"), "The form of the logs: console or json."),
-    Flag("zap-log-level", level, "The level of the logs: debug, info, error, panic, or a verbosity from 1."),
+    Flag(
+        "zap-log-level",
+        level,
+        "The level of the logs: debug, info, error, panic, or a verbosity: 1 to 3 mean info, more debug.",
+    ),
     Flag("zap-stacktrace-level", level, "The level from which errors bring their stack: info, error, panic."),
     Flag("zap-time-encoding", choice(*TIMES), f"The form of times: {', '.join(TIMES)}.", "rfc3339"),
 )

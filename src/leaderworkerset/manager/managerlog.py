@@ -53,10 +53,31 @@ class LogSettings:
     times: str = "rfc3339"
 
 
-def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
-    """Send logs to standard error, or to `stream`."""
+class Threshold:
+    """The lowest level that is written, as a structlog processor; loggers that are bound already follow its changes."""
+
+    def __init__(self, level: int) -> None:
+        self._usual = self._lowest = level
+
+    def __call__(self, _logger: object, method: str, event: EventDict) -> EventDict:
+        """Drop a line below the level."""
+        if LEVELS.get(method, logging.CRITICAL) < self._lowest:
+            raise structlog.DropEvent
+        return event
+
+    def toggle_debug(self) -> None:
+        """Write debug lines from now on, or no longer: then those that the settings say."""
+        is_debug = self._lowest == logging.DEBUG
+        self._lowest = max(self._usual, logging.INFO) if is_debug else logging.DEBUG
+        structlog.get_logger(__name__).warning("log level changed", lowest=logging.getLevelName(self._lowest).lower())
+
+
+def configure(settings: LogSettings, stream: TextIO | None = None) -> Threshold:
+    """Send logs to standard error, or to `stream`; return what can change their level."""
+    threshold = Threshold(LEVELS[settings.level])
     structlog.configure(
         processors=[
+            threshold,
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             _stamp(TIMES[settings.times]),
@@ -65,9 +86,10 @@ def configure(settings: LogSettings, stream: TextIO | None = None) -> None:
             _name_level,
             render_console if settings.encoder == "console" else render_json,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[settings.level]),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG),
         logger_factory=structlog.PrintLoggerFactory(stream or sys.stderr),
     )
+    return threshold
 
 
 def render_console(_logger: object, _method: str, event: EventDict) -> str:

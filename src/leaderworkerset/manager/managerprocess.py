@@ -10,7 +10,8 @@ every replica                                      only the leader, under the le
   gang schedulers        manager/gangdetection.py, where the configuration says auto
 ```
 
-A replica campaigns only when its own webhooks serve (R-MGR-4). When asked to stop, it starts no reconcile, finishes
+A replica campaigns only when its own webhooks serve (R-MGR-4), and with `auto` these serve only when the gang schedulers
+are known. When asked to stop, it starts no reconcile, finishes
 those in progress, releases the lease, and answers webhooks a little longer, until API servers use another replica.
 """
 
@@ -18,13 +19,14 @@ import asyncio
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+from prometheus_client import ProcessCollector
 
 from kuberuntime import randomness, tlsbuffers
 from kuberuntime.access import kubeconfig
@@ -44,7 +46,7 @@ from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.core.gang.gangs import AUTO
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managed import managed, nothing
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, parts
 from leaderworkerset.manager.certificateends import CertificateEnds
@@ -52,6 +54,7 @@ from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.controllers import Controllers
+from leaderworkerset.manager.diagnostics import answering_signals
 from leaderworkerset.manager.gangdetection import GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import MetricsServer
@@ -65,6 +68,7 @@ from leaderworkerset.webhooks.server import WebhookOptions, WebhookServer
 API_REQUESTS: Final = "lws_api_requests_total"
 """The metric of requests by verb and resource."""
 
+GANGS: Final = "gang schedulers are not detected"
 WEBHOOKS: Final = "webhooks do not serve"
 CACHES: Final = "caches are not filled"
 """The answers of the readiness probe while a part is not ready."""
@@ -82,11 +86,12 @@ class ManagerSettings:
     webhooks: bool = True
 
 
-async def run_until_stopped(settings: ManagerSettings) -> None:
-    """Run the manager until this process is asked to stop."""
+async def run_until_stopped(settings: ManagerSettings, toggle_debug: Callable[[], None]) -> None:
+    """Run the manager until this process is asked to stop; signals ask it for what is in diagnostics.py."""
     tlsbuffers.shrink()
     async with until_stopped() as stopped:
-        await ManagerProcess(settings, SystemClock()).run(stopped)
+        with answering_signals(toggle_debug):
+            await ManagerProcess(settings, SystemClock()).run(stopped)
 
 
 class ManagerProcess:
@@ -98,15 +103,17 @@ class ManagerProcess:
         self._clock = clock
         self._metrics = Metrics(api_requests=API_REQUESTS)
         self._certificate_ends = CertificateEnds(self._metrics)
+        self._metrics.register(ProcessCollector(registry=None))
+        self._metrics.register(buildinfo.metric())
         self._tls = tls_settings(self._configuration.tls)
         access = kubeconfig.load(os.environ, kubeconfig=settings.kubeconfig)
         # Leases, certificates and reviews use connections of their own, so that they never wait for the controllers' requests.
         self._own = self._transport(access)
         self._client = Client(self._own)
-        self._detection = GangDetection(self._client)
-        self._kinds = kinds or managed(
-            self._configuration.gang_provider, self._detection.served, self._configuration.restarts
-        )
+        provider = self._configuration.gang_provider
+        self._detection = GangDetection(self._client) if provider == AUTO else None
+        served = self._detection.served if self._detection is not None else nothing
+        self._kinds = kinds or managed(provider, served, self._configuration.restarts)
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)
@@ -127,9 +134,11 @@ class ManagerProcess:
             return [self._probes({CACHES: leading}), self._metrics_server(), leading]
         webhooks = self._webhooks()
         leading = Leading(self._controllers, election=self._election, begin=webhooks.opened)
-        probes = self._probes({WEBHOOKS: webhooks, CACHES: leading})
-        detection = [self._detection] if self._configuration.gang_provider == AUTO else []
-        return [probes, self._metrics_server(), *detection, webhooks, leading]
+        waiting: dict[str, ProcessPart] = {WEBHOOKS: webhooks, CACHES: leading}
+        if self._detection is None:
+            return [self._probes(waiting), self._metrics_server(), webhooks, leading]
+        probes = self._probes({GANGS: self._detection, **waiting})
+        return [probes, self._metrics_server(), self._detection, webhooks, leading]
 
     def _probes(self, waiting: Mapping[str, ProcessPart]) -> Probes:
         return Probes(self._configuration.health, waiting)
@@ -156,6 +165,8 @@ class ManagerProcess:
             self._certificate_ends.note("webhooks", chain)
             await use(chain)
 
+        if self._detection is not None:
+            await self._detection.known()  # without a certificate no webhook is served
         internal = self._configuration.internal_cert_management
         if not internal.enable:
             await CertificateFiles(Path(self._configuration.webhook.cert_dir), self._metrics).follow(noted)
@@ -187,7 +198,9 @@ class ManagerProcess:
         connection = self._configuration.client_connection
         if connection.qps < 0:
             return transport
-        return LimitedTransport(transport, TokenBucket(connection.qps, connection.burst), self._clock)
+        return LimitedTransport(
+            transport, TokenBucket(connection.qps, connection.burst), self._clock, self._metrics.throttled
+        )
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:
         transport = HTTPTransport(access, user_agent=buildinfo.user_agent(), fence=fence)

@@ -13,7 +13,7 @@ from typing import Final
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
-from kuberuntime.errors import ConnectionFailedError, NotFoundError
+from kuberuntime.errors import ConnectionFailedError, ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.observation.following import Following, OneSet
@@ -153,10 +153,7 @@ class LogFollower:
             if container_status(now, self._options.container).get("restartCount", 0) > number:
                 await self._copy_previous(pod)  # the broken-off run has ended; the next run has a reader of its own
                 return
-            try:
-                is_whole = await self._copy_run(pod, self._later)
-            except LogError:
-                is_whole = False
+            is_whole = await self._copy_run(pod, self._later)
             is_progress = self._newest[meta.uid(pod)].moment > before
             pause = FIRST_PAUSE if is_progress else min(pause * 2, LONGEST_PAUSE)
 
@@ -168,13 +165,13 @@ class LogFollower:
                     await self._changed.wait()
 
     async def _copy_previous(self, pod: JSONObject) -> None:
-        with suppress(LogError):  # that log does not exist any more
-            await self._copy_run(pod, replace(self._later, follow=False, previous=True))
+        await self._copy_run(pod, replace(self._later, follow=False, previous=True))
 
     async def _copy_run(self, pod: JSONObject, options: PodLogOptions) -> bool:
         """Pass on the lines of a run that are newer than those before, and return whether its end was reached.
 
-        The run may change meanwhile.
+        The run may change meanwhile. A log that cannot be read at this moment, as its pod is being deleted or started
+        again, may be readable at the next attempt; a log that the user may not read is an error.
         """
         newest = self._newest[meta.uid(pod)]
         bound = newest.moment
@@ -187,7 +184,9 @@ class LogFollower:
                     if moment > newest.moment:
                         newest.stamp, newest.moment = stamp, moment
                     self._sink.line(pod, line if options.timestamps else text)
-        except ConnectionFailedError:
+        except (ConnectionFailedError, LogError) as error:
+            if isinstance(error.__cause__, ForbiddenError):
+                raise
             return False
         return True
 

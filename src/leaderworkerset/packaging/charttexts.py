@@ -1,7 +1,10 @@
 """The texts of the chart that are not objects of an installation: named templates, notes, test, README."""
 
+from collections.abc import Iterable
 from typing import Final
 
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.packaging import chartvalues
 
 LONGEST_NAME: Final = 63 - len("-controller-manager-metrics-service")
@@ -38,6 +41,21 @@ _HELPERS: Final = """\
 
 HELPERS: Final = _HELPERS.replace("__LENGTH__", str(LONGEST_NAME))
 
+_REFUSALS: Final = """\
+{{- /* Helm deletes what a release had as a template and has no more: a definition, with every object of its kind. */}}
+{{- if .Release.IsUpgrade }}
+{{- range $name := list __DEFINITIONS__ }}
+{{- $notes := dig "metadata" "annotations" dict (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" $name) }}
+{{- if and (hasKey $notes "meta.helm.sh/release-name") (ne (get $notes "helm.sh/resource-policy") "keep") }}
+{{- fail (printf "customresourcedefinition/%s belongs to a release, whose upgrade would delete it with all its objects: first run `kubectl annotate crd %s helm.sh/resource-policy=keep`" $name $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if regexMatch "(^|/)lws/lws$" .Values.image.manager.repository }}
+{{- fail (printf "image.manager.repository: Invalid value: %q: the Go project's manager cannot serve this chart; set the repository that you pushed the image of deploy/Containerfile to, and its tag" .Values.image.manager.repository) }}
+{{- end }}
+"""
+
 NOTES: Final = """\
 The manager of LeaderWorkerSets is installed in namespace {{ .Release.Namespace }}.
 
@@ -51,6 +69,16 @@ Helm installs definitions (crds/) once and never updates them. Before an upgrade
   kubectl apply --server-side --force-conflicts -f crds/
 
 `helm uninstall` leaves the definitions, and with them every LeaderWorkerSet.
+{{- with .Values.image.manager }}
+{{- if hasPrefix "localhost/" .repository }}
+
+WARNING: no cluster can pull {{ include "lws.image" $ }}, unless every node has it: set image.manager.repository.
+{{- end }}
+{{- if and (not .digest) (regexMatch "^(main|v[0-9].*)$" (toString .tag)) }}
+
+WARNING: image.manager.tag {{ .tag }} has the form of the Go project's tags: is it kept from a release of its chart?
+{{- end }}
+{{- end }}
 """
 
 TEST: Final = """\
@@ -95,6 +123,11 @@ One release per cluster: the webhooks' service, secret and configurations have f
 | value | default | what it does |
 |---|---|---|
 """
+
+
+def refusals(definitions: Iterable[JSONObject]) -> str:
+    """Return the template that renders nothing, or ends with what would be lost."""
+    return _REFUSALS.replace("__DEFINITIONS__", " ".join(f'"{meta.name(one)}"' for one in definitions))
 
 
 def readme() -> str:

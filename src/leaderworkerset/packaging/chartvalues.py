@@ -10,6 +10,7 @@ from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS
 from leaderworkerset.install import installsettings, rendering
+from leaderworkerset.install.alerts import RUNBOOKS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
 from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, GroupRestarts
@@ -62,6 +63,11 @@ def _pods() -> tuple[Value, ...]:
     service = TEXT | {"enum": ["ClusterIP", "NodePort", "LoadBalancer"]}
     return (
         Value("podAnnotations", {}, MAP, "Further annotations of the pods."),
+        Value("podLabels", {}, MAP, "Further labels of the pods."),
+        Value("logging.level", "info", TEXT | {"enum": ["debug", "info", "error"]}, "Which lines are logged."),
+        Value("logging.format", "console", TEXT | {"enum": ["console", "json"]}, "Lines for people, or for programs."),
+        Value("extraArgs", [], LIST | {"items": TEXT}, "Further arguments of the manager; they count over the others."),
+        Value("extraEnv", [], LIST, "Environment variables of the manager."),
         Value("podSecurityContext", POD_SECURITY, MAP, "The security context of the pods."),
         Value("securityContext", CONTAINER_SECURITY, MAP, "The security context of the container."),
         Value("service.type", "ClusterIP", service, "Of the metrics."),
@@ -79,8 +85,11 @@ def _parts() -> tuple[Value, ...]:
     accepted = "Accepted for the Go project's charts: kinds are served as built in."
     return (
         Value("enableCertManager", False, SWITCH, "cert-manager issues the certificates; else the manager does."),
-        Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, and the roles of Prometheus."),
+        Value("enablePrometheus", False, SWITCH, "A ServiceMonitor, a PrometheusRule, and the roles of Prometheus."),
         Value("prometheus.namespace", "monitoring", TEXT | {"minLength": 1}, "The namespace of Prometheus."),
+        Value("prometheus.labels", {}, MAP, "By which a Prometheus finds ServiceMonitor and PrometheusRule."),
+        Value("prometheus.alerts", True, SWITCH, "With enablePrometheus: the PrometheusRule with all alerts."),
+        Value("prometheus.runbooks", RUNBOOKS, TEXT, "Where docs/how-to/alerts.md is published, for runbook_url."),
         Value("enableDisaggregatedSet", False, SWITCH, accepted),
         Value("gangSchedulingManagement", {}, _gang(), "This block of the manager's configuration."),
         Value("groupRestarts", {}, section(GroupRestarts), restarts),
@@ -116,7 +125,8 @@ def schema() -> str:
         for level in above:
             place = place["properties"].setdefault(level, _closed())
         place["properties"][last] = one.schema | {"description": one.about}
-    root["properties"]["global"] = {"type": "object"}
+    # What a chart of charts passes on: values for all of them, and the condition by which it has this one.
+    root["properties"] |= {"global": MAP, "enabled": SWITCH}
     return json.dumps(root, indent=2) + "\n"
 
 

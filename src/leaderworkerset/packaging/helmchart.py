@@ -26,13 +26,13 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang import builtin
-from leaderworkerset.install import metadata, rendering, userroles
+from leaderworkerset.install import alerts, metadata, rendering, userroles
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.packaging import charttexts, chartvalues
-from leaderworkerset.packaging.templating import block, either, expressions, inline, only_if, value
+from leaderworkerset.packaging.templating import block, either, expressions, inline, items, only_if, value
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
 PREFIX: Final = "lws-"
@@ -94,6 +94,8 @@ def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
         "README.md": charttexts.readme(),
         "templates/_helpers.tpl": charttexts.HELPERS,
         "templates/NOTES.txt": charttexts.NOTES,
+        # Helm renders names in reverse order: this first, whose errors say more.
+        "templates/verify.yaml": charttexts.refusals(served.plain.definitions()),
         "templates/tests/webhook.yaml": charttexts.TEST,
         **{f"templates/{name}.yaml": text for name, text in templates(served).items()},
         **{f"crds/{name}": text for name, text in definitions.items()},
@@ -107,7 +109,7 @@ def templates(served: Served) -> dict[str, str]:
     switched = {
         name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
     }
-    return switched | _user_roles(served.plain)
+    return switched | _user_roles(served.plain) | _alerts()
 
 
 def _switched(gated: str, otherwise: str) -> str:
@@ -119,6 +121,14 @@ def _user_roles(declared: Declared) -> dict[str, str]:
     objects = userroles.build(declared)
     names = _released(objects)
     return {_file(kind, meta.name(obj)): only_if(USER_ROLES, _text(kind, obj, names)) for kind, obj in objects}
+
+
+def _alerts() -> dict[str, str]:
+    """Return the rule with the alerts; what Prometheus fills in is no expression of Helm."""
+    rule = alerts.prometheus_rule(NAMESPACE, value("prometheus.runbooks"))
+    text = _text(PROMETHEUS_RULES, rule, [alerts.NAME, metadata.METRICS_SERVICE])
+    escaped = re.sub(r"\{\{ \$labels\.\w+ }}", r'{{ "\g<0>" }}', text)
+    return {_file(PROMETHEUS_RULES, alerts.NAME): only_if(f"and {PROMETHEUS} .Values.prometheus.alerts", escaped)}
 
 
 def _file(kind: Resource, name: str) -> str:
@@ -153,7 +163,6 @@ def _settings(certificates: Certificates, prometheus: str) -> InstallSettings:
         namespace=NAMESPACE,
         image=IMAGE,
         configuration=configuration,
-        spread=True,
         certificates=certificates,
         prometheus=prometheus,
     )
@@ -198,6 +207,8 @@ def _labeled(obj: JSONObject) -> JSONObject:
         "app.kubernetes.io/managed-by": "__SERVICE__",
         "app.kubernetes.io/version": "__VERSION__",
     }
+    if obj["kind"] in {SERVICE_MONITORS.kind, PROMETHEUS_RULES.kind}:
+        more |= inline("prometheus.labels")
     return obj | {"metadata": own | {"labels": {**meta.labels(obj), **more}}}
 
 
@@ -241,7 +252,11 @@ def _valued_deployment(obj: JSONObject) -> JSONObject:
     pod = template["spec"]
     (container,) = pod["containers"]
     annotations = template["metadata"]["annotations"] | {labels.CONFIGURATION_HASH: "__HASH__"}
+    config, *_ = container["args"]
+    logging = (f"--zap-log-level={value('logging.level')}", f"--zap-encoder={value('logging.format')}")
     valued = container | {
+        "args": [config, *logging, items("extraArgs")],
+        "env": block("extraEnv"),
         "imagePullPolicy": value("image.manager.pullPolicy"),
         "resources": block("resources"),
         "securityContext": block("securityContext"),
@@ -256,7 +271,10 @@ def _valued_deployment(obj: JSONObject) -> JSONObject:
         "topologySpreadConstraints": pod["topologySpreadConstraints"],
         "containers": [valued],
     }
-    own = template["metadata"] | {"annotations": {**annotations, **inline("podAnnotations")}}
+    own = {
+        "annotations": {**annotations, **inline("podAnnotations")},
+        "labels": {**template["metadata"]["labels"], **inline("podLabels")},
+    }
     return obj | {
         "spec": spec | {"replicas": value("replicaCount"), "template": {"metadata": own, "spec": pod | placed}}
     }

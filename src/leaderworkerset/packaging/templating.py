@@ -7,6 +7,7 @@ An object is built with marks in place of values of the chart, and rendered to Y
 | `value("a.b")` | `{{ .Values.a.b }}` |
 | `block("a.b")` as the value of a key | the key with the YAML of the value, nothing if it is empty |
 | `inline("a.b")` as a key | the entries of the value beside the other keys |
+| `items("a.b")` as an item | the items of the value beside the other items |
 
 Conditional parts are the differences between two rendered texts, line by line, so each variant is exactly what the
 builders return.
@@ -18,7 +19,7 @@ from typing import Final
 
 _VALUE: Final = re.compile(r"'?__VALUE__([\w.]+)__'?")
 _BLOCK: Final = re.compile(r"^( *)(- )?([\w./-]+): __BLOCK__([\w.]+)__$", re.MULTILINE)
-_INLINE: Final = re.compile(r"^( *)__INLINE__([\w.]+)__: ''$", re.MULTILINE)
+_INLINE: Final = re.compile(r"^( *)(?:__INLINE__([\w.]+)__: ''|- __ITEMS__([\w.]+)__)$", re.MULTILINE)
 
 
 def value(path: str) -> str:
@@ -34,6 +35,11 @@ def block(path: str) -> str:
 def inline(path: str) -> dict[str, str]:
     """Return the mark of further entries in an object."""
     return {f"__INLINE__{path}__": ""}
+
+
+def items(path: str) -> str:
+    """Return the mark of further items in a list."""
+    return f"__ITEMS__{path}__"
 
 
 def expressions(text: str) -> str:
@@ -94,5 +100,5 @@ def _expand_block(found: "re.Match[str]") -> str:
 
 
 def _expand_inline(found: "re.Match[str]") -> str:
-    indent, path = found[1], found[2]
+    indent, path = found[1], found[2] or found[3]
     return f"{{{{- with .Values.{path} }}}}\n{indent}{{{{- toYaml . | nindent {len(indent)} }}}}\n{{{{- end }}}}"

@@ -11,6 +11,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import View
@@ -121,7 +122,7 @@ def bar(found: RolloutProgress) -> str:
 
 def _left(lws: JSONObject, done: int, wanted: int, now: datetime) -> timedelta | None:
     """Return how long the other groups take at the pace so far; None before the first group is done."""
-    began = (meta.find_condition(lws, "UpdateInProgress") or {}).get("lastTransitionTime")
-    if not began or not done or not meta.is_condition_true(lws, "UpdateInProgress"):
+    began = (meta.find_condition(lws, UPDATE_IN_PROGRESS.type) or {}).get("lastTransitionTime")
+    if not began or not done or not meta.is_condition_true(lws, UPDATE_IN_PROGRESS.type):
         return None
     return max(now - datetime.fromisoformat(began), timedelta()) / done * (wanted - done)

@@ -7,7 +7,7 @@ changed. Each carries the resource version that was read, so that it fails if th
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions, statefulsets
@@ -57,9 +57,8 @@ def resuming(lws: JSONObject) -> JSONObject | None:
     """Return the merge patch that restores the previous partition; 0 if the recorded one is not a number."""
     if not is_paused(lws):
         return None
-    remembered = meta.annotations(lws)[labels.PAUSED_PARTITION]
-    is_number = remembered.isascii() and remembered.isdigit()
-    return _with_partition(lws, int(remembered) if is_number else 0, {labels.PAUSED_PARTITION: None})
+    remembered = decimals.natural(meta.annotations(lws)[labels.PAUSED_PARTITION])
+    return _with_partition(lws, remembered or 0, {labels.PAUSED_PARTITION: None})
 
 
 def restarting(lws: JSONObject, now: datetime) -> JSONObject:

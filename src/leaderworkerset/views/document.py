@@ -11,6 +11,14 @@ from leaderworkerset.views.groups import Group, Recreations, View
 VERSION: Final = "lws/v1"
 """`apiVersion` of the documents; it changes only when a field changes its meaning."""
 
+VIEWS: Final = "LeaderWorkerSetViewList"
+"""`kind` of the document of `lws get`."""
+
+OF_THE_SERVER: Final = frozenset(
+    {"creationTimestamp", "generation", "managedFields", "ownerReferences", "resourceVersion", "uid"}
+)
+"""Fields of the metadata that only an API server or a controller sets."""
+
 
 def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fields: bool = False) -> JSONObject:
     """Return the views with stable field names, the objects included; `managedFields` only on request.
@@ -20,7 +28,7 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
     shown = {"disaggregatedSets": [_set_document(one, managed_fields=managed_fields) for one in sets]} if sets else {}
     return {
         "apiVersion": VERSION,
-        "kind": "LeaderWorkerSetViewList",
+        "kind": VIEWS,
         "items": [
             {
                 "leaderWorkerSet": view.object if managed_fields else _without_managed_fields(view.object),
@@ -33,6 +41,23 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
         ],
         **shown,
     }
+
+
+def shown_objects(shown: JSONObject) -> list[JSONObject]:
+    """Return the objects of a document of `lws get` as manifests: without what an API server or controller sets.
+
+    LeaderWorkerSets that a DisaggregatedSet owns are left out: it creates them.
+    """
+    found: list[object] = []
+    for part, field in (("disaggregatedSets", "disaggregatedSet"), ("items", "leaderWorkerSet")):
+        listed = shown.get(part)
+        found += [one.get(field) for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+    return [_as_manifest(one) for one in found if isinstance(one, dict) and not meta.controller_of(one)]
+
+
+def _as_manifest(obj: JSONObject) -> JSONObject:
+    metadata = {name: value for name, value in meta.metadata(obj).items() if name not in OF_THE_SERVER}
+    return {name: value for name, value in obj.items() if name != "status"} | {"metadata": metadata}
 
 
 def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:

@@ -11,7 +11,7 @@ from typing import Final
 
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import Group
-from leaderworkerset.views.reasons import is_fine, is_problem, others_than_ready
+from leaderworkerset.views.reasons import is_fine, others_than_ready, telling
 
 FEW_GROUPS: Final = 10
 """The maximum number of groups of a LeaderWorkerSet that are shown by rank."""
@@ -92,7 +92,7 @@ def _state(group: Group) -> str:
 def _why(group: Group, now: datetime) -> tuple[str, str]:
     """Return why a group is not ready, and the same without the group's name, for comparison with other groups."""
     told = recreations.sentence(group.recreations, now) if group.recreations else ""
-    first = next((rank for rank in group.ranks if is_problem(rank)), None)
+    first = telling(group.ranks)
     if first is None:
         return told, told
     leader = group.ranks[0].pod

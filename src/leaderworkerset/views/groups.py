@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.views.admission import held_back
+from leaderworkerset.views.deaths import Death
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
@@ -37,6 +38,8 @@ class Rank:
     created: str = ""
     uid: str = ""
     is_stub: bool = False
+    deaths: tuple[Death, ...] = ()
+    """The runs of its containers that failed and may still matter, or that made its group be recreated again."""
     object: JSONObject | None = field(default=None, repr=False)
 
     @property
@@ -148,17 +151,15 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
 def place_of(pod: JSONObject) -> tuple[int, int] | None:
     """Return group and rank of a pod by its labels, None where it has none."""
     own = meta.labels(pod)
-    try:
-        return int(own[labels.GROUP_INDEX]), int(own[labels.WORKER_INDEX])
-    except (KeyError, ValueError):
-        return None
+    group, rank = (decimals.natural(own.get(name, "")) for name in (labels.GROUP_INDEX, labels.WORKER_INDEX))
+    return None if group is None or rank is None else (group, rank)
 
 
 def _size_of(members: dict[int, JSONObject], size: int) -> int:
     """Return the size that the group was created with; during a rollout it may differ from the spec's."""
     leader = members.get(0)
-    own = meta.annotations(leader).get(labels.SIZE, "") if leader else ""
-    return int(own) if own.isdecimal() else size
+    own = decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) if leader else None
+    return size if own is None else own
 
 
 def _group(name: str, index: int, size: int, members: dict[int, JSONObject], waits_for_leader: bool) -> Group:  # noqa: FBT001

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from leaderworkerset.views.disaggregation import SetView, Shown
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted
@@ -19,8 +19,9 @@ def parse(condition: str) -> Check:
         return for_ready
     if word == "delete" and not value:
         return for_deletion
-    if word == "replicas" and value.isdecimal():
-        return lambda view: for_replicas(view, int(value))
+    replicas = decimals.natural(value)
+    if word == "replicas" and replicas is not None:
+        return lambda view: for_replicas(view, replicas)
     if word == "condition" and value:
         kind, _, status = value.partition("=")
         return lambda view: for_condition(view, kind, status or "True")

@@ -1,11 +1,12 @@
 """Why a group or a LeaderWorkerSet is not ready, in one sentence. Pure."""
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
-from leaderworkerset.views import recreations, wording
+from leaderworkerset.views import deaths, recreations, wording
 from leaderworkerset.views.groups import MISSING, NOT_CREATED, Group, Rank, View
 
 PASSING: Final = frozenset({MISSING, "Pending", "ContainerCreating", "PodInitializing", "Running", "Completed"})
@@ -29,9 +30,29 @@ def is_problem(rank: Rank) -> bool:
     return rank.state not in PASSING or not rank.why.startswith(UNREADY)
 
 
+def telling(ranks: Iterable[Rank]) -> Rank | None:
+    """Return the rank with a problem that explains those of the others: the one that is stuck at the earliest stage.
+
+    A rank without a pod or a node explains one that does not start, this one that crashes, this one that is not ready.
+    Of several that crashed it is the one that a diagnosis names.
+    """
+    problems = [rank for rank in ranks if is_problem(rank)]
+    crashed = deaths.in_order(run for rank in problems for run in rank.deaths)
+    return min(problems, key=lambda rank: (_stage(rank), bool(crashed) and rank.pod != crashed[0].pod), default=None)
+
+
+def _stage(rank: Rank) -> int:
+    if rank.deaths:
+        return 3
+    if rank.node:
+        return 4 if rank.state == "Running" else 2
+    return 0 if rank.object is None else 1
+
+
 def first_problem(group: Group) -> str:
-    """Return the first rank with a problem, and its reason; empty if there is none."""
-    return next((f"{rank.pod}: {rank.why}" for rank in group.ranks if is_problem(rank)), "")
+    """Return the rank whose problem explains those of the others, and its reason; empty if there is none."""
+    found = telling(group.ranks)
+    return f"{found.pod}: {found.why}" if found else ""
 
 
 def others_than_ready(group: Group) -> str:
@@ -53,14 +74,12 @@ def summary(view: View, group: Group, now: datetime) -> str:
 
 
 def first_waiting(view: View) -> tuple[Rank, int] | None:
-    """Return the first rank with a reason for not being ready, and how many others are not; None if all are ready."""
+    """Return the telling rank, and how many others are not ready; None if all are ready."""
     waiting = [rank for group in view.groups for rank in group.ranks if not rank.is_ready]
     if not waiting:
         return None
-    first = next(
-        (rank for rank in waiting if is_problem(rank)),
-        next((rank for rank in waiting if rank.why and rank.state != MISSING), waiting[0]),
-    )
+    reasoned = (rank for rank in waiting if rank.why and rank.state != MISSING)
+    first = telling(waiting) or next(reasoned, waiting[0])
     return first, len(waiting) - 1
 
 
@@ -70,7 +89,7 @@ def is_settled(view: View) -> bool:
 
 
 def reasons(view: View) -> str:
-    """Return the first rank with a reason for not being ready, and how many others are not, after a semicolon."""
+    """Return the telling rank, its reason, and how many others are not ready, after a semicolon."""
     text = brief(view)
     return f"; {text}" if text else ""
 

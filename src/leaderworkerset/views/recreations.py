@@ -1,13 +1,24 @@
 """How often a group was recreated, for which pod, and when next, read from its record (docs/adr/0003). Pure."""
 
+import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.views.groups import Recreations
+from leaderworkerset.views.deaths import Death
+from leaderworkerset.views.groups import Recreations, View
 from leaderworkerset.views.wording import counted, duration
+
+REMEMBERED: Final = timedelta(minutes=10)
+"""How long after its recreation a group that failed twice in a row is not ready for the same reason."""
+
+RECORDED: Final = re.compile(
+    r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
+)
+"""How a record of recreations describes a container that ended (`core.restarts.failure`)."""
 
 
 def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
@@ -18,10 +29,10 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         return None
     try:
         due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
-        count = int(found[labels.RECREATIONS])
     except (KeyError, ValueError):
         return None
-    if due.tzinfo is None:
+    count = decimals.natural(found.get(labels.RECREATIONS, ""))
+    if due.tzinfo is None or count is None:
         return None
     condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
     stays = condemned and leader is not None and not meta.is_deleting(leader)
@@ -37,6 +48,22 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
         is_exhausted=stays and is_exhausted,
         failure=found.get(labels.FAILURE, ""),
     )
+
+
+def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
+    """Return the run that made a group be recreated, if the group failed again after its last recreation.
+
+    It remains the reason while the group starts again, until the group is ready or `REMEMBERED` is over.
+    """
+    found = RECORDED.fullmatch(told.failure)
+    if found is None or told.count < 2 or now - told.due >= REMEMBERED:
+        return None
+    template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
+    is_leader = told.failed_pod.count("-") == view.name.count("-") + 1
+    pod = (template.get("leaderTemplate") if is_leader else None) or template.get("workerTemplate") or {}
+    inits = {one.get("name") for one in meta.spec(pod).get("initContainers") or []}
+    end = {"exitCode": decimals.natural(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
+    return Death(told.failed_pod, found["container"], end, found["container"] in inits, is_recorded=True)
 
 
 def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONObject]:

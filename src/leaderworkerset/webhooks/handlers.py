@@ -94,7 +94,7 @@ DISAGGREGATED_SET: Final = (
 )
 
 Ask: TypeAlias = Callable[[], Gang]
-"""Returns the gang schedulers that may be used now; raises `DeniedError` while they are not known."""
+"""Returns the gang schedulers that may be used now."""
 
 
 def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:

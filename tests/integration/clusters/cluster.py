@@ -18,8 +18,6 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import lwsmanager
 
 from .keeper import Keeper
@@ -106,12 +104,31 @@ def transport(cluster: Cluster, user_agent: str) -> HTTPTransport:
     return HTTPTransport(kubeconfig.load({}, kubeconfig=str(cluster.kubeconfig)), user_agent=user_agent)
 
 
+class Manager(Protocol):
+    """What runs LeaderWorkerSets on a cluster; it can be stopped, killed and started again."""
+
+    async def stop(self) -> None:
+        """Let it end in an orderly way."""
+        ...
+
+    async def kill(self) -> None:
+        """End it in the middle of whatever it does."""
+        ...
+
+    async def start(self) -> None:
+        """Start it and wait until it is ready."""
+        ...
+
+    def check(self) -> None:
+        """Raise what ended it, if something did."""
+        ...
+
+
 @dataclass
-class Manager:
-    """The controllers of LeaderWorkerSets; they can be stopped, killed and started again, their webhooks stay."""
+class LocalManager:
+    """The manager of `lws up`, in this process: implements `Manager` for its controllers; its webhooks stay."""
 
     recording: RecordingTransport
-    kinds: Registry
     _controllers: Keeper[None]
 
     async def stop(self) -> None:
@@ -124,13 +141,8 @@ class Manager:
 
     async def start(self) -> None:
         """Start the controllers and wait until they know the cluster."""
-        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock(), kinds=self.kinds))
+        self._controllers = Keeper(lwsmanager.controllers(Client(self.recording), SystemClock()))
         await self._controllers.value()
-
-    async def restart(self) -> None:
-        """Stop and start."""
-        await self.stop()
-        await self.start()
 
     def check(self) -> None:
         """Raise what ended the controllers, if something did."""
@@ -138,14 +150,14 @@ class Manager:
 
 
 @asynccontextmanager
-async def managed(cluster: Cluster, kinds: Registry = MANAGED) -> AsyncIterator[Manager]:
+async def managed(cluster: Cluster) -> AsyncIterator[LocalManager]:
     """Run webhooks and controllers of LeaderWorkerSets on a cluster."""
     recording = RecordingTransport(transport(cluster, "lws"))
     client = Client(recording)
-    async with lwsmanager.webhooks(client, SystemClock(), kinds=kinds):
-        controllers = Keeper(lwsmanager.controllers(client, SystemClock(), kinds=kinds))
+    async with lwsmanager.webhooks(client, SystemClock()):
+        controllers = Keeper(lwsmanager.controllers(client, SystemClock()))
         await controllers.value()
-        manager = Manager(recording, kinds, controllers)
+        manager = LocalManager(recording, controllers)
         try:
             yield manager
         finally:

@@ -1,4 +1,4 @@
-"""Both clusters with the kinds of gang schedulers, and a manager that detects which are served."""
+"""Both clusters with the kinds of gang schedulers, and the manager as it ships, which detects which are served."""
 
 import asyncio
 import sys
@@ -11,20 +11,20 @@ import pytest
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
-from tests.integration.clusters.cluster import Cluster, managed, transport
+from tests.integration.clusters.cluster import Cluster, transport
 from tests.integration.clusters.embedded import embedded_cluster
 from tests.integration.clusters.keeper import Keeper
 from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.lws.conftest import Running, pytest_pyfunc_call, runner, space
+from tests.integration.manager.deployed import deployed
+from tests.integration.manager.replicas import Replica
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.core.gang.volcano import VOLCANO
-from leaderworkerset.kinds import managed as kinds
 from leaderworkerset.manager import gangdetection
-from leaderworkerset.manager.gangdetection import GangDetection
 
 __all__ = ["pytest_pyfunc_call", "runner", "space"]
 
@@ -47,7 +47,7 @@ def running(
         with kept(runner, started(directory)) as one:
             yield one
         return
-    with plane(runner, directory) as kubeconfig, kept(runner, serving(KubernetesCluster(kubeconfig))) as one:
+    with plane(runner, directory) as kubeconfig, kept(runner, serving(KubernetesCluster(kubeconfig), directory)) as one:
         yield one
 
 
@@ -66,16 +66,21 @@ async def started(directory: Path) -> AsyncIterator[Running]:
     """Run the embedded cluster and all that is served there."""
     async with embedded_cluster(directory) as cluster:
         await define(cluster)
-        async with serving(cluster) as one:
+        async with serving(cluster, directory) as one:
             yield one
 
 
 @asynccontextmanager
-async def serving(cluster: Cluster) -> AsyncIterator[Running]:
-    """Run a manager on a cluster, which asks that cluster which gang schedulers it serves."""
+async def serving(cluster: Cluster, directory: Path) -> AsyncIterator[Running]:
+    """Run the manager on a cluster, which asks that cluster which gang schedulers it serves."""
     client = Client(transport(cluster, "tests"))
-    detection = GangDetection(client)
-    async with detection.running(), managed(cluster, kinds.managed(AUTO, detection.served)) as manager:
+    replica = Replica(
+        directory,
+        "manager",
+        directory / "manager.kubeconfig",
+        {"gangSchedulingManagement": {"schedulerProvider": AUTO}},
+    )
+    async with deployed(cluster, replica) as manager:
         yield Running(cluster, manager, client)
     await client.close()
 

@@ -1,16 +1,19 @@
-"""Both clusters, and a manager that opens gates."""
+"""Both clusters, and the manager as it ships, whose configuration names the built-in gate."""
 
 import pytest
-from tests.integration.lws.conftest import pytest_pyfunc_call, runner, running, space
+from tests.integration.lws.conftest import Manage, pytest_pyfunc_call, runner, running, space
+from tests.integration.manager.deployed import deployed
+from tests.integration.manager.replicas import Replica
 
 from leaderworkerset.core.gang.builtin import BUILT_IN
-from leaderworkerset.kinds.managed import managed
-from leaderworkerset.kinds.registry import Registry
 
 __all__ = ["pytest_pyfunc_call", "runner", "running", "space"]
 
 
 @pytest.fixture(scope="package")
-def kinds() -> Registry:
-    """Return the kinds of a manager whose configuration names the built-in gate."""
-    return managed(BUILT_IN.name)
+def manage() -> Manage:
+    """Return what runs the manager with this configuration."""
+    configuration = {"gangSchedulingManagement": {"schedulerProvider": BUILT_IN.name}}
+    return lambda cluster, directory: deployed(
+        cluster, Replica(directory, "manager", directory / "manager.kubeconfig", configuration)
+    )

@@ -57,6 +57,28 @@ def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
     assert after.get(name, before[name]) != before[name]
 
 
+async def test_a_pod_whose_affinity_nobody_can_read_holds_back_no_group(space: Space) -> None:
+    """`Gt` with a text is stored by API servers; the gate reads every pod of the cluster that has no node yet."""
+    await add_to_pool(space, range(12, 14))
+    term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "unreadable"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "affinity": {"nodeAffinity": required},
+        },
+    }
+    await space.create(pod, PODS)
+
+    await space.create(lws(replicas=1, size=2, template={"workerTemplate": half_a_node(space)}))
+
+    await space.settled()
+    assert bound(space.state, 1) == [2]
+
+
 async def test_what_can_never_start_is_refused(space: Space) -> None:
     """Workers that are created once their leader is ready would wait for it, and it for them."""
     with pytest.raises(ForbiddenError, match=r"spec\.startupPolicy.*built-in.*gang-scheduler: none"):

@@ -17,6 +17,7 @@ from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import build_node
 from tests.integration.manager.installation import ACCOUNT
+from tests.packages.build import HELM
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
@@ -48,6 +49,12 @@ class Administrator:
         result = self._run([str(self.plane.assets / "kubectl"), *words], {}, text)
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stdout + result.stderr
+
+    def helm(self, *words: str, code: int = 0) -> str:
+        """Run `helm`; return what it prints, or the error where one is expected."""
+        result = self._run([str(HELM.find()), *words], {}, None)
+        assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
+        return result.stderr if code else result.stdout
 
     def get(self, *words: str) -> dict[str, Any] | None:
         """Return an object as kubectl prints it, None where there is none."""

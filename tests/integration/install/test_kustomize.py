@@ -68,11 +68,6 @@ def test_an_overlay_chooses_namespace_image_and_replicas(administrator: Administ
     )
 
 
-def test_the_component_spreads_the_managers(administrator: Administrator, tmp_path: Path) -> None:
-    folder = overlay(tmp_path, components=["components/spread"])
-    assert rendered(administrator, folder) == built(InstallSettings(spread=True))
-
-
 def test_the_component_lets_the_manager_write_gangs(administrator: Administrator, tmp_path: Path) -> None:
     """R-OP-47: the rights are those of `lws install` with gang scheduling; the configuration is the user's."""
     folder = overlay(tmp_path, components=["components/gang"])
@@ -134,4 +129,4 @@ def test_the_overlay_of_the_page_is_an_installation(administrator: Administrator
     (tmp_path / "kustomization.yaml").write_text(text)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
     image = "registry.example.com/lws/leaderworkerset:0.1.0"
-    assert rendered(administrator, tmp_path) == built(InstallSettings(namespace="serving", image=image, spread=True))
+    assert rendered(administrator, tmp_path) == built(InstallSettings(namespace="serving", image=image))

@@ -1,5 +1,6 @@
 """`lws uninstall` on a real control plane: what stands in its way, what goes, what stays."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from tests.integration.install.conftest import DEFINITION, Administrator
 
 pytestmark = pytest.mark.slow
 
+USER_ROLES = Path(__file__).parents[3] / "deploy/kustomize/components/user-roles/roles.yaml"
 IN = ("-n", "lws-system")
 
 
@@ -37,11 +39,13 @@ def owned(administrator: Administrator, name: str) -> dict[str, Any]:
 
 def test_nothing_is_left(administrator: Administrator) -> None:
     """R-OP-31: webhooks go first."""
-    administrator.lws("install", "--spread", "--wait")
+    administrator.lws("install", "--wait")
+    administrator.kubectl("apply", "--server-side", "-f", str(USER_ROLES))
     output = administrator.lws("uninstall").splitlines()
     assert output[0].startswith("validatingwebhookconfiguration/")
     assert output[-2:] == [f"customresourcedefinition/{DEFINITION} deleted", "namespace/lws-system deleted"]
     assert left(administrator) == set()
+    assert administrator.get("clusterroles,clusterrolebindings", "-l", "app.kubernetes.io/name=lws") is None
     assert administrator.lws("uninstall") == "there is nothing to remove\n"
 
 

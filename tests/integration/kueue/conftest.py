@@ -9,7 +9,7 @@ import pytest
 from tests.integration.clusters.cluster import NODES_PER_RACK
 from tests.integration.clusters.keeper import Keeper
 from tests.integration.clusters.space import Space
-from tests.integration.lws.conftest import Running, kinds, pytest_pyfunc_call, runner, running, space
+from tests.integration.lws.conftest import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.kueue.reconciler import Kueue
 from tests.kueue.webhooks import WEBHOOKS, build_configurations
 
@@ -19,7 +19,7 @@ from kuberuntime.serving.bindaddresses import Address
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.server import WebhookServer
 
-__all__ = ["kinds", "pytest_pyfunc_call", "runner", "running", "space"]
+__all__ = ["manage", "pytest_pyfunc_call", "runner", "running", "space"]
 
 LOOPBACK: Final = "127.0.0.1"
 

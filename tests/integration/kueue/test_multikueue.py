@@ -43,7 +43,8 @@ async def test_at_home_groups_wait_for_good_and_nothing_is_written(space: Space,
 
     state = await space.until(all_wait)
     uids, before = state.uids("web"), await space.versions()
-    await space.manager.restart()
+    await space.manager.stop()
+    await space.manager.start()
     await space.edit(replicas=3)
     await space.until(lambda state: run(state, replicas=3))
     after = await space.versions()

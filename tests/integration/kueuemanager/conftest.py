@@ -9,7 +9,7 @@ import pytest
 from tests.integration.clusters.cluster import ZONE
 from tests.integration.clusters.keeper import Keeper
 from tests.integration.clusters.space import Space
-from tests.integration.lws.conftest import Running, kinds, pytest_pyfunc_call, runner, running, space
+from tests.integration.lws.conftest import Running, manage, pytest_pyfunc_call, runner, running, space
 from tests.kueue.program import GROUP, kueue_manager, named, typed
 from tests.packages import build
 
@@ -17,7 +17,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 
-__all__ = ["kinds", "pytest_pyfunc_call", "runner", "running", "space"]
+__all__ = ["manage", "pytest_pyfunc_call", "runner", "running", "space"]
 
 FLAVORS: Final = Resource(GROUP, "v1beta2", "resourceflavors", "ResourceFlavor", namespaced=False)
 CLUSTER_QUEUES: Final = Resource(GROUP, "v1beta2", "clusterqueues", "ClusterQueue", namespaced=False)

@@ -3,11 +3,11 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import pytest
 import structlog
@@ -20,10 +20,11 @@ from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
 from tests.integration.clusters.space import Space, space_of
 
 from kuberuntime.client.client import Client
-from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.kinds.registry import Registry
 
 T = TypeVar("T")
+
+Manage: TypeAlias = Callable[[Cluster, Path], AbstractAsyncContextManager[Manager]]
+"""Runs a manager on a cluster; it may write into the directory."""
 
 LIMIT = 240.0
 """Seconds for one test; what it waits for has limits of its own."""
@@ -47,19 +48,19 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 @pytest.fixture(scope="package")
-def kinds() -> Registry:
-    """Return what the manager serves; a package with another manager has another fixture of this name."""
-    return MANAGED
+def manage() -> Manage:
+    """Return what runs a manager: that of `lws up`; a package with another manager has another fixture of this name."""
+    return lambda cluster, _directory: managed(cluster)
 
 
 @pytest.fixture(scope="package", params=["embedded", "kubernetes"])
 def running(
-    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, kinds: Registry
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory, manage: Manage
 ) -> Iterator[Running]:
     """Run one cluster after the other."""
     directory = tmp_path_factory.mktemp(request.param)
     start = _kubernetes if request.param == "kubernetes" else _embedded
-    with start(runner, directory, request.config) as cluster, _kept(runner, managed(cluster, kinds)) as manager:
+    with start(runner, directory, request.config) as cluster, _kept(runner, manage(cluster, directory)) as manager:
         client = Client(transport(cluster, "tests"))
         yield Running(cluster, manager, client)
         runner.run(client.close())

@@ -20,7 +20,7 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import get, logs, wait
 from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.commands.inspect import describe
-from leaderworkerset.cli.commands.scale import scale, scale_role
+from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.watchwarnings import following
@@ -54,7 +54,7 @@ async def apply(space: Space, obj: JSONObject) -> list[str]:
 
 async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
-    assert await scale(session_of(space), "web", 2) == 1
+    assert await scale(session_of(space), "web", Wanted(2)) == 1
     told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
     assert await apply(space, lws(replicas=1, size=1)) == [told]
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web unchanged"]
@@ -180,16 +180,16 @@ async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> 
     session = session_of(space)
     await set_that_is(space, lambda shown: shown.is_ready)
     with pytest.raises(UsageError, match=r"say which of its roles to scale, --role NAME \(prefill, decode\)"):
-        await scale(session, "split", 2)
+        await scale(session, "split", Wanted(2))
     with pytest.raises(UsageError, match=r"split has no role 'encode' \(there: prefill, decode\)"):
-        await scale_role(session, "split", "encode", 2)
+        await scale_role(session, "split", "encode", Wanted(2))
     with pytest.raises(CommandError, match="split prefill has 1 group, not 7"):
-        await scale_role(session, "split", "prefill", 2, 7)
-    assert await scale_role(session, "split", "prefill", 2) == 1
-    assert await scale_role(session, "split", "decode", 3) == 1
+        await scale_role(session, "split", "prefill", Wanted(2, 7))
+    assert await scale_role(session, "split", "prefill", Wanted(2)) == 1
+    assert await scale_role(session, "split", "decode", Wanted(3)) == 1
     whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
     with pytest.raises(CommandError, match="scale split --role decode"):
-        await scale(session, whole.parts[0].view.name, 1)
+        await scale(session, whole.parts[0].view.name, Wanted(1))
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await targets.pods_of(session, Selection("split", 0))
     wanted = logs.LogsRequest(

@@ -25,7 +25,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli.commands.explain import explain, note, reason_and_hint, survey
+from leaderworkerset.cli.commands.causes import Causes
+from leaderworkerset.cli.commands.explain import explain, note, survey
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
@@ -218,14 +219,14 @@ async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
     await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
     await space.until(warned("urgent"))
     told = await named(space, "LWS-E026")
-    said = await reason_and_hint(session_of(space), "web")
+    said = await Causes(session_of(space), "web", print).conclude()
     assert said == f"\n{headline(told)}\n`lws -n {space.namespace} explain web` says more"
     title = "web is stuck: LWS-E026 (the priority class does not exist)"
     assert (
         await note(session_of(space), space.namespace, "web")
         == f"{title}; `lws -n {space.namespace} explain web` says more"
     )
-    assert await reason_and_hint(session_of(space), "nobody") == ""
+    assert await Causes(session_of(space), "nobody", print).conclude() == ""
 
 
 async def test_without_a_name_everything_is_explained_the_worst_first(space: Space) -> None:

@@ -1,11 +1,19 @@
 """The controllers themselves: at rest they write nothing, and they may end at any moment."""
 
 import pytest
+from tests.integration.clusters.cluster import LocalManager
 from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.recording import RecordingTransport
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, pod_names, revision_of, revisions_of
 
 from kuberuntime.objects import meta
+
+
+def recording(space: Space) -> RecordingTransport:
+    """Return what remembers the writes of the manager in this process."""
+    assert isinstance(space.manager, LocalManager)
+    return space.manager.recording
 
 
 def creations(space: Space) -> list[str]:
@@ -21,11 +29,11 @@ async def test_controllers_that_start_again_write_nothing(space: Space) -> None:
     await space.settled("other")
     await space.manager.stop()
     before = await space.versions()
-    space.manager.recording.writes.clear()
+    recording(space).writes.clear()
     await space.manager.start()
     await space.create(lws("later", replicas=1, size=2))
     await space.settled("later")
-    writes = space.manager.recording.writes_in(space.namespace)
+    writes = recording(space).writes_in(space.namespace)
     assert [write for write in writes if "/web" in write or "/other" in write] == []
     after = await space.versions()
     assert {name: version for name, version in after.items() if name in before} == before
@@ -75,7 +83,7 @@ async def test_killed_at_any_step_of_a_creation(space: Space, step: int) -> None
     """R-STAT-2, R-SVC-4, R-REV-10: whatever was made before the end is found, and not made again."""
     await space.manager.stop()
     await space.create(lws(replicas=3, size=3))
-    reached = space.manager.recording.write_number(step)
+    reached = recording(space).write_number(step)
     await space.manager.start()
     await reached.wait()
     await space.manager.kill()

@@ -34,6 +34,15 @@ async def test_annotations_reach_all_sets_and_stay_on_those_of_workers(space: Sp
     assert NOTE not in meta.annotations(state.pods["web-0"])
 
 
+async def test_any_character_of_an_annotation_reaches_the_sets(space: Space) -> None:
+    """API servers read an apply as YAML, which refuses some characters that JSON has, and folds lines at others."""
+    text = "a\x7f b\x85 c\x9b d\u2028 e\ufeff f\uffff é😀"
+    await space.create(lws(replicas=1, size=2, annotations={NOTE: text}))
+    await space.settled()
+    assert meta.annotations(space.state.statefulsets["web"])[NOTE] == text
+    assert meta.annotations(space.state.statefulsets["web-0"])[NOTE] == text
+
+
 async def test_a_service_of_the_user_is_left_alone(space: Space) -> None:
     """Q-27, R-SVC-4: known by its name alone, neither adopted nor changed."""
     service = {

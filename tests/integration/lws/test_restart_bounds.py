@@ -18,7 +18,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api import labels
-from leaderworkerset.core.leaderworkerset import exhausted
+from leaderworkerset.api.conditions import RESTARTS_EXHAUSTED
 from leaderworkerset.core.restarts.lost import OUT_OF_SERVICE
 
 SHORT: Final = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
@@ -89,7 +89,8 @@ async def test_a_group_that_fails_too_often_is_left_until_someone_resumes_it(spa
     assert record(space)[labels.RECREATION_STATE] == labels.EXHAUSTED
     space.changes.clear()
 
-    await space.manager.restart()
+    await space.manager.stop()
+    await space.manager.start()
     await space.restart_container("web-0-1")
     await space.restart_container("web-1-1")
     after = await space.until(lambda now: assert_only_replaced(state, now, "web-1", "web-1-1"))
@@ -112,16 +113,16 @@ def assert_only_replaced(before: State, state: State, *names: str) -> None:
 
 def assert_given_up(state: State) -> None:
     """The condition names the first group, and the event says why."""
-    found = meta.find_condition(state.leaderworkersets["web"], exhausted.TYPE)
+    found = meta.find_condition(state.leaderworkersets["web"], RESTARTS_EXHAUSTED.type)
     assert found is not None
-    assert (found["status"], found["reason"]) == ("True", exhausted.REASON)
+    assert (found["status"], found["reason"]) == ("True", RESTARTS_EXHAUSTED.reason)
     assert found["message"].startswith("group 0 failed")
     assert len(state.notes("MaxGroupRestartsExceeded")) == 1
 
 
 def assert_no_condition(state: State) -> None:
     """Conditions are those of the Go controller again."""
-    assert meta.find_condition(state.leaderworkersets["web"], exhausted.TYPE) is None
+    assert meta.find_condition(state.leaderworkersets["web"], RESTARTS_EXHAUSTED.type) is None
 
 
 async def test_a_larger_budget_resumes_a_group(space: Space) -> None:

@@ -18,11 +18,11 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
+from leaderworkerset.cli.commands.causes import Causes, StuckError
 from leaderworkerset.cli.commands.rollout import diff, plan, subjects, trial
-from leaderworkerset.cli.commands.rollout.causes import Causes
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest, restart_all
-from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, StuckError, follower_of
+from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, follower_of
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading.manifests import Document

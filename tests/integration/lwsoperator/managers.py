@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import yaml
 from tests.integration.lwsoperator.conftest import IN, Site
 from tests.integration.manager.replicas import Replica
 
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.certmanager import SERVING_SECRET
-from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.install.metadata import CONFIGURATION, MANAGER
+from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
@@ -39,14 +42,16 @@ class Managers:
         data = self._site.administrator.there(f"secret/{SERVING_SECRET}", *IN)["data"]
         for file, text in data.items():
             (self._directory / file).write_bytes(base64.b64decode(text))
-        configuration = {
-            "internalCertManagement": {"enable": False},
-            "webhook": {"certDir": str(self._directory)},
-        }
-        replica = Replica(self._directory, name, self._kubeconfig(), configuration)
+        replica = Replica(self._directory, name, self._kubeconfig(), self._configuration())
         self._replicas[name] = replica
         replica.start()
         asyncio.run(replica.await_ready())
+
+    def _configuration(self) -> JSONObject:
+        """Return the file of the operand, with the directory of its certificates as it is mounted here."""
+        file = self._site.administrator.there(f"configmap/{CONFIGURATION}", *IN)["data"][CONFIGURATION_KEY]
+        sections = {name: section for name, section in yaml.safe_load(file).items() if isinstance(section, dict)}
+        return sections | {"webhook": {"certDir": str(self._directory)}}
 
     def route(self, name: str) -> None:
         """Have the API server call the webhooks of a replica, and trust its certificate, as cert-manager would."""

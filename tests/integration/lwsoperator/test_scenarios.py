@@ -279,6 +279,7 @@ def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_pa
     key = available.administrator.there("secret/webhook-server-cert", *IN)["data"]["tls.key"]
     assert "a certificate until" in (namespace / "core/secrets/webhook-server-cert.yaml").read_text()
     assert not [path for path in directory.rglob("*") if path.is_file() and key in path.read_text()]
+    assert {path.stat().st_mode & 0o777 for path in directory.rglob("*") if path.is_file()} == {0o600}
     refused = available.administrator.lws("must-gather", "--dest-dir", str(directory), code=2)
     assert "is not empty" in refused
 

@@ -4,7 +4,10 @@ The webhook service is an ExternalName for this machine, and the configurations 
 """
 
 import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 import msgspec
@@ -25,26 +28,45 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
-from leaderworkerset.install.metadata import LEASE, MANAGER
+from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
+from leaderworkerset.install.installsettings import NAMESPACE, Certificates, InstallSettings
+from leaderworkerset.install.metadata import LEASE, MANAGER, METRICS_SERVICE
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import service_account
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.webhooks import certificates, rotation
+from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+
+PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
+"""Kinds whose work the tests do themselves: they start processes, and issue certificates."""
 
 CONFIGURATIONS: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
 SECRET: Final = ObjectKey(NAMESPACE, SECRET_NAME)
+HOST: Final = f"{SERVICE_NAME}.{NAMESPACE}.svc"
+"""The name by which API servers call the webhooks."""
+
 ACCOUNT: Final = f"system:serviceaccount:{NAMESPACE}:{MANAGER}"
 """The user that API servers see when the manager asks."""
 
 
-async def install(client: Client, port: int) -> None:
-    """Apply everything; API servers find the webhooks at `port` of this machine."""
+async def install(
+    client: Client,
+    port: int,
+    kinds: Registry = MANAGED,
+    certificates: Certificates = "internal",
+    names: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Apply everything; API servers find the webhooks at `port` of this machine.
+
+    `names` are other names for objects, as an administrator gives them who sets them in the configuration.
+    """
     await _remove(client, SECRETS, SECRET)
     await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
-    for resource, obj in build_all(MANAGED, InstallSettings()):
-        if resource != DEPLOYMENTS:
-            await client.apply(resource, _adapted(resource, obj, port), manager="tests")
+    for resource, obj in build_all(kinds, InstallSettings(certificates=certificates)):
+        if resource not in PLAYED:
+            await client.apply(resource, _adapted(resource, _renamed(obj, names), port), manager="tests")
 
 
 async def clear(client: Client) -> None:
@@ -90,8 +112,31 @@ async def recreate_account(client: Client) -> None:
     await client.create(SERVICE_ACCOUNTS, service_account(NAMESPACE))
 
 
+async def trust(client: Client, bundle: bytes) -> None:
+    """Let API servers trust these authorities where they call webhooks, as cert-manager does."""
+    for resource in CONFIGURATIONS:
+        for found in (await client.list(resource)).items:
+            await client.update(resource, rotation.with_authority(found, bundle))
+
+
+def write_certificate(directory: Path, authority: Certificate, host: str = HOST) -> None:
+    """Write a certificate of the webhooks into a directory, as the kubelet mounts it."""
+    serving = certificates.issue(authority, [host], datetime.now(UTC))
+    directory.mkdir(exist_ok=True)
+    (directory / "tls.crt").write_bytes(serving.certificate)
+    (directory / "tls.key").write_bytes(serving.key)
+
+
+def _renamed(obj: JSONObject, names: Mapping[str, str]) -> JSONObject:
+    text = json.dumps(obj)
+    for old, new in names.items():
+        text = text.replace(f'"{old}"', f'"{new}"')
+    renamed: JSONObject = json.loads(text)
+    return renamed
+
+
 def _adapted(resource: Resource, obj: JSONObject, port: int) -> JSONObject:
-    if resource == SERVICES and meta.name(obj) == SERVICE_NAME:
+    if resource == SERVICES and meta.name(obj) != METRICS_SERVICE:
         return obj | {"spec": {"type": "ExternalName", "externalName": "localhost"}}
     if resource in CONFIGURATIONS:
         return obj | {"webhooks": [_at_port(webhook, port) for webhook in obj["webhooks"]]}

@@ -4,10 +4,11 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -15,7 +16,14 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from tests.controlplane.process import free_ports
 
-from leaderworkerset.manager.config import configuration
+from kuberuntime.serving.bindaddresses import DISABLED
+from leaderworkerset.install import workload
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.manager import goflags, managerflags
+from leaderworkerset.manager.config import configuration as config
+
+ENTRY: Final = Path(__file__).parents[3] / "deploy" / "manager"
+"""The program of the manager's image, which Deployments start."""
 
 T = TypeVar("T")
 
@@ -30,13 +38,14 @@ LEASE_SECONDS: Final = 3.0
 
 @dataclass
 class Replica:
-    """One manager process, with ports of its own."""
+    """One manager process, started as its Deployment starts it, with ports of its own; `flags` come last."""
 
     directory: Path
     name: str
     kubeconfig: Path
     configuration: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
+    flags: Sequence[str] = ("--zap-log-level=info",)
 
     def __post_init__(self) -> None:
         self.webhooks, self.probes, self.metrics = free_ports(3)
@@ -46,11 +55,12 @@ class Replica:
     def start(self) -> None:
         """Start the process."""
         file = self.directory / f"{self.name}.yaml"
-        file.write_text(json.dumps(self._configuration()))
-        words = ["manager", f"--config={file}", f"--kubeconfig={self.kubeconfig}", "--zap-log-level=info"]
+        file.write_text(json.dumps(self.document()))
+        (container,) = workload.deployment(InstallSettings())["spec"]["template"]["spec"]["containers"]
+        words = [word.replace(workload.CONFIGURATION_PATH, str(file)) for word in container["args"]]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "leaderworkerset.cli", *words],
+                [sys.executable, "-IBu", str(ENTRY), *words, f"--kubeconfig={self.kubeconfig}", *self.flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -63,9 +73,19 @@ class Replica:
         assert self._process is not None
         return self._process
 
+    def check(self) -> None:
+        """Check that it has not ended."""
+        assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
+
+    def chosen(self) -> config.Configuration:
+        """Return its settings: the configuration with its flags."""
+        given = goflags.parse(self.flags, managerflags.FLAGS)
+        return managerflags.override(config.decode(self.document()), given)
+
     async def await_ready(self) -> None:
-        """Wait until it says that it is ready."""
-        await until(self._is_ready, self)
+        """Wait until it says that it is ready; one without probes, until it serves webhooks."""
+        has_probes = self.chosen().health.health_probe_bind_address not in DISABLED
+        await until(self._is_ready if has_probes else self._serves_webhooks, self)
 
     async def await_end(self) -> int:
         """Wait until it has ended by itself; return its exit code."""
@@ -122,21 +142,21 @@ class Replica:
         """Return the end of its log."""
         return self.log.read_text(errors="replace")[-4000:]
 
-    async def _is_ready(self) -> bool:
-        assert self.process.poll() is None, f"{self.name} ended with {self.process.returncode}:\n{self.tail()}"
+    async def readiness(self) -> str:
+        """Ask as the kubelet does; return the answer, empty while there is none."""
+        self.check()
+        path = self.chosen().health.readiness_endpoint_name
         try:
             async with (
                 aiohttp.ClientSession() as session,
-                session.get(f"http://127.0.0.1:{self.probes}/readyz") as answer,
+                session.get(f"http://127.0.0.1:{self.probes}/{path.lstrip('/')}") as answer,
             ):
-                return answer.status == 200
+                return await answer.text()
         except aiohttp.ClientError:
-            return False
+            return ""
 
-    async def _has_ended(self) -> bool:
-        return self.process.poll() is not None
-
-    def _configuration(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
+        """Return its configuration: what was chosen, and ports of its own."""
         own: dict[str, Any] = {
             "webhook": {"port": self.webhooks, "host": "127.0.0.1"},
             "health": {"healthProbeBindAddress": f"127.0.0.1:{self.probes}"},
@@ -144,7 +164,18 @@ class Replica:
             "leaderElection": {"leaseDuration": f"{LEASE_SECONDS:g}s", "renewDeadline": "2s", "retryPeriod": "500ms"},
         }
         sections = {name: own.get(name, {}) | self.configuration.get(name, {}) for name in own | self.configuration}
-        return {"apiVersion": configuration.API_VERSION, "kind": configuration.KIND} | sections
+        return {"apiVersion": config.API_VERSION, "kind": config.KIND} | sections
+
+    async def _serves_webhooks(self) -> bool:
+        self.check()
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.webhooks)) == 0
+
+    async def _is_ready(self) -> bool:
+        return await self.readiness() == "ok"
+
+    async def _has_ended(self) -> bool:
+        return self.process.poll() is not None
 
 
 async def until(

@@ -2,7 +2,6 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from tests.integration.manager import installation
@@ -117,10 +116,9 @@ def test_certificates_from_files_are_read_again(worlds: Worlds) -> None:
     async def scenario() -> None:
         async with worlds() as world:
             directory = world.directory / "certs"
-            directory.mkdir()
             authority = certificates.create_authority(datetime.now(UTC))
-            await trust(world, authority.certificate)
-            write(directory, authority)
+            await installation.trust(world.client, authority.certificate)
+            installation.write_certificate(directory, authority)
             await world.start(
                 "a",
                 internalCertManagement={"enable": False},
@@ -130,8 +128,8 @@ def test_certificates_from_files_are_read_again(worlds: Worlds) -> None:
             await space.open()
             await space.create("before", replicas=0, size=1)
             other = certificates.create_authority(datetime.now(UTC))
-            await trust(world, authority.certificate + other.certificate)
-            write(directory, other)
+            await installation.trust(world.client, authority.certificate + other.certificate)
+            installation.write_certificate(directory, other)
             await trust_only_when_served(world, other.certificate, space)
 
     asyncio.run(scenario())
@@ -139,7 +137,7 @@ def test_certificates_from_files_are_read_again(worlds: Worlds) -> None:
 
 async def trust_only_when_served(world: World, authority: bytes, space: Space) -> None:
     """Wait until requests pass where only this authority is trusted."""
-    await trust(world, authority)
+    await installation.trust(world.client, authority)
 
     async def passes() -> bool:
         try:
@@ -149,15 +147,3 @@ async def trust_only_when_served(world: World, authority: bytes, space: Space) -
         return True
 
     await until(passes, *world.replicas)
-
-
-async def trust(world: World, bundle: bytes) -> None:
-    for resource in installation.CONFIGURATIONS:
-        for found in (await world.client.list(resource)).items:
-            await world.client.update(resource, rotation.with_authority(found, bundle))
-
-
-def write(directory: Path, authority: certificates.Certificate) -> None:
-    serving = certificates.issue(authority, [HOST], datetime.now(UTC))
-    (directory / "tls.crt").write_bytes(serving.certificate)
-    (directory / "tls.key").write_bytes(serving.key)

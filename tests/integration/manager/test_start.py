@@ -3,13 +3,18 @@
 import asyncio
 import socket
 import ssl
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 import pytest
 from tests.integration.manager import installation
+from tests.integration.manager.balancer import Balancer
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
 
 from kuberuntime.objects.resources import SECRETS
+from leaderworkerset.webhooks import certificates
 
 pytestmark = pytest.mark.slow
 
@@ -48,6 +53,39 @@ def test_without_webhooks_it_needs_no_certificates(worlds: Worlds) -> None:
             await replica.await_ready()
             with socket.socket() as probe:
                 assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
+
+    asyncio.run(scenario())
+
+
+def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(worlds: Worlds) -> None:
+    """Its certificate is there, but the API server is away when it starts; what it admitted then would be without a group."""
+
+    async def scenario() -> None:
+        async with worlds() as world, Balancer() as away:
+            authority = certificates.create_authority(datetime.now(UTC))
+            installation.write_certificate(world.directory / "certs", authority)
+            replica = await world.prepare(
+                "a",
+                gangSchedulingManagement={"schedulerProvider": "auto"},
+                internalCertManagement={"enable": False},
+                webhook={"certDir": str(world.directory / "certs")},
+            )
+            server = world.plane.server
+            text = replica.kubeconfig.read_text().replace(server, f"https://127.0.0.1:{away.port}")
+            replica.kubeconfig.write_text(text)
+            replica.start()
+
+            async def has_asked() -> bool:
+                return "gang schedulers not detected" in replica.log.read_text()
+
+            await until(has_asked, replica)
+            assert "gang schedulers are not detected, webhooks do not serve" in await replica.readiness()
+            with socket.socket() as probe:
+                assert probe.connect_ex(("127.0.0.1", replica.webhooks)) != 0
+
+            away.backends.append(urlsplit(server).port or 0)
+            await replica.await_ready()
+            assert negotiated(replica.webhooks)
 
     asyncio.run(scenario())
 

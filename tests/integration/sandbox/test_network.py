@@ -56,6 +56,29 @@ def test_two_pods_bind_the_same_port_and_find_each_other_by_name(tmp_path: Path)
     asyncio.run(scenario())
 
 
+def test_pods_that_talk_and_are_probed_take_no_place_in_the_machines_table_of_neighbours(tmp_path: Path) -> None:
+    """The kernel counts each entry but the permanent ones (flag 4), over all namespaces: 1,024 by default."""
+    table = "for line in open('/proc/net/arp').readlines()[1:]: print(*line.split()[:3:2], end=' ')"
+
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            pods = [await made.pod(name) for name in ("a", "b")]
+            for pod in pods:
+                server = await made.start(pod, "python3", "-c", SERVER)
+                assert await server.line() == "listening"
+                assert await answer(made, None, (made.addresses[pod], 8080), b"") == f"{pod}\n".encode()
+            for asking, asked in (pods, reversed(pods)):
+                ask = await made.start(asking, "python3", "-c", ASK, made.addresses[asked])
+                assert (await ask.finish())[1] == f"{asked}\n"
+            own = await made.start("a", "python3", "-c", table)
+            assert (await own.finish())[1] == "10.88.0.1 0x6 "
+            await made.pod("host", host_network=True)
+            bridges = (await (await made.start("host", "python3", "-c", table)).finish())[1]
+            assert all(f"{made.addresses[pod]} 0x6 " in bridges for pod in pods)
+
+    asyncio.run(scenario())
+
+
 def test_pods_are_not_reachable_from_the_host_but_by_its_sockets(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with machine(tmp_path) as made:

@@ -23,6 +23,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
@@ -184,7 +185,6 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
         drift.applied_fields(w.statefulset, labels.FIELD_MANAGER) or {}, w.desired
     ),
     "fold.Folded.available": lambda w: w.folded.available(2),
-    "fold.Folded.changed": lambda w: w.folded.changed(None, w.groups[0], "other"),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
     "fold.Folded.without_workers": lambda w: w.folded.without_workers(2),
@@ -192,7 +192,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "fold.below": lambda w: fold.below(w.folded.members, w.lws.spec.replicas),
     "fold.highest": lambda w: list(fold.highest(w.folded.members)),
     "fold.fold": lambda w: fold.fold(w.groups, "web"),
-    "fold.regular_index": _each(lambda group: fold.regular_index(group, "web")),
+    "fold.Groups.put": _each(lambda group: fold.Groups("web").put(group.leader, group)),
+    "fold.Groups.folded": lambda w: fold.Groups("web").folded(),
+    "fold.regular_index": _each(lambda group: fold.regular_index(group, "web", fold.FEWEST)),
     "groupfacts.GroupFacts.is_ready": _each(lambda group: group.is_ready(2)),
     "groupfacts.GroupFacts.is_updated": _each(lambda group: group.is_updated(2, "old")),
     "groupfacts.GroupFacts.is_whole": _each(lambda group: group.is_whole(2)),
@@ -278,9 +280,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),
     "status.count": lambda w: status.count(w.lws, w.folded, w.key),
-    "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, status.AVAILABLE),
+    "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, AVAILABLE),
     "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
-    "status.set_true": lambda w: status.set_true(w.lws.status.conditions, status.AVAILABLE, 1, NOW),
+    "status.set_true": lambda w: status.set_true(w.lws.status.conditions, AVAILABLE, 1, NOW),
     "templates.add_metadata": lambda w: templates.add_metadata(
         revisions.build_content(w.posted)["spec"]["leaderWorkerTemplate"]["leaderTemplate"], w.labels, w.labels
     ),

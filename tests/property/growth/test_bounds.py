@@ -18,7 +18,6 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import rollingupdate
-from leaderworkerset.core.leaderworkerset.fold import LIMIT
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, GroupState, RolloutStep, States
 from leaderworkerset.core.policies import accelerators
 
@@ -71,7 +70,7 @@ def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() ->
     """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
     limits = rollingupdate.budget(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
-    states = States.of({0: OUTDATED, LIMIT - 1: READY})
+    states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
 
     step = rollingupdate.next_step(limits, current, states)
 
@@ -82,7 +81,9 @@ def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() ->
 def test_a_partition_near_the_largest_number_is_followed() -> None:
     limits = rollingupdate.budget(spec(LARGEST, partition=LARGEST - 2))
 
-    step = rollingupdate.next_step(limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({LIMIT - 1: OUTDATED}))
+    step = rollingupdate.next_step(
+        limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({2 * MOST_GROUPS - 1: OUTDATED})
+    )
 
     assert step.partition == LARGEST - 2
 
@@ -161,3 +162,61 @@ def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None
     assert meta.status(lws)["observedGeneration"] == 2
     assert meta.is_condition_true(lws, "Progressing")
     assert peak < 2 * MOST_MEMORY
+
+
+FORGED = 1_000
+"""Leaders that somebody creates by hand; before, one of them took as much memory as a million groups have bits."""
+
+
+async def manage_forged(existing: bool) -> int:
+    """Run the manager while somebody forges leaders of the highest indexes; return the bytes that they take."""
+    cluster = Cluster()
+    await cluster.server.start()
+    async with cluster.managed():
+        if existing:
+            for number in range(FORGED // 10):
+                await cluster.create(renamed(builders.leaderworkerset_object(replicas=0), f"s{number}"))
+        await cluster.settle()
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(FORGED):
+            await cluster.client.create(
+                PODS, forged(f"s{number % (FORGED // 10)}" if existing else f"s{number}", number)
+            )
+        await cluster.settle()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    await cluster.server.close()
+    return taken
+
+
+def renamed(lws: JSONObject, name: str) -> JSONObject:
+    return lws | {"metadata": lws["metadata"] | {"name": name}}
+
+
+def forged(lws: str, number: int) -> JSONObject:
+    """Return a gated pod that nobody controls, with the labels of a leader."""
+    index = str(2 * MOST_GROUPS - 1 - number)
+    own = {labels.NAME: lws, labels.WORKER_INDEX: "0", labels.GROUP_INDEX: index, labels.GROUP_KEY: f"key-{number}"}
+    own[labels.TEMPLATE_REVISION_HASH] = f"revision-{number}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"{lws}-{index}",
+            "namespace": NAMESPACE,
+            "labels": own,
+            "annotations": {labels.SIZE: "1"},
+        },
+        "spec": {"containers": [{"name": "c", "image": "i"}], "schedulingGates": [{"name": "example.com/held"}]},
+    }
+
+
+@pytest.mark.parametrize("existing", [False, True], ids=["of no LeaderWorkerSet", "of existing ones"])
+def test_forged_leaders_by_the_thousand_take_what_their_pods_take(*, existing: bool) -> None:
+    """Server and manager share the process, so that a pod is there several times: some KiB each."""
+    tracemalloc.start()
+    try:
+        taken = virtualtime.run(manage_forged(existing))
+    finally:
+        tracemalloc.stop()
+
+    assert taken < FORGED * 16 * 1024

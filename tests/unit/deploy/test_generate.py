@@ -72,13 +72,6 @@ def test_the_base_has_what_lws_install_applies() -> None:
     assert {identity(obj) for obj in resources(DEPLOY / "kustomize")} == installed
 
 
-def test_the_component_adds_the_disruption_budget() -> None:
-    more = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings(spread=True))} - {
-        identity(obj) for _, obj in build_all(MANAGED, InstallSettings())
-    }
-    assert {identity(obj) for obj in resources(DEPLOY / "kustomize/components/spread")} == more
-
-
 def test_every_file_of_the_base_is_used() -> None:
     folder = DEPLOY / "kustomize"
     (kustomization,) = load(folder / "kustomization.yaml")

@@ -16,6 +16,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.reading import manifestoptions, manifests
@@ -34,6 +35,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @manifest_options
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
+@dry_run_option("Show what would be deleted; delete nothing.")
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
@@ -48,6 +50,10 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
         async with target.session() as session:
             wanted, unknown = await _of_documents(session, documents)
             wanted += [await _of_name(session, name) for name in names]
+            if options["is_trial"]:
+                for resource, key in wanted:
+                    await _say_existing(session, resource, key)
+                wanted = []
             for part in parts(wanted):
                 deleted = [(resource, key) for resource, key in part if await _delete(session, resource, key, cascade)]
                 if waits:
@@ -96,6 +102,16 @@ async def _of_document(
         raise CommandError(f"{document.place}: metadata.name: Required value: an object is deleted by its name")
     namespace = (metadata.get("namespace") or session.namespace) if resource.namespaced else ""
     return resource, ObjectKey(namespace, metadata["name"])
+
+
+async def _say_existing(session: Session, resource: Resource, key: ObjectKey) -> None:
+    """Say that an object would be deleted, or that it is not there."""
+    try:
+        await session.client.get(resource, key)
+    except NotFoundError:
+        say(f"{resource.kind.lower()}/{key.name} was gone already")
+    else:
+        say(f"{resource.kind.lower()}/{key.name} deleted{DRY}")
 
 
 async def _delete(session: Session, resource: Resource, key: ObjectKey, propagation: Propagation) -> bool:

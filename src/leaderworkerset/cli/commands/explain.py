@@ -143,20 +143,6 @@ def commands_of(session: Session) -> Commands:
     return Commands(kubectl=session.kubectl, lws=session.lws)
 
 
-async def reason(session: Session, name: str) -> str:
-    """Return the cause on a line of its own, for the end of another command's message; empty if none is found in time."""
-    chosen = await in_time(session, name)
-    if chosen is None or chosen.verdict is Verdict.HEALTHY:
-        return ""
-    return f"\n{headline(chosen)}"
-
-
-async def reason_and_hint(session: Session, name: str) -> str:
-    """Return the cause, and the command that explains it: for a cluster that continues to run."""
-    found = await reason(session, name)
-    return found and f"{found}\n{more(session, name)}"
-
-
 def more(session: Session, name: str) -> str:
     """Return the line that names the command with more information."""
     return f"`{session.lws} -n {session.namespace} explain {name}` says more"

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import click
 
+from kuberuntime.manifests import yamltext
 from kuberuntime.objects import names
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -32,6 +33,8 @@ from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
 
 FLAVOURS: Final = ("slim", "full")
+POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
+UNPULLABLE: Final = "localhost/"
 SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTOR.items())
 
 
@@ -39,7 +42,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @click.option("--image", default=installsettings.IMAGE, show_default=True, metavar="NAME", help="The manager's image.")
 @click.option("--replicas", type=click.IntRange(min=0), default=2, show_default=True, help="How many managers run.")
 @click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
-@click.option("--spread", is_flag=True, help="Spread the managers over nodes and zones, and limit their disruption.")
+@click.option("--pod", metavar="FILE", help=f"Fields of the managers' pods: {', '.join(POD_FIELDS)}.")
 @click.option(
     "--crd",
     "flavour",
@@ -64,9 +67,14 @@ def command(target: Target, /, **options: Any) -> None:
         image=options["image"],
         replicas=options["replicas"],
         configuration=read_configuration(options["config"]) if options["config"] else installsettings.CONFIGURATION,
-        spread=options["spread"],
+        pod=read_pod(options["pod"]) if options["pod"] else {},
     )
     check_usage(chosen, options)
+    if chosen.image.startswith(UNPULLABLE):
+        terminal.say(
+            f"warning: no cluster can pull {chosen.image}, unless every node has it: name another image by --image",
+            err=True,
+        )
     if options["dry_run"] == "client" and options["flavour"] == "slim":
         click.echo(text([obj for _, obj in build_all(kinds_of(chosen), chosen)], options["form"]))
     else:
@@ -98,6 +106,20 @@ def read_configuration(path: str) -> str:
     if failures := misfits(decoded):
         raise CommandError(f"--config: {path}: {aggregate(failures)}")
     return Path(path).read_text(encoding="utf-8")
+
+
+def read_pod(path: str) -> JSONObject:
+    """Return the fields of a file for the managers' pods; the API server checks their values."""
+    try:
+        found = yamltext.load(Path(path).read_bytes(), unique_keys=True)
+    except (OSError, yamltext.YamlError) as error:
+        raise CommandError(f"--pod: {path}: {error}") from error
+    if not isinstance(found, dict) or (unknown := sorted(found.keys() - set(POD_FIELDS))):
+        raise CommandError(
+            f"--pod: {path}: expected an object with fields of {', '.join(POD_FIELDS)}"
+            + (f", not {', '.join(unknown)}" if isinstance(found, dict) else "")
+        )
+    return found
 
 
 def kinds_of(chosen: InstallSettings) -> Registry:

@@ -19,6 +19,7 @@ from leaderworkerset.cli.gocommand import GoCommand
 from leaderworkerset.manager import buildinfo, managerflags, managerlog
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.manager.managerlog import Threshold
 
 NAMESPACE: Final = "lws-system"
 ENABLE_WEBHOOKS: Final = "ENABLE_WEBHOOKS"
@@ -36,12 +37,12 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
     if given.get("version"):
         click.echo(buildinfo.describe())
         return 0
-    managerlog.configure(managerflags.log_settings(given))
+    threshold = managerlog.configure(managerflags.log_settings(given))
     kubeconfig = given.get("kubeconfig") or (ctx.obj.kubeconfig if ctx.obj else None) or ""
-    return run(given, kubeconfig)
+    return run(given, kubeconfig, threshold)
 
 
-def run(given: Mapping[str, Any], kubeconfig: str) -> int:
+def run(given: Mapping[str, Any], kubeconfig: str, threshold: Threshold) -> int:
     """Run the manager until it is asked to stop; return the exit code."""
     try:
         chosen = managerflags.override(configurationfile.load(given.get("config", "")), given)
@@ -58,7 +59,7 @@ def run(given: Mapping[str, Any], kubeconfig: str) -> int:
         webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",
     )
     try:
-        asyncio.run(managerprocess.run_until_stopped(settings))
+        asyncio.run(managerprocess.run_until_stopped(settings, threshold.toggle_debug))
     except (KubeError, OSError, ExceptionGroup) as error:
         gocommand.log_errors("problem running manager", error)
         return errors.FAILED

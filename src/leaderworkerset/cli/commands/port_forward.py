@@ -12,9 +12,10 @@ from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConnectionFailedError, KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+from kuberuntime.serving.bindaddresses import HIGHEST_PORT
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -104,10 +105,10 @@ def parse(words: str) -> tuple[int, int]:
     ((8080, 8080), (9000, 80), (0, 80))
     """
     local, separator, remote = words.rpartition(":")
-    numbers = (local or ("0" if separator else remote), remote)
-    if not all(number.isdecimal() and int(number) < 65536 for number in numbers) or int(remote) == 0:
+    here, there = decimals.natural(local or ("0" if separator else remote)), decimals.natural(remote)
+    if here is None or there is None or here > HIGHEST_PORT or not 0 < there <= HIGHEST_PORT:
         raise UsageError(f"{words!r}: write [LOCAL:]REMOTE with ports from 1 to 65535")
-    return int(numbers[0]), int(remote)
+    return here, there
 
 
 @asynccontextmanager

@@ -1,17 +1,19 @@
 """`lws scale`: change the number of groups, of a LeaderWorkerSet or of one role of a DisaggregatedSet."""
 
 import asyncio
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 import click
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
@@ -23,30 +25,49 @@ MOST_REPLICAS: Final = 2**31 - 1
 
 
 @click.command("scale")
-@click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
+@click.argument("names", nargs=-1, required=True, metavar="LWS|SET...", shell_complete=completing.names)
 @click.option(
     "--replicas", type=click.IntRange(0, MOST_REPLICAS), required=True, metavar="N", help="The number of groups."
 )
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
+@dry_run_option("Let the API server check the change; write nothing.")
 @click.pass_obj
-def command(target: Target, name: str, replicas: int, current_replicas: int | None, role: str | None) -> None:
-    """Change the number of groups of a LeaderWorkerSet, or of a role of a DisaggregatedSet."""
+def command(target: Target, /, names: tuple[str, ...], role: str | None, **given: Any) -> None:
+    """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets."""
+    wanted = Wanted(**given)
+    chosen = [_whole(name) for name in names]
+
+    async def act() -> None:
+        async with target.session() as session:
+            for name in chosen:
+                if role is not None:
+                    before = await scale_role(session, name, role, wanted)
+                else:
+                    before = await scale(session, name, wanted)
+                say(conclusion(f"{name} {role}" if role else name, before, wanted))
+
+    asyncio.run(act())
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The number of groups to have, the number expected before (None: any), and whether to write nothing."""
+
+    replicas: int
+    current_replicas: int | None = None
+    is_trial: bool = False
+
+
+def _whole(name: str) -> str:
+    """Return the name of a LeaderWorkerSet or DisaggregatedSet; a group is refused."""
     chosen = targets.parse(name)
     if chosen.group is not None:
         raise UsageError(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
-
-    async def act() -> int:
-        async with target.session() as session:
-            if role is not None:
-                return await scale_role(session, chosen.name, role, replicas, current_replicas)
-            return await scale(session, chosen.name, replicas, current_replicas)
-
-    before = asyncio.run(act())
-    say(conclusion(f"{chosen.name} {role}" if role else chosen.name, before, replicas))
+    return chosen.name
 
 
-async def scale(session: Session, name: str, replicas: int, current: int | None = None) -> int:
+async def scale(session: Session, name: str, wanted: Wanted) -> int:
     """Set the number of groups, with a field manager that `lws apply` recognizes; return the previous number."""
     resource, found = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
@@ -54,11 +75,16 @@ async def scale(session: Session, name: str, replicas: int, current: int | None 
         raise UsageError(f"{name} is a DisaggregatedSet: say which of its roles to scale, --role NAME ({names})")
     refuse_part(session, found)
     now = int(meta.spec(found).get("replicas", 1))
-    refuse_other(name, now, current)
+    refuse_other(name, now, wanted.current_replicas)
+    key = ObjectKey(session.namespace, name)
+    if wanted.is_trial:
+        change = {"spec": {"replicas": wanted.replicas}}
+        await session.client.try_patch(LEADERWORKERSETS, key, change, kind="merge", manager=labels.SCALE_MANAGER)
+        return now
     # The package imports all that follows objects, which `--help` does not need.
     from leaderworkerset.client import scaling
 
-    await scaling.scale(session.client, ObjectKey(session.namespace, name), replicas)
+    await scaling.scale(session.client, key, wanted.replicas)
     return now
 
 
@@ -78,7 +104,7 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
-async def scale_role(session: Session, name: str, role: str, replicas: int, current: int | None = None) -> int:
+async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> int:
     """Set the number of groups of a role: in the set, or in its scaler if that decides; return the previous one."""
     resource, found = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
@@ -87,24 +113,24 @@ async def scale_role(session: Session, name: str, role: str, replicas: int, curr
     if (one.get("scaling") or {}).get("mode") == ScalingMode.EXTERNAL:
         key = ObjectKey(session.namespace, scaler_name(name, role))
         now = int(meta.spec(await session.client.get(ROLE_SCALERS, key)).get("replicas", 1))
-        refuse_other(f"{name} {role}", now, current)
-        await session.client.patch(
-            ROLE_SCALERS,
-            key,
-            {"spec": {"replicas": replicas}},
-            kind="merge",
-            subresource="scale",
-            manager=labels.SCALE_MANAGER,
-        )
+        refuse_other(f"{name} {role}", now, wanted.current_replicas)
+        change: JSON = {"spec": {"replicas": wanted.replicas}}
+        if wanted.is_trial:
+            await session.client.try_patch(ROLE_SCALERS, key, change, kind="merge", manager=labels.SCALE_MANAGER)
+        else:
+            await session.client.patch(
+                ROLE_SCALERS, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
+            )
         return now
     now = int((one.get("spec") or {}).get("replicas", 1))
-    refuse_other(f"{name} {role}", now, current)
+    refuse_other(f"{name} {role}", now, wanted.current_replicas)
     change = [
         {"op": "test", "path": f"/spec/roles/{index}/name", "value": role},
-        {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": replicas},
+        {"op": "add", "path": f"/spec/roles/{index}/spec/replicas", "value": wanted.replicas},
     ]
     key = ObjectKey(session.namespace, name)
-    await session.client.patch(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER)
+    write = session.client.try_patch if wanted.is_trial else session.client.patch
+    await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER)
     return now
 
 
@@ -118,11 +144,13 @@ def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
     raise UsageError(f"{meta.name(obj)} has no role {role!r} (there: {names})")
 
 
-def conclusion(name: str, before: int, replicas: int) -> str:
+def conclusion(name: str, before: int, wanted: Wanted) -> str:
     """Return the line that reports the change.
 
-    >>> conclusion("web", 2, 1), conclusion("web", 1, 1)
-    ('web scaled from 2 to 1 group', 'web has 1 group already')
+    >>> conclusion("web", 2, Wanted(1)), conclusion("web", 1, Wanted(1)), conclusion("web", 1, Wanted(2, is_trial=True))
+    ('web scaled from 2 to 1 group', 'web has 1 group already', 'web scaled from 1 to 2 groups (dry run)')
     """
-    groups = counted(replicas, "group")
-    return f"{name} has {groups} already" if before == replicas else f"{name} scaled from {before} to {groups}"
+    groups = counted(wanted.replicas, "group")
+    if before == wanted.replicas:
+        return f"{name} has {groups} already"
+    return f"{name} scaled from {before} to {groups}{DRY if wanted.is_trial else ''}"

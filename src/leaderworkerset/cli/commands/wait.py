@@ -5,11 +5,12 @@ import asyncio
 import click
 
 from kuberuntime.client.client import Client
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.causes import Causes, stuck_options
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
@@ -34,9 +35,15 @@ from leaderworkerset.views.wording import counted
     help="ready, delete, replicas=N (ready groups), or condition=TYPE[=STATUS].",
 )
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@stuck_options
 @click.pass_obj
-def command(target: Target, name: str, condition: str, timeout: float) -> None:
-    """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; on timeout, exit 124 with what is missing."""
+def command(
+    target: Target, /, name: str, condition: str, timeout: float, *, stuck_after: float | None, fail_fast: bool
+) -> None:
+    """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; on timeout, exit 124 with what is missing.
+
+    The cause that it is stuck for is printed as by `lws explain`: once while it waits, and in the error that ends it.
+    """
     check = parse(condition)
     chosen = targets.parse(name)
     if chosen.group is not None:
@@ -48,13 +55,13 @@ def command(target: Target, name: str, condition: str, timeout: float) -> None:
             informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, chosen.name))
             logging.configure_default(session.lifeline.log_level)
             progress = ProgressLine()
+            causes = Causes(session, chosen.name, progress.note, stuck_after=0.0 if fail_fast else stuck_after)
+            beside = (session.lifeline,) if condition == "delete" else (session.lifeline, causes)
             try:
-                await wait_for(informers, check, timeout, report=progress.show, beside=(session.lifeline,))
+                await wait_for(informers, check, timeout, report=progress.show, beside=beside)
             except WaitTimeoutError as error:
-                from leaderworkerset.cli.commands.explain import reason_and_hint
-
                 quoted = await quotation(session.client, error.view)
-                raise TimedOutError(f"{error}{quoted}{await reason_and_hint(session, chosen.name)}") from error
+                raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
             finally:
                 progress.clear()
 
@@ -86,7 +93,7 @@ def reached(condition: str) -> str:
     """
     word, _, value = condition.partition("=")
     if word == "replicas":
-        return f"has {counted(int(value), 'ready group')}"
+        return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
     if word == "condition":
         return f"has condition {value if '=' in value else f'{value}=True'}"
     return "is deleted" if word == "delete" else "is ready"

@@ -1,12 +1,14 @@
 """Archives of local files: written as a stream, and unpacked so that no file is written outside of the destination.
 
 Archives from containers are not trusted: a member whose path, or whose link, leads outside of the destination is an
-error; so is a device or a pipe. No member is written through a link that leads outside.
+error; so is a device or a pipe. No member is written through a link that leads outside. A link may lead up only at the
+beginning of its target, from a directory that exists: what comes after `..` elsewhere would depend on later links.
 """
 
 import os
 import tarfile
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, TypeAlias
 
@@ -76,42 +78,51 @@ def _inside(target: Path, root: Path, member: str) -> Path:
     return target
 
 
+def _free(target: Path, root: Path, member: str) -> Path:
+    """Return where to write a member: in its real directory, which is made, and not through a link of its name."""
+    parent = Path(os.path.realpath(_inside(target.parent, root, member)))
+    parent.mkdir(parents=True, exist_ok=True)
+    place = parent / target.name
+    if place.is_symlink():
+        _inside(place, root, member)
+        place.unlink()
+    return place
+
+
 def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path, root: Path) -> None:
-    _clear(_inside(target, root, member.name))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    place = _free(target, root, member.name)
     content = archive.extractfile(member)
     if content is None:
         raise CommandError(f"{member.name!r} cannot be read from the archive")
-    with target.open("wb") as file:
+    with place.open("wb") as file:
         while piece := content.read(1 << 16):
             file.write(piece)
-    target.chmod(member.mode & PLAIN_MODE)
+    place.chmod(member.mode & PLAIN_MODE)
 
 
 def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
     """Make a symbolic link, if its target is inside of the destination."""
-    pointed = Path(os.path.realpath(target.parent / member.linkname))
-    if PurePosixPath(member.linkname).is_absolute() or (pointed != root and root not in pointed.parents):
+    place = _free(target, root, member.name)
+    wanted = PurePosixPath(member.linkname)
+    pointed = Path(os.path.realpath(place.parent / wanted))
+    is_inside = pointed == root or root in pointed.parents
+    downwards = dropwhile("..".__eq__, wanted.parts)
+    if wanted.is_absolute() or ".." in downwards or not is_inside:
         raise CommandError(
             f"{member.name!r} is a link to {member.linkname!r}, out of the destination: it is not unpacked"
         )
-    _clear(_inside(target.parent, root, member.name) / target.name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.symlink_to(member.linkname)
+    place.symlink_to(member.linkname)
 
 
 def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -> None:
     """Write the content of the earlier member that a hard link refers to."""
-    first = placed(member.linkname, root, name)
-    content = _inside(first, root, member.linkname).read_bytes()
-    _clear(_inside(target, root, member.name))
-    target.write_bytes(content)
-
-
-def _clear(target: Path) -> None:
-    """Remove a link in place of a file to be written, so that it is not written through."""
-    if target.is_symlink():
-        target.unlink()
+    first = _inside(placed(member.linkname, root, name), root, member.linkname)
+    if not first.is_file():
+        raise CommandError(
+            f"{member.name!r} is a link to {member.linkname!r}, which was not copied: it is not unpacked"
+        )
+    content = first.read_bytes()
+    _free(target, root, member.name).write_bytes(content)
 
 
 class Pieces:

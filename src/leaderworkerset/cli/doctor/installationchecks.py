@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
@@ -106,8 +106,8 @@ def _install(facts: Facts) -> str:
 
 def _server(facts: Facts) -> CheckResult:
     minor = facts.version.removeprefix("v").split(".")[1:2]
-    digits = minor[0].rstrip("+") if minor else ""
-    if digits.isdecimal() and int(digits) < OLDEST_MINOR:
+    number = decimals.natural(minor[0].rstrip("+")) if minor else None
+    if number is not None and number < OLDEST_MINOR:
         text = f"Kubernetes {facts.version} is older than 1.{OLDEST_MINOR}: its StatefulSets cannot begin at ordinal 1"
         return CheckResult("LWS-D101", Level.ERROR, "server", text, f"upgrade the cluster to 1.{OLDEST_MINOR} or newer")
     return CheckResult("LWS-D101", Level.OK, "server", f"Kubernetes {facts.version}")

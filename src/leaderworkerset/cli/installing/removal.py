@@ -15,6 +15,8 @@ from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     CUSTOM_RESOURCE_DEFINITIONS,
@@ -89,6 +91,9 @@ class Remover:
         """Remove everything except the definitions and the namespace, in reverse order."""
         for resource, key in reversed(installable(self._namespace)):
             await self._remove(resource, key)
+        for resource in (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES):  # also those for users, and of other installers
+            for obj in filter(metadata.is_installed, await self._list(resource)):
+                await self._remove(resource, meta.key(obj))
         lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
         if lease is not None:
             await self._delete(LEASES, lease)
@@ -180,7 +185,7 @@ def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
     """
     choices = (
         InstallSettings(namespace=namespace, certificates="cert-manager", prometheus="monitoring"),
-        InstallSettings(namespace=namespace, spread=True),
+        InstallSettings(namespace=namespace),
     )
     found = [(kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(MANAGED, chosen)]
     kept = {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}

@@ -18,8 +18,10 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading import webtexts
+from leaderworkerset.views.document import VERSION, VIEWS, shown_objects
 
 SUFFIXES = {".yaml", ".yml", ".json"}
+KUSTOMIZATIONS = {"kustomization.yaml", "kustomization.yml", "Kustomization"}
 
 
 class ManifestError(CommandError):
@@ -78,6 +80,8 @@ def _read(path: str, *, recursive: bool) -> Iterator[Document]:
         yield from parse(webtexts.fetch(path), path)
         return
     for file in _files(Path(path), recursive=recursive):
+        if file.name in KUSTOMIZATIONS:
+            raise ManifestError(f"{file}: a kustomization: give its directory with -k {file.parent}")
         try:
             text = file.read_bytes()
         except OSError as error:
@@ -137,7 +141,7 @@ def _checked(value: object, source: str, number: int, line: int) -> Document:
 
 
 def _expand(document: Document) -> Iterator[Document]:
-    """Replace a `List` by its items."""
+    """Replace a `List` by its items, and what `lws get -o yaml` printed by the objects in it."""
     obj = document.object
     if obj["kind"] == "List" and "items" in obj:
         if not isinstance(obj["items"], list | None):
@@ -145,6 +149,10 @@ def _expand(document: Document) -> Iterator[Document]:
                 f"{document.place}: items: Invalid value: must be a list of objects, found {_kind_of(obj['items'])}"
             )
         for item in obj["items"] or []:
+            yield from _expand(_checked(item, document.source, document.number, document.line))
+        return
+    if obj["kind"] == VIEWS and obj["apiVersion"] == VERSION:
+        for item in shown_objects(obj):
             yield from _expand(_checked(item, document.source, document.number, document.line))
         return
     metadata = obj.get("metadata")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.objects import quantity
+from kuberuntime.objects import decimals, quantity
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.quantity import Quantity, QuantityError
 from leaderworkerset.api import labels as names
@@ -113,8 +113,8 @@ def _affinity(pod: JSONObject) -> dict[str, str]:
                 found[key] = values[0]
             case "Exists":
                 found.setdefault(key, "true")
-            case "Gt" | "Lt" as operator if values and values[0].lstrip("-").isdecimal():
-                found[key] = str(int(values[0]) + (1 if operator == "Gt" else -1))
+            case "Gt" | "Lt" as operator if values and (bound := decimals.integer(values[0])) is not None:
+                found[key] = str(bound + (1 if operator == "Gt" else -1))
     return found
 
 

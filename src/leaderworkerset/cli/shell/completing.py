@@ -31,7 +31,7 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 
 
-def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Return the names that begin with the typed text."""
     from kuberuntime.client import http  # noqa: F401 - imported before the time limit starts
     from kuberuntime.errors import KubeError
@@ -40,7 +40,7 @@ def names(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
     from leaderworkerset.cli.errors import CommandError
 
     async def read() -> list[str]:
-        async with Target(**where(typed())).session() as session:
+        async with Target(**where(typed(), ctx.find_root().command)).session() as session:
             return await _names(session, incomplete)
 
     try:
@@ -57,14 +57,15 @@ def typed() -> list[str]:
         return []
 
 
-def where(words: Sequence[str]) -> dict[str, str]:
+def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
     """Return the options that select a cluster, at any position of the line.
 
-    >>> where(["get", "-n", "prod", "--local=gpus", "we"])
+    >>> from leaderworkerset.cli.app import lws
+    >>> where(["get", "-nprod", "--local=gpus", "we"], lws)
     {'namespace': 'prod', 'local': 'gpus'}
     """
     found: dict[str, str] = {}
-    left = iter(hoist(words))
+    left = iter(hoist(words, root))
     for word in left:
         name, _, value = word.partition("=")
         if name not in OPTIONS:
@@ -74,7 +75,7 @@ def where(words: Sequence[str]) -> dict[str, str]:
 
 
 async def _names(session: "Session", incomplete: str) -> list[str]:
-    from kuberuntime.objects import meta
+    from kuberuntime.objects import decimals, meta
     from kuberuntime.objects.resources import PODS
     from leaderworkerset.api.resources import LEADERWORKERSETS
     from leaderworkerset.cli import targets
@@ -83,7 +84,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
 
     name, *rest = incomplete.split("/")
     if rest:
-        group = int(rest[0]) if len(rest) > 1 and rest[0].isdecimal() else None
+        group = decimals.natural(rest[0]) if len(rest) > 1 else None
         selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
         listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import livetable
 from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import escaped, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
@@ -47,6 +47,10 @@ class Display(Protocol):
         """Show one line of a rank's log."""
         ...
 
+    def note(self, text: str) -> None:
+        """Show a line that stays, and is no rank's."""
+        ...
+
     def close(self) -> None:
         """Finish, and leave the screen as it is."""
         ...
@@ -75,6 +79,10 @@ class PlainDisplay:
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Print a log line after its group/rank."""
         click.echo(prefixed(self._painter, pod, line))
+
+    def note(self, text: str) -> None:
+        """Print a line on standard error."""
+        say(text, err=True)
 
     def close(self) -> None:
         """Print the delayed lines."""
@@ -126,6 +134,10 @@ class TerminalDisplay:
         from rich.text import Text
 
         self._live.console.print(Text.from_ansi(prefixed(self._painter, pod, line)))
+
+    def note(self, text: str) -> None:
+        """Print a line above the table."""
+        self._live.console.print(escaped(text))
 
     def close(self) -> None:
         """Leave the last table on the screen, in full if its rows are ranks of a few groups of a few sets."""

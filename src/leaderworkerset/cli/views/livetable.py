@@ -15,7 +15,7 @@ from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, Rank, View
-from leaderworkerset.views.reasons import UNREADY, first_waiting, is_fine, is_problem, is_settled, others_than_ready
+from leaderworkerset.views.reasons import UNREADY, first_waiting, is_fine, is_settled, others_than_ready, telling
 
 FEW_REASONS: Final = 3
 """The maximum number of different reasons below a table."""
@@ -120,7 +120,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
         str(sum(rank.restarts for rank in group.ranks)),
         wording.age(leader.created, now) if leader else "",
     )
-    first = next((rank for rank in group.ranks if is_problem(rank)), None)
+    first = telling(group.ranks)
     if first is None:
         return _Row(cells, told, group.is_ready, "", is_rank=False)
     return _Row(cells, "; ".join(filter(None, [first.why, told])), group.is_ready, first.pod, is_rank=False)

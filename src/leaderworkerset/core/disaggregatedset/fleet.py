@@ -7,7 +7,7 @@ parsed: labels say what an object is. One without a slice label was made before 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SLICE
 
@@ -67,7 +67,7 @@ def part_of(obj: JSONObject) -> RolePart:
         is_deleting=meta.is_deleting(obj),
         created_at=str(meta.metadata(obj).get("creationTimestamp") or ""),
         replicas=_count(meta.spec(obj).get("replicas"), 1),
-        initial=_number(meta.annotations(obj).get(INITIAL_REPLICAS)),
+        initial=decimals.natural(meta.annotations(obj).get(INITIAL_REPLICAS, "")),
         created=_count(status.get("replicas"), 0),
         ready=_count(status.get("readyReplicas"), 0),
         updated=_count(status.get("updatedReplicas"), 0),
@@ -76,8 +76,7 @@ def part_of(obj: JSONObject) -> RolePart:
 
 def slice_of(obj: JSONObject) -> int | None:
     """Return the slice that the labels name: 0 where they name none, None where they name no number."""
-    text = meta.labels(obj).get(SLICE)
-    return _number(text) if text else 0
+    return decimals.natural(meta.labels(obj).get(SLICE) or "0")
 
 
 def newest_first(parts: Iterable[RolePart]) -> list[list[RolePart]]:
@@ -97,7 +96,3 @@ def total(parts: Sequence[RolePart], role: str) -> int:
 
 def _count(value: object, default: int) -> int:
     return value if isinstance(value, int) else default
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdecimal() else None

@@ -9,15 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import RESTARTS_EXHAUSTED
 from leaderworkerset.api.leaderworkerset import Condition
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, RecreationState
-
-TYPE: Final = "RestartsExhausted"
-REASON: Final = "MaxGroupRestartsExceeded"
 
 NAMED: Final = 10
 """The maximum number of groups that a message names."""
@@ -46,8 +44,8 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
         record
         for record in records
         if meta.name(record).removesuffix(RECORD_SUFFIX) not in leaders
-        and (index := meta.labels(record).get(labels.GROUP_INDEX, "")).isdecimal()
-        and int(index) >= replicas
+        and (index := decimals.natural(meta.labels(record).get(labels.GROUP_INDEX, ""))) is not None
+        and index >= replicas
     ]
 
 
@@ -55,14 +53,14 @@ def with_condition(
     conditions: Sequence[Condition], indexes: Sequence[int], generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Return the conditions with that of these groups, unchanged if it is up to date."""
-    known = next((one for one in conditions if one.type == TYPE), None)
+    known = next((one for one in conditions if one.type == RESTARTS_EXHAUSTED.type), None)
     if not indexes:
-        return tuple(one for one in conditions if one.type != TYPE)
+        return tuple(one for one in conditions if one.type != RESTARTS_EXHAUSTED.type)
     since = timestamps.render(now) if known is None else known.last_transition_time
     told = Condition(
-        type=TYPE,
+        type=RESTARTS_EXHAUSTED.type,
         status="True",
-        reason=REASON,
+        reason=RESTARTS_EXHAUSTED.reason,
         message=message(indexes),
         last_transition_time=since,
         observed_generation=generation,

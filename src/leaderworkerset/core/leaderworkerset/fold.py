@@ -4,8 +4,9 @@ A set of indexes is an integer: bit i stands for group i. Decisions count the bi
 thousand groups are 16 machine words. The sets depend neither on the size nor on the revision that a decision asks for.
 So a change of one group changes its bits alone, even if the spec changes.
 
-A group is irregular if its objects are not named after its index, or its index is beyond `LIMIT` (more than any rollout
-can create). It is kept by itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
+A group is irregular if its objects are not named after its index. So is one whose index is far beyond the number of
+leaders, or that is of one revision too many: users can write any label, and memory follows what exists. It is kept by
+itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +15,14 @@ from typing import Final
 
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
-LIMIT: Final = 2_000_000
-"""The most groups there can be: 1,000,000 replicas, and as many surge groups."""
+FEWEST: Final = 4096
+"""The number of indexes that any LeaderWorkerSet may use: half a KiB for each set of indexes."""
+
+SPARSEST: Final = 16
+"""Above `FEWEST`, an index is regular if at least one leader of so many exists."""
+
+MOST_REVISIONS: Final = 64
+"""The most revisions that regular groups of one LeaderWorkerSet are of at the same time."""
 
 ALL: Final = -1
 """The set of all indexes."""
@@ -61,23 +68,67 @@ class Folded:
         """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
         return self.leaders.get(revision, 0) & (ALL if size == 1 else self.workers.get(revision, 0))
 
-    def changed(self, old: GroupFacts | None, new: GroupFacts | None, name: str) -> "Folded":
-        """Return the fold after the group of one leader changed, was added (no `old`) or removed (no `new`)."""
-        removed = self if old is None else _removed(self, old, name)
-        return removed if new is None else _added(removed, new, name)
+
+class Groups:
+    """The groups of one LeaderWorkerSet by their leaders, and their fold, which follows each change."""
+
+    def __init__(self, name: str) -> None:
+        self.by_leader: dict[str, GroupFacts] = {}
+        self._name = name
+        self._bits = Folded()
+        self._irregular: dict[str, GroupFacts] = {}
+        self._limit = FEWEST
+
+    def folded(self) -> Folded:
+        """Return the fold at this moment."""
+        return replace(self._bits, irregular=self._irregular.copy())
+
+    def put(self, leader: str, group: GroupFacts | None) -> None:
+        """Record the new facts of a leader's group; None if the leader is gone."""
+        old = self.by_leader.pop(leader, None)
+        if group is not None:
+            self.by_leader[leader] = group
+        wanted = max(FEWEST, SPARSEST << len(self.by_leader).bit_length())
+        if not self._limit // 4 <= wanted <= self._limit:
+            self._limit, self._bits, self._irregular = wanted, Folded(), {}
+            for one in self.by_leader.values():
+                self._add(one)
+        elif group != old:
+            self._remove(old)
+            self._add(group)
+
+    def _add(self, group: GroupFacts | None) -> None:
+        if group is None:
+            return
+        index = regular_index(group, self._name, self._limit)
+        if index is None or self._is_of_one_too_many(group):
+            self._irregular[group.leader] = group
+        else:
+            self._bits = _added(self._bits, group, index)
+
+    def _remove(self, group: GroupFacts | None) -> None:
+        if group is not None and self._irregular.pop(group.leader, None) is None and group.index is not None:
+            self._bits = _removed(self._bits, group.index)
+
+    def _is_of_one_too_many(self, group: GroupFacts) -> bool:
+        """Return whether the group is of a revision that is new, while there are many already."""
+        bits = self._bits
+        found = [(bits.leaders, group.revision), (bits.statefulset_revisions, group.statefulset_revision)]
+        found += [] if group.workers is None else [(bits.workers, group.workers.revision)]
+        return any(revision not in known and len(known) >= MOST_REVISIONS for known, revision in found)
 
 
 def fold(groups: Iterable[GroupFacts], name: str) -> Folded:
     """Fold the groups of the LeaderWorkerSet `name` from scratch."""
-    folded = Folded()
+    found = Groups(name)
     for group in groups:
-        folded = folded.changed(None, group, name)
-    return folded
+        found.put(group.leader, group)
+    return found.folded()
 
 
-def regular_index(group: GroupFacts, name: str) -> int | None:
-    """Return the group's index if its leader is named after it and it is within `LIMIT`."""
-    if group.index is None or group.index >= LIMIT or group.leader != f"{name}-{group.group_index}":
+def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
+    """Return the group's index if its leader is named after it and it is below the limit."""
+    if group.index is None or group.index >= limit or group.leader != f"{name}-{group.group_index}":
         return None
     return group.index
 
@@ -107,10 +158,7 @@ def _without_bits(revisions: Mapping[str, int], others: int) -> dict[str, int]:
     return {revision: kept for revision, indexes in revisions.items() if (kept := indexes & others)}
 
 
-def _added(folded: Folded, group: GroupFacts, name: str) -> Folded:
-    index = regular_index(group, name)
-    if index is None:
-        return replace(folded, irregular={**folded.irregular, group.leader: group})
+def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
     bit, workers, made_from = 1 << index, group.workers, group.statefulset_revision
     return Folded(
         members=folded.members | bit,
@@ -131,14 +179,10 @@ def _added(folded: Folded, group: GroupFacts, name: str) -> Folded:
             **folded.statefulset_revisions,
             made_from: folded.statefulset_revisions.get(made_from, 0) | bit,
         },
-        irregular=folded.irregular,
     )
 
 
-def _removed(folded: Folded, group: GroupFacts, name: str) -> Folded:
-    index = regular_index(group, name)
-    if index is None:
-        return replace(folded, irregular={one: kept for one, kept in folded.irregular.items() if one != group.leader})
+def _removed(folded: Folded, index: int) -> Folded:
     others = ~(1 << index)
     return Folded(
         members=folded.members & others,
@@ -154,5 +198,4 @@ def _removed(folded: Folded, group: GroupFacts, name: str) -> Folded:
         leaders=_without_bits(folded.leaders, others),
         workers=_without_bits(folded.workers, others),
         statefulset_revisions=_without_bits(folded.statefulset_revisions, others),
-        irregular=folded.irregular,
     )

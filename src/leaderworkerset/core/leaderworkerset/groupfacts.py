@@ -8,7 +8,7 @@ thousand tuples (R-ROLL-8, R-ROLL-9, R-STAT-5, R-STAT-6).
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 
@@ -72,7 +72,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
-        index=int(group_index) if group_index.isascii() and group_index.isdigit() else None,
+        index=decimals.natural(group_index),
         is_leader_ready=is_pod_ready(leader),
         revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
@@ -86,8 +86,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
 
 def own_size(leader: JSONObject) -> int:
     """Return the size of the group that a leader was created with, 0 if it does not name one."""
-    text = meta.annotations(leader).get(labels.SIZE, "")
-    return int(text) if text.isascii() and text.isdigit() else 0
+    return decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) or 0
 
 
 def is_pod_ready(pod: JSONObject) -> bool:

@@ -12,7 +12,7 @@ is none.
 from collections.abc import Iterable
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from kuberuntime.plan import Action, Delete, Patch, Plan, guarded_delete, guarded_patch
@@ -28,8 +28,8 @@ HIGHEST_LIMIT: Final = 100
 
 def limit(obj: JSONObject) -> int:
     """Return how many old revisions of the LeaderWorkerSet are kept; an annotation that is not a number is ignored."""
-    value = meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, "")
-    return min(int(value), HIGHEST_LIMIT) if value.isascii() and value.isdigit() else DEFAULT_LIMIT
+    value = decimals.natural(meta.annotations(obj).get(labels.REVISION_HISTORY_LIMIT, ""))
+    return DEFAULT_LIMIT if value is None else min(value, HIGHEST_LIMIT)
 
 
 def selector(name: str) -> str:

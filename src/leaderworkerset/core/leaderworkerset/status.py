@@ -8,37 +8,17 @@ its changes. All conditions are set in one pass. The Go controller stops after t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, NamedTuple
 
 from msgspec import structs
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core.leaderworkerset import exhausted
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-
-
-class ConditionOutcome(NamedTuple):
-    """A condition that can become True: its type, and the reason and message it then has (R-STAT-11)."""
-
-    type: str
-    reason: str
-    message: str
-
-
-AVAILABLE: Final = ConditionOutcome("Available", "AllGroupsReady", "All replicas are ready")
-PROGRESSING: Final = ConditionOutcome("Progressing", "GroupsProgressing", "Replicas are progressing")
-UPDATE_IN_PROGRESS: Final = ConditionOutcome("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress")
-
-EXCLUDES: Final = {
-    AVAILABLE.type: {PROGRESSING.type, UPDATE_IN_PROGRESS.type},
-    PROGRESSING.type: {AVAILABLE.type},
-    UPDATE_IN_PROGRESS.type: {AVAILABLE.type},
-}
-"""The conditions that cannot be True at the same time (R-STAT-12)."""
 
 
 class UnknownIndexError(ValueError):
@@ -133,7 +113,6 @@ def set_true(
 ) -> tuple[Condition, ...]:
     """Set one condition to True and those it excludes to False (R-STAT-12)."""
     moment = timestamps.render(now)
-    excluded = EXCLUDES[outcome.type]
     chosen = Condition(
         type=outcome.type,
         status="True",
@@ -147,7 +126,7 @@ def set_true(
         if condition.type == outcome.type:
             is_same = condition.status == "True" and condition.observed_generation == generation
             result.append(condition if is_same else chosen)
-        elif condition.type in excluded and condition.status == "True":
+        elif condition.type in outcome.excludes and condition.status == "True":
             result.append(
                 structs.replace(condition, status="False", last_transition_time=moment, observed_generation=generation)
             )

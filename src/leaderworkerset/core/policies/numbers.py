@@ -2,13 +2,11 @@
 
 import re
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.denial import DeniedError
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_LIMIT = 2**63
-_LONGEST = len(str(-_LIMIT))
 
 
 def read_label(pod: JSONObject, key: str) -> int:
@@ -24,7 +22,7 @@ def read_annotation(pod: JSONObject, key: str) -> int:
 def _parse(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise DeniedError(f'strconv.Atoi: parsing "{text}": invalid syntax')
-    number = int(text) if len(text) <= _LONGEST else _LIMIT
-    if not -_LIMIT <= number < _LIMIT:
+    number = decimals.integer(text)
+    if number is None:
         raise DeniedError(f'strconv.Atoi: parsing "{text}": value out of range')
     return number

@@ -16,7 +16,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
@@ -101,12 +101,11 @@ def read(record: JSONObject | None) -> Recreation | None:
     found = {} if record is None else meta.annotations(record)
     try:
         due = datetime.fromisoformat(found[labels.RECREATE_AFTER])
-        count = int(found[labels.RECREATIONS])
     except (KeyError, ValueError):
         return None
-    if due.tzinfo is None:
+    count = decimals.natural(found.get(labels.RECREATIONS, ""))
+    if due.tzinfo is None or count is None:
         return None
-    restarts = found.get(labels.FAILED_POD_RESTARTS, "")
     return Recreation(
         leader=UID(found.get(labels.RECREATED_LEADER, "")),
         revision=found.get(labels.TEMPLATE_REVISION_HASH, ""),
@@ -115,7 +114,7 @@ def read(record: JSONObject | None) -> Recreation | None:
         failure=Failure(
             pod=found.get(labels.FAILED_POD, ""),
             uid=UID(found.get(labels.FAILED_POD_UID, "")),
-            restarts=int(restarts) if restarts.isascii() and restarts.isdecimal() else 0,
+            restarts=decimals.natural(found.get(labels.FAILED_POD_RESTARTS, "")) or 0,
             what=found.get(labels.FAILURE, ""),
         ),
         state=_state(found.get(labels.RECREATION_STATE, "")),

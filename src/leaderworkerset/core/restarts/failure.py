@@ -1,7 +1,7 @@
-"""A failure: which pod, which of its restarts, and its last output, in one sentence that fits into an event.
+"""A failure: which pod, which of its restarts, and its telling line, in one sentence that fits into an event.
 
 In: a failed pod in its last observed state. Out: a value that identifies the failure by the pod's UID and its restart
-count, for the record of a recreation. The last lines of a program are those in the pod's status: its termination
+count, for the record of a recreation. The line of a program that is quoted is from the pod's status: its termination
 message, which with `terminationMessagePolicy: FallbackToLogsOnError` is the end of its log.
 """
 
@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
-from kuberuntime.objects.podstate import container_statuses
 
 LONGEST_MESSAGE: Final = 400
-"""The maximum characters of a termination message, from its end; an event holds 1024 with the text around them."""
+"""The maximum characters of the quoted line of a termination message; an event holds 1024 with the text around them."""
 
 DISRUPTION: Final = "DisruptionTarget"
 """The condition that says why a pod is deleted."""
@@ -35,7 +34,7 @@ class Failure:
 
 def describe(pod: JSONObject) -> Failure:
     """Return the failure of a pod that was restarted or deleted."""
-    restarts = sum(container.get("restartCount") or 0 for container in container_statuses(pod))
+    restarts = sum(container.get("restartCount") or 0 for container in podstate.container_statuses(pod))
     return Failure(pod=meta.name(pod), uid=meta.uid(pod), restarts=restarts, what=_what(pod))
 
 
@@ -61,7 +60,7 @@ def _what(pod: JSONObject) -> str:
 
 def _ended(pod: JSONObject) -> Iterator[str]:
     """Describe how the last runs of restarted containers ended."""
-    for container in container_statuses(pod):
+    for container in podstate.container_statuses(pod):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)
         if terminated is not None and (container.get("restartCount") or 0) > 0:
@@ -71,7 +70,5 @@ def _ended(pod: JSONObject) -> Iterator[str]:
 def _sentence(name: str, terminated: JSONObject) -> str:
     code, reason = terminated.get("exitCode"), terminated.get("reason")
     text = f"{name}: exit code {code}" + (f", {reason}" if reason else "")
-    message = " ".join(str(terminated.get("message") or "")[-4 * LONGEST_MESSAGE :].split())
-    if not message:
-        return text
-    return f"{text}: {message}" if len(message) <= LONGEST_MESSAGE else f"{text}: …{message[-LONGEST_MESSAGE:]}"
+    said = podstate.quotation(terminated)
+    return text + (said if len(said) <= LONGEST_MESSAGE else f"{said[:LONGEST_MESSAGE]}…")

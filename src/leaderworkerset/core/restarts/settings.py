@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from kuberuntime.objects import duration
+from kuberuntime.objects import decimals, duration
 from kuberuntime.objects.field import FieldError, invalid
 from leaderworkerset.api import labels
 
@@ -146,7 +146,7 @@ def _read_reset(settings: RestartSettings, text: str) -> RestartSettings | None:
 def _read_max_restarts(settings: RestartSettings, text: str) -> RestartSettings | None:
     if text == UNLIMITED:
         return replace(settings, max_restarts=None)
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) <= len(str(MOST_RESTARTS)) else 0
+    number = decimals.natural(text) or 0
     return replace(settings, max_restarts=number) if 1 <= number <= MOST_RESTARTS else None
 
 

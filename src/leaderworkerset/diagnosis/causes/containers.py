@@ -1,14 +1,13 @@
 """Containers that ran: crashes, lack of memory, probes and gates. Pure.
 
-Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. After many
-restarts it is not known any more which one ended first. Then the one that crashed most often is named, of several such
-ones the one that ran for the shortest time, and the text says that this is not certain.
+Of several ranks that crashed, the cause is the one that explains the others (`views.deaths`); if that is not certain, the
+text says so. A group that failed again after its recreation is stuck for the same reason at every moment, also while it
+starts again and no pod shows it: until it is ready.
 """
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta, podstate
@@ -19,99 +18,63 @@ from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
-from leaderworkerset.views import recreations
+from leaderworkerset.views import deaths, recreations
+from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Rank
 from leaderworkerset.views.outcome import FailedContainer
 from leaderworkerset.views.wording import counted, duration
-
-SETTLED: Final = timedelta(minutes=1)
-"""After this running time a container's last failure is no reason for it being unready."""
 
 OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
 RETRIED: Final = "CrashLoopBackOff"
 
 
-@dataclass(frozen=True, slots=True)
-class Death:
-    """A run of a container that ended with another exit code than 0."""
-
-    rank: Rank
-    container: str
-    end: JSONObject
-    is_init: bool
-    restarts: int
-    first: str = ""
-    """When the first run of the container ended; empty if that is not known any more."""
-    is_over: bool = False
-    """Whether a later run of the container is in progress."""
-
-    @property
-    def seconds(self) -> float:
-        """Return how long the run lasted."""
-        try:
-            started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
-        except (KeyError, ValueError):
-            return float("inf")
-        return (finished - started).total_seconds()
+def ended_runs(observed: Observed) -> list[Death]:
+    """Return the runs that ended and may still matter, the one that explains the others first."""
+    return deaths.in_order(run for _, rank in _members(observed) for run in rank.deaths)
 
 
-def deaths(observed: Observed) -> list[Death]:
-    """Return the failed runs that may still matter: the earliest first, if the order is known."""
-    found = [one for rank in observed.at(is_placed) for one in _deaths(observed, rank)]
-    if is_order_known(found):
-        return sorted(found, key=lambda one: one.first)
-    return sorted(found, key=lambda one: (-one.restarts, one.seconds))
+def _members(observed: Observed) -> Iterator[tuple[Group, Rank]]:
+    """Yield the selected ranks; one that is ready may be the one that failed before, and will fail again."""
+    for group in observed.view.groups:
+        yield from ((group, rank) for rank in group.ranks if observed.rank in (None, rank.index))
 
 
-def is_order_known(found: list[Death]) -> bool:
-    """Return whether it is known which rank crashed first."""
-    return len({one.rank.pod for one in found}) < 2 or all(one.first for one in found)
+def _place(observed: Observed, run: Death) -> tuple[Group, Rank]:
+    return next((group, rank) for group, rank in _members(observed) if run in rank.deaths)
 
 
-def _deaths(observed: Observed, rank: Rank) -> Iterator[Death]:
-    status = meta.status(rank.object or {})
-    inits = {str(one.get("name")) for one in status.get("initContainerStatuses") or []}
-    for one in ranks.statuses(rank):
-        name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
-        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
-        now = state.get("terminated") or {}
-        age = observed.since((state.get("running") or {}).get("startedAt"))
-        first = str((now if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
-        if now.get("exitCode"):
-            yield Death(rank, name, now, name in inits, restarts, first)
-        elif last.get("exitCode") and restarts and (age is None or age < SETTLED) and not now:
-            # Without a counted restart the last run did not fail: its node was restarted.
-            yield Death(rank, name, last, name in inits, restarts, first, is_over="running" in state)
+def failed_runs(observed: Observed) -> list[Death]:
+    """Return those that ended with an error."""
+    return [one for one in ended_runs(observed) if one.end.get("exitCode")]
 
 
 def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -> Finding:
-    rank, said = death.rank, podstate.last_lines(death.end)
-    target = f"{observed.view.name}/{rank.place}"
+    group, rank = _place(observed, death)
+    said = podstate.last_lines(death.end)
+    line = f"{rank.pod}, container {death.container}: {_end(death.end)}"
     ended = observed.since(death.end.get("finishedAt"))
-    when = f", {duration(ended)} ago" if ended is not None else ""
-    evidence = [
-        f"{rank.pod}, container {death.container}: {_end(death.end)}{when}; {counted(death.restarts, 'restart')}",
-        *(f"  {ranks.quote(line)}" for line in said[-5:]),
-    ]
-    evidence += _beside(found)
-    previous = " --previous" if death.is_over else ""
+    if not death.is_recorded:
+        when = f", {duration(ended)} ago" if ended is not None else ""
+        line += f"{when}; {counted(death.restarts, 'restart')}"
+    told = [f"group {group.index} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
+    words = f"logs {observed.view.name}/{rank.place}{container}"
     return Finding(
         subject=ranks.subject(rank),
         sentence=sentence,
-        evidence=tuple(evidence),
-        steps=(observed.lws(f"logs {target}{container}{previous}"),),
-        log=None if said else FailedContainer(rank.object or {}, death.container, death.is_over),
+        evidence=(line, *(f"  {ranks.quote(one)}" for one in said[-5:]), *_beside(found), *told),
+        steps=(observed.lws(f"{words}{' --follow' if death.is_recorded else ' --previous' if death.is_over else ''}"),),
+        log=None if said or death.is_recorded else FailedContainer(rank.object or {}, death.container, death.is_over),
     )
 
 
 def _beside(found: list[Death]) -> list[str]:
     """Return the other ranks that crashed, and whether they did so later."""
-    others = list(dict.fromkeys(one.rank.pod for one in found[1:] if one.rank.pod != found[0].rank.pod))[:OTHERS_NAMED]
+    others = list(dict.fromkeys(one.pod for one in found[1:] if one.pod != found[0].pod))[:OTHERS_NAMED]
     if not others:
         return []
-    if is_order_known(found):
+    if deaths.is_order_known(found):
         return [f"ended later: {', '.join(others)}"]
     return [f"crashed as well: {', '.join(others)}; which one was the first is not known after so many restarts"]
 
@@ -123,52 +86,50 @@ def _end(end: JSONObject) -> str:
 
 def out_of_memory(observed: Observed) -> Finding | None:
     """Find a container that was killed because it exceeded its memory limit."""
-    found = deaths(observed)
+    found = failed_runs(observed)
     killed = next((one for one in found if one.end.get("reason") == NO_MEMORY), None)
     if killed is None:
         return None
-    limit = _memory_limit(killed)
+    limit = _memory_limit(_place(observed, killed)[1], killed.container)
     said = f"its limit of {limit}" if limit else "what its node has"
-    text = (
-        f"container {killed.container} of pod {killed.rank.pod} used more memory than {said}, and was ended (OOMKilled)"
-    )
+    text = f"container {killed.container} of pod {killed.pod} used more memory than {said}, and was ended (OOMKilled)"
     return _tell(observed, killed, [killed, *(one for one in found if one is not killed)], text)
 
 
-def _memory_limit(death: Death) -> str:
-    spec = meta.spec(death.rank.object or {})
+def _memory_limit(rank: Rank, container: str) -> str:
+    spec = meta.spec(rank.object or {})
     declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
-    own: JSONObject = next((one for one in declared if one.get("name") == death.container), {})
+    own: JSONObject = next((one for one in declared if one.get("name") == container), {})
     return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 
 def init_fails(observed: Observed) -> Finding | None:
     """Find an init container that fails, so that no other container starts."""
-    found = [one for one in deaths(observed) if one.is_init]
+    found = [one for one in failed_runs(observed) if one.is_init]
     if not found:
         return None
-    text = f"init container {found[0].container} of pod {found[0].rank.pod} fails with {_end(found[0].end)}"
+    text = f"init container {found[0].container} of pod {found[0].pod} fails with {_end(found[0].end)}"
     return _tell(observed, found[0], found, text)
 
 
 def crashes(observed: Observed) -> Finding | None:
     """Find the rank that crashed first."""
-    found = deaths(observed)
+    found = failed_runs(observed)
     if not found:
         return None
     first = found[0]
-    pods = len({one.rank.pod for one in found})
-    text = f"container {first.container} of pod {first.rank.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
-    said = podstate.last_lines(first.end)
-    return _tell(observed, first, found, f"{text}: {ranks.quote(said[-1].strip())}" if said else text)
+    pods = len({one.pod for one in found})
+    text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
+    return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
 
 
 def killed_by_probe(observed: Observed) -> Finding | None:
     """Find a container that is restarted repeatedly because its liveness or startup probe fails."""
-    for rank in observed.at(is_placed):
-        for text in ranks.messages(observed, rank, "Unhealthy"):
+    recorded = [_place(observed, one)[1] for one in ended_runs(observed) if one.is_recorded]
+    for rank in (*observed.at(is_placed), *recorded):
+        for text in ranks.messages(observed, rank, "Unhealthy", of_any=rank in recorded):
             match = re.match(r"(Liveness|Startup) probe (?:failed|errored)", text)
-            if match and (rank.restarts or match[1] == "Startup"):
+            if match and (rank.restarts or match[1] == "Startup" or rank in recorded):
                 return Finding(
                     subject=ranks.subject(rank),
                     sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(text)}",
@@ -185,6 +146,9 @@ def has_ended(observed: Observed) -> Finding | None:
     """Find a rank whose containers ended with exit code 0, although it should continue to run."""
     done = [(group, rank) for group, rank in observed.unready if is_placed(rank) and _is_done(rank)]
     ended = [(group, rank) for group, rank in done if not _waits_for_another(group, {one.pod for _, one in done})]
+    ended = ended or [
+        _place(observed, one) for one in ended_runs(observed) if one.is_recorded and not one.end["exitCode"]
+    ]
     if not ended:
         return None
     group, rank = ended[0]

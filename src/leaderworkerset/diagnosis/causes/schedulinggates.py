@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.gangs import PROVIDERS
@@ -76,9 +76,19 @@ def is_gated(observed: Observed) -> Finding | None:
     return Finding(
         subject=ranks.subject(gated[0]),
         sentence=f"pod {gated[0].pod}{ranks.others(len(gated))} is held by scheduling gate {names}",
-        evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}",),
+        evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}", *_unreadable(gated)[:3]),
         steps=(f"find out which component removes scheduling gate {names}, and why it does not",),
     )
+
+
+def _unreadable(gated: list[Rank]) -> list[str]:
+    """Return the node selector terms that no node can fulfil, as they cannot be read: the built-in gate stays closed."""
+    return [
+        f"{rank.pod}: spec.affinity.nodeAffinity: {ranks.quote(term.error)}; no node fulfils this term"
+        for rank in gated
+        for term in placement.read_node_terms(meta.spec(rank.object or {})) or ()
+        if term.error
+    ]
 
 
 def gang_is_incomplete(observed: Observed) -> Finding | None:

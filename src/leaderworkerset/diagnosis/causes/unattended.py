@@ -58,9 +58,9 @@ def held_by_finalizer(observed: Observed) -> Finding | None:
 
 
 def last_change(obj: JSONObject) -> str:
-    """Return when the spec was last written, by the managed fields; otherwise when the object was created."""
+    """Return when the spec was last written or scaled, by the managed fields; otherwise when the object was created."""
     entries = meta.metadata(obj).get("managedFields") or []
-    written = [str(one.get("time") or "") for one in entries if not one.get("subresource")]
+    written = [str(one.get("time") or "") for one in entries if one.get("subresource") != "status"]
     return max([*written, str(meta.metadata(obj).get("creationTimestamp") or "")])
 
 
@@ -202,8 +202,10 @@ def _properties(schema: JSONObject) -> JSONObject:
 
 
 def statefulset_without_controller(observed: Observed) -> Finding | None:
-    """Find a StatefulSet whose newest spec its controller has not observed."""
+    """Find a StatefulSet whose newest spec its controller has not observed; a deletion, too, raises the generation."""
     for one in observed.get(STATEFULSETS):
+        if meta.is_deleting(one):
+            continue
         seen = int(meta.status(one).get("observedGeneration") or 0)
         age = observed.since(last_change(one))
         if seen < meta.generation(one) and age is not None and age >= BUSY:
@@ -212,8 +214,8 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
                 sentence=f"the StatefulSet controller has not acted on StatefulSet {meta.name(one)} for {duration(age)}",
                 evidence=(f"metadata.generation {meta.generation(one)}, status.observedGeneration {seen}",),
                 steps=(
-                    f"{observed.commands.kubectl} -n kube-system get pods -l component=kube-controller-manager",
                     observed.kubectl(f"describe statefulset {meta.name(one)}"),
+                    "check that the StatefulSet controller (of kube-controller-manager) runs, and has not too much to do",
                 ),
             )
     return None

@@ -103,8 +103,9 @@ NOT_MOUNTED: Final = Cause(
     remedy="Create the missing object, or check the storage driver.",
     find=Told(
         is_placed,
-        r"MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
-        "a volume of pod {pod} cannot be mounted{others}",
+        r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
+        r"(?P<absent>: (?:secret|configmap) \S+ not found)?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
+        "a volume of pod {pod} cannot be mounted{others}{absent}",
         ("{kubectl} describe pod {pod}",),
     ),
 )

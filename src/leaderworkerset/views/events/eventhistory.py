@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.leaderworkerset import KIND
@@ -86,11 +86,11 @@ class History:
         match = self._patterns.get(kind, self._foreign).fullmatch(name)
         if match is None:
             return None
-        found = match.groupdict()
-        group, rank = found.get("group"), found.get("rank")
+        found = match.groupdict(default="")
+        group, rank = (decimals.natural(found.get(name, "")) for name in ("group", "rank"))
         if kind == "Pod":
-            return (int(group), int(rank or 0)) if group is not None else None
-        return (None if group is None else int(group), None if rank is None else int(rank))
+            return None if group is None else (group, rank or 0)
+        return (group, rank)
 
 
 def happening(event: JSONObject, place: Place = (None, None)) -> Happening:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from kuberuntime.objects import podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.views import recreations
+from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.events.warningevents import Warnings, explanation, is_unexplained
 from leaderworkerset.views.groups import Group, Rank, View
 
@@ -40,10 +41,18 @@ def _group(
 ) -> Group:
     record = records.get((view.namespace, view.name, str(group.index)))
     leader = next((rank.object for rank in group.ranks if rank.index == 0), None)
-    ranks = tuple(_rank(rank, explanation(view, group, rank, warnings, now)) for rank in group.ranks)
     told = recreations.read(record, leader) if record is not None else None
-    return replace(group, ranks=ranks, recreations=told)
+    runs = {
+        rank.pod: tuple(deaths.of_pod(rank.object, now)) for rank in group.ranks if rank.object and not rank.is_ready
+    }
+    if told and not group.is_ready and not any(runs.values()) and (run := recreations.failed_run(view, told, now)):
+        runs[run.pod] = (run,)
+    shown = [replace(rank, deaths=runs.get(rank.pod, ())) for rank in group.ranks]
+    ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in shown)
+    return replace(group, ranks=tuple(ranks), recreations=told)
 
 
-def _rank(rank: Rank, why: str) -> Rank:
-    return replace(rank, why=why) if why else rank
+def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
+    if rank.deaths and rank.node and is_unexplained(rank):
+        return f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again"
+    return explanation(view, group, rank, warnings, now) or rank.why

@@ -358,6 +358,11 @@ def test_without_any_file_the_message_says_where_one_may_be(tmp_path: Path) -> N
         kubeconfig.load({"HOME": str(tmp_path)})
 
 
+def test_files_that_kubeconfig_names_and_that_do_not_exist_are_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"KUBECONFIG names no file that exists: /absent:/gone"):
+        kubeconfig.load({"HOME": str(tmp_path), "KUBECONFIG": "/absent:/gone"})
+
+
 POD = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
 

@@ -7,8 +7,9 @@ from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 
 from kuberuntime.client.client import RETRIES, Client, Listing
-from kuberuntime.client.transport import Response
-from kuberuntime.errors import APIError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.errors import APIError, ExpiredError, NotFoundError, ServiceUnavailableError, TooManyRequestsError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import PODS
 
@@ -66,13 +67,47 @@ def test_the_next_page_is_asked_for_before_this_one_is_decoded() -> None:
     assert len(transport.requests) == 2
 
 
-def test_a_page_that_is_gone_ends_the_list() -> None:
+def test_a_token_that_expired_ends_in_one_whole_list() -> None:
+    first, second = {"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}
     transport = ScriptedTransport(
-        answer(200, {"metadata": {"continue": "t"}, "items": []}), failure(410, "Expired", "too old")
+        answer(200, {"metadata": {"continue": "t", "resourceVersion": "7"}, "items": [first]}),
+        failure(410, "Expired", "too old"),
+        answer(200, {"metadata": {"resourceVersion": "9"}, "items": [first, second]}),
     )
 
-    with pytest.raises(APIError, match="too old"):
+    listing = run(Client(transport).list(PODS, label_selector="app=web", limit=1))
+
+    assert ([meta.name(pod) for pod in listing.items], listing.resource_version) == (["a", "b"], "9")
+    assert transport.requests[2].query == (("labelSelector", "app=web"),)
+
+
+def test_a_whole_list_that_is_refused_ends_the_list() -> None:
+    transport = ScriptedTransport(
+        answer(200, {"metadata": {"continue": "t"}, "items": []}),
+        failure(410, "Expired", "too old"),
+        failure(410, "Expired", "too old again"),
+    )
+
+    with pytest.raises(ExpiredError, match="too old again"):
         run(Client(transport).list(PODS))
+
+
+@pytest.mark.parametrize("items", [5, []], ids=["a page that cannot be decoded", "a list that is abandoned"])
+def test_no_request_for_a_page_outlives_its_list(items: object) -> None:
+    class Slow(ScriptedTransport):
+        async def request(self, request: Request) -> Response:
+            if dict(request.query).get("continue"):
+                await asyncio.sleep(100)
+            return await super().request(request)
+
+    async def scenario() -> set[asyncio.Task[object]]:
+        before = asyncio.all_tasks()
+        with pytest.raises((TypeError, TimeoutError)):
+            async with asyncio.timeout(1):
+                await Client(Slow(answer(200, {"metadata": {"continue": "t"}, "items": items}))).list(PODS)
+        return asyncio.all_tasks() - before
+
+    assert run(scenario()) == set()
 
 
 def test_a_page_that_is_no_object_is_an_error() -> None:

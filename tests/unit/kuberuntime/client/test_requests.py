@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+import yaml
 
 from kuberuntime.client import requests
 from kuberuntime.client.requests import Selection
@@ -72,6 +73,18 @@ def test_apply_names_manager_and_force() -> None:
         {"content-type": "application/apply-patch+yaml"},
         BODY,
     )
+
+
+def test_apply_escapes_what_no_reader_of_yaml_accepts() -> None:
+    """kube-apiserver reads an apply as YAML, and refuses controls, or folds lines that end within a text."""
+    text = "a\x00\t\x7f\x85\x9b\u2028\u2029\ufeff\ufffe\uffffé日😀"
+    obj = {"metadata": {"name": "web", "namespace": "default", "annotations": {"note": text}}}
+
+    body = requests.apply(PODS, obj, manager="lws", force=True).body
+
+    assert body is not None
+    assert yaml.safe_load(body) == msgspec.json.decode(body) == obj
+    assert "é日😀".encode() in body
 
 
 @pytest.mark.parametrize(

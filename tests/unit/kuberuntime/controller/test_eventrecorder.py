@@ -180,6 +180,22 @@ def test_a_repetition_after_a_long_pause_is_a_new_event() -> None:
     run(scenario())
 
 
+def test_a_flush_writes_the_repetitions_that_wait_for_their_series() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.recorder.record(CREATED)
+            await r.recorder.flush()
+            for _ in range(4):
+                r.recorder.record(CREATED)
+            await r.recorder.flush()
+            [event] = r.all()
+            assert event["series"]["count"] == 5
+            await asyncio.sleep(2 * FOLD)
+            assert r.methods() == ["POST", "PATCH"]
+
+    run(scenario())
+
+
 def test_a_series_whose_event_expired_is_created_again() -> None:
     async def scenario() -> None:
         async with rig() as r:

@@ -5,6 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 import msgspec
 import pytest
+import structlog
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
@@ -12,11 +13,11 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.controller.executor import ExecutionError, Executor, NoEvents, Write, Written, slow_start
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
-from kuberuntime.plan import Actions, Create, Plan, Together, guarded_patch
+from kuberuntime.plan import Actions, Create, Plan, PutStatus, Together, guarded_patch
 
 
 class Echo:
-    """A server that answers writes with the object at version 7, and refuses names that begin with `bad`."""
+    """A server that answers writes with the object at version 7, and refuses names that begin with `bad`, and `stale` as changed."""
 
     def __init__(self) -> None:
         self.sent: list[JSONObject] = []
@@ -25,9 +26,10 @@ class Echo:
         obj: JSONObject = msgspec.json.decode(request.body)
         self.sent.append(obj)
         name = obj["metadata"].get("name", request.path.rpartition("/")[2])
-        if name.startswith("bad"):
-            status = {"kind": "Status", "code": 403, "reason": "Forbidden", "message": f"{name} is refused"}
-            return Response(403, {}, msgspec.json.encode(status))
+        if name.startswith(("bad", "stale")):
+            code, reason = (409, "Conflict") if name == "stale" else (403, "Forbidden")
+            status = {"kind": "Status", "code": code, "reason": reason, "message": f"{name} is refused"}
+            return Response(code, {}, msgspec.json.encode(status))
         head = {"name": name, "namespace": "default", "resourceVersion": "7"}
         return Response(200, {}, msgspec.json.encode(obj | {"metadata": head}))
 
@@ -78,6 +80,22 @@ def test_without_a_slow_start_all_sequences_are_begun() -> None:
     writes, requests, failure = asyncio.run(perform(sequences, slow=False))
     assert writes == {written("a"), written("b")}
     assert requests == 3
+    assert failure.endswith("bad is refused")
+
+
+def test_failures_that_are_not_raised_are_logged() -> None:
+    sequences: list[Actions] = [(create("bad-1"),), (create("a"),), (create("bad-2"),), (create("bad-3"),)]
+    with structlog.testing.capture_logs() as lines:
+        failure = asyncio.run(perform(sequences, slow=False))[2]
+    assert failure.endswith("bad-1 is refused")
+    assert [(line["log_level"], line["count"]) for line in lines if "count" in line] == [("warning", 2)]
+    assert [error.rpartition(": ")[2] for error in lines[-1]["errors"]] == ["bad-2 is refused", "bad-3 is refused"]
+
+
+def test_a_conflict_does_not_hide_another_failure() -> None:
+    seen = {"metadata": {"name": "stale", "namespace": "default"}}
+    stale = PutStatus(resource=CONFIG_MAPS, object=seen, resource_version=ResourceVersion("1"))
+    failure = asyncio.run(perform([(stale,), (create("bad"),)], slow=False))[2]
     assert failure.endswith("bad is refused")
 
 

@@ -29,6 +29,11 @@ def test_applying_the_diff_gives_the_new_value(old: Any, new: Any) -> None:
     assert strictly(patched["root"]) == strictly(new)
 
 
+def test_removals_come_in_the_order_of_the_object() -> None:
+    names = [f"name-{number}" for number in range(20)]
+    assert [operation["path"] for operation in diff(dict.fromkeys(names), {})] == [f"/{name}" for name in names]
+
+
 @given(value=VALUES)
 @settings(max_examples=50, deadline=None)
 def test_equal_values_need_no_patch(value: Any) -> None:

@@ -41,6 +41,16 @@ def test_a_node_has_to_fulfil_one_of_the_terms_and_all_of_its_parts() -> None:
     assert [one.matches("n7", {"zone": "c"}) for one in found] == [False, True, False]
 
 
+def test_a_term_that_cannot_be_read_is_fulfilled_by_no_node_and_says_why() -> None:
+    """API servers store `Gt` with a text; kube-scheduler ignores such a term, and reads the others."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
+
+    found = placement.read_node_term(term)
+
+    assert not found.matches("n1", {"zone": "7"})
+    assert "operator Gt needs one integer" in found.error
+
+
 def test_a_pod_that_asks_for_nothing_may_run_anywhere() -> None:
     assert placement.read_node_terms({}) is None
     assert placement.read_node_selector({}) == ()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.descriptions import TEXTS, described
 from leaderworkerset.api.fieldtypes import TYPES
@@ -42,6 +43,13 @@ def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
         yield from fields(child, f"{path}.{name}")
     if "items" in schema:
         yield from fields(schema["items"], f"{path}[]")
+
+
+def test_the_definition_names_every_condition() -> None:
+    words = next(field["description"] for path, field in fields(root(FULL)) if path == ".status.conditions")
+    assert [word for word in words.split() if word.removesuffix(":") in {one.type for one in CONDITIONS}] == [
+        f"{one.type}:" for one in CONDITIONS
+    ]
 
 
 def test_only_words_are_added() -> None:

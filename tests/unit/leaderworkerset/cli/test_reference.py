@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[4]
 
 
-@pytest.mark.parametrize("script", ["generate_cli", "generate_causes"])
+@pytest.mark.parametrize("script", ["generate_cli", "generate_causes", "generate_matrix"])
 def test_the_reference_of_the_commands_is_up_to_date(script: str) -> None:
     words = [sys.executable, "-m", f"docs.{script}", "--check"]
     result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -144,6 +144,20 @@ def test_iterators_are_passed_on_from_the_loop_to_their_end() -> None:
             list(client._each(client.numbers(LogError("no log"))))
 
 
+def test_a_client_may_be_left_before_its_iterators() -> None:
+    with Numbers() as client:
+        numbers = client._each(client.numbers())
+        assert next(numbers) == 0
+    assert client.ended
+    with client:
+        numbers.close()
+    with client:
+        others = client._each(client.numbers())
+        assert next(others) == 0
+    with pytest.raises(RuntimeError, match="not open"):
+        next(others)
+
+
 def test_an_iterator_that_is_left_early_is_closed() -> None:
     with Numbers() as client:
         for _ in client._each(client.numbers()):

@@ -17,6 +17,7 @@ from tests.explanations.builders import (
     placed,
     pod,
     ready,
+    recreated,
     refused,
     running,
     waiting,
@@ -112,6 +113,19 @@ def test_a_manager_that_is_gone_is_named_where_workers_are_not_made(code: str, k
     assert told(young).code != code
 
 
+def test_a_statefulset_that_is_being_deleted_is_not_left_alone_by_its_controller() -> None:
+    """A deletion raises the generation, and the last write of the spec was long before."""
+    (left,) = SCENARIOS["LWS-E014"].objects[STATEFULSETS]
+    ending = left | {"metadata": left["metadata"] | {"name": "web-0", "deletionTimestamp": ago(1)}}
+    assert told(observed([pod(made=5), pod(0, 1, made=5)], {STATEFULSETS: [ending]})).code == "LWS-E091"
+
+
+def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:
+    scaled = [{"subresource": "scale", "time": ago(2)}, {"subresource": "status", "time": ago(1)}]
+    obj = lws(status={"observedGeneration": 0}, metadata={"managedFields": scaled})
+    assert told(observed([pod(made=5), pod(0, 1, made=5)], {CORE_EVENTS: []}, of=obj)).code == "LWS-E091"
+
+
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
     situation = running(container(last=ended(1, 400), restarts=1, running={"startedAt": ago(350)}))
     assert told(situation).code != "LWS-E071"
@@ -144,6 +158,58 @@ def test_a_group_that_waits_because_another_rank_failed_is_not_told_by_one_that_
     waits = SCENARIOS["LWS-E080"].objects
     found = told(observed([completed(0), placed(0, 1)], waits))
     assert (found.code, found.verdict) == ("LWS-E080", Verdict.PROGRESSING)
+
+
+UNREADY: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(5)})]}
+CRASHED: JSONObject = {"containerStatuses": [container(restarts=1, terminated=ended(3, message="no such model"))]}
+DELETED = {"deletionTimestamp": ago(1)}
+MOMENTS: dict[str, list[JSONObject]] = {
+    "no pod is there": [],
+    "it is being deleted": [placed(metadata=DELETED), placed(0, 1, metadata=DELETED)],
+    "only the leader was created": [pod(made=1)],
+    "it is being placed": [pod(made=1), pod(0, 1, made=1)],
+    "it loads": [placed(made=5, status=UNREADY), placed(0, 1, made=5, status=UNREADY)],
+    "only the leader is ready": [ready(made=5), placed(0, 1, made=5, status=UNREADY)],
+    "only the worker is ready": [placed(made=5, status=UNREADY), ready(0, 1, made=5)],
+    "it crashed": [placed(), placed(0, 1, status=CRASHED)],
+}
+"""The pods of a group that crashes again and again, by the moment."""
+
+
+@pytest.mark.parametrize("pods", MOMENTS.values(), ids=MOMENTS)
+def test_a_group_that_failed_again_is_stuck_for_the_same_reason_at_every_moment(pods: list[JSONObject]) -> None:
+    found = told(recreated(pods, failure="main: exit code 3, Error: no such model"))
+    assert headline(found) == (
+        "web is stuck: LWS-E071: container main of pod web-0-1 crashed with exit code 3 (Error): no such model"
+    )
+    assert found.evidence[-1].startswith("group 0 recreated 3 times, last 30s ago because pod web-0-1 failed")
+
+
+INITS = {"workerTemplate": {"spec": {"initContainers": [{"name": "download"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("failure", "code"),
+    [
+        ("main: exit code 137, OOMKilled", "LWS-E070"),
+        ("download: exit code 2, Error, last line: half", "LWS-E068"),
+        ("main: exit code 137, Error", "LWS-E072"),
+        ("main: exit code 0, Completed", "LWS-E075"),
+        ("deleted: EvictionByEvictionAPI", "LWS-E081"),
+    ],
+)
+def test_the_record_of_a_group_says_which_failure_it_was(failure: str, code: str) -> None:
+    probes = [event("Pod", "web-0-1", "Unhealthy", "Liveness probe failed: refused", uid="of the run before")]
+    objects = {CORE_EVENTS: probes if code == "LWS-E072" else []}
+    pods = [pod(made=1), pod(0, 1, made=1)]
+    assert told(recreated(pods, failure=failure, objects=objects, of=lws(template=INITS))).code == code
+    assert told(recreated(pods, failure=failure, objects=objects, of=lws(template=INITS), due=-700)).code == "LWS-E081"
+
+
+def test_a_rank_is_not_told_by_the_record_of_another() -> None:
+    situation = recreated([pod(made=1), pod(0, 1, made=1)], failure="main: exit code 3")
+    assert told(situation, "web/0/1").subject == told(situation, "web/0").subject
+    assert told(replace(situation, rank=0)).code == "LWS-E081"
 
 
 def test_the_bound_of_an_embedded_cluster_is_raised_by_its_option() -> None:
@@ -317,3 +383,13 @@ def test_hundreds_of_groups_are_explained_in_one_pass_for_each_cause() -> None:
     ]
     situation = observed(pods, of=lws(100, 8))
     assert sum(cause.find(situation) is not None for cause in CATALOGUE) == 0
+
+
+def test_a_gated_pod_whose_affinity_no_node_can_fulfil_says_so() -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {"schedulingGates": [{"name": "example.com/held"}], "affinity": {"nodeAffinity": required}}
+
+    found = told(observed([pod(spec=spec)]))
+
+    assert any("nodeAffinity: label 'zone': operator Gt needs one integer" in line for line in lines(found))

@@ -16,6 +16,7 @@ from kuberuntime.objects.resources import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
     NAMESPACES,
     NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
     ROLE_BINDINGS,
     ROLES,
     SECRETS,
@@ -35,7 +36,6 @@ CHOSEN = InstallSettings(
     image="registry.example/lws@sha256:0123",
     replicas=3,
     configuration="apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n",
-    spread=True,
 )
 
 
@@ -61,7 +61,7 @@ def test_names_are_those_of_the_go_manager() -> None:
     assert names == KINDS_AND_NAMES
     accounts = [meta.name(obj) for kind, obj in build_all(MANAGED, DEFAULT) if kind.kind == "ServiceAccount"]
     assert accounts == ["lws-controller-manager"]
-    assert len(build_all(MANAGED, DEFAULT)) == 22
+    assert len(build_all(MANAGED, DEFAULT)) == 23
 
 
 KINDS_AND_NAMES = {
@@ -80,11 +80,13 @@ KINDS_AND_NAMES = {
     "Service": ["lws-webhook-service", "lws-controller-manager-metrics-service"],
     "Deployment": ["lws-controller-manager"],
     "NetworkPolicy": ["lws-controller-manager"],
+    "PodDisruptionBudget": ["lws-controller-manager"],
     "MutatingWebhookConfiguration": ["lws-mutating-webhook-configuration"],
     "ValidatingWebhookConfiguration": ["lws-validating-webhook-configuration"],
 }
 KINDS: tuple[Resource, ...] = (
     NETWORK_POLICIES,
+    POD_DISRUPTION_BUDGETS,
     *(NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, ROLES, ROLE_BINDINGS),
     *(CONFIG_MAPS, SECRETS, SERVICES, DEPLOYMENTS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS),
 )

@@ -4,7 +4,6 @@ import asyncio
 import threading
 from collections.abc import Collection
 
-import pytest
 from tests.gangdefinitions import COSCHEDULING_DEFINITION, VOLCANO_DEFINITION
 from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
@@ -14,7 +13,6 @@ from kuberuntime.client.transport import Request, Response
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.manager.gangdetection import PERIOD, RETRY, GangDetection
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
@@ -77,20 +75,17 @@ def test_what_is_served_is_detected_also_when_it_comes_or_goes_later() -> None:
     virtualtime.run(scenario())
 
 
-def test_before_the_first_answer_pods_are_refused_rather_than_left_without_their_group() -> None:
-    """The StatefulSet controller creates them again in a moment; unmarked they would stay so for ever."""
-
+def test_nothing_is_known_before_the_first_answer() -> None:
     async def scenario() -> None:
         server, transport = await serve()
         transport.is_down = True
         detection = GangDetection(Client(transport))
         async with detection.running():
             await asyncio.sleep(0.5)
-            with pytest.raises(DeniedError, match="not known yet"):
-                detection.served()
+            assert not detection.is_ready
             transport.is_down = False
-            await asyncio.sleep(RETRY)
-            assert detection.is_ready
+            async with asyncio.timeout(RETRY):
+                await detection.known()
             assert detection.served() == frozenset()
         await server.close()
 

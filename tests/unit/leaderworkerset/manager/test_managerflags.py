@@ -55,7 +55,8 @@ def test_every_flag_of_a_section_has_its_place() -> None:
     [
         ([], LogSettings("console", "debug", "warning", "rfc3339")),
         (["--zap-devel=false"], LogSettings("json", "info", "error", "rfc3339")),
-        (["--zap-log-level=2"], LogSettings("console", "debug", "warning", "rfc3339")),
+        (["--zap-log-level=3"], LogSettings("console", "info", "warning", "rfc3339")),
+        (["--zap-log-level=4"], LogSettings("console", "debug", "warning", "rfc3339")),
         (
             [
                 "--zap-log-level=error",

@@ -33,6 +33,19 @@ def test_lines_for_people_are_separated_by_tabs(stream: io.StringIO) -> None:
     assert second.split("\t")[1:] == ["WARN", "careful"]
 
 
+def test_the_level_changes_while_it_runs(stream: io.StringIO) -> None:
+    """Also for loggers that were bound before."""
+    threshold = managerlog.configure(LogSettings(level="error"), stream)
+    log = structlog.get_logger().bind(controller="pod")
+    log.info("dropped")
+    threshold.toggle_debug()
+    log.debug("one")
+    threshold.toggle_debug()
+    log.debug("dropped")
+    log.error("two")
+    assert [line.split("\t")[2] for line in stream.getvalue().splitlines()] == ["log level changed", "one", "two"]
+
+
 def test_lines_for_programs_are_json(stream: io.StringIO) -> None:
     managerlog.configure(LogSettings(encoder="json", times="epoch"), stream)
     structlog.get_logger().info("reconciled", logger="pod", key=object)

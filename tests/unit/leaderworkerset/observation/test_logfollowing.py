@@ -16,7 +16,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.observation.logfollowing import LogFollower, Streams
-from leaderworkerset.observation.podlogs import PodLogOptions
+from leaderworkerset.observation.podlogs import LogError, PodLogOptions
+
+STATUSES = {"not now": 400, "forbidden": 403}
+"""The answers of an API server to requests for a log that cannot be read, by the end of the script."""
 
 
 @dataclass
@@ -39,7 +42,7 @@ class Kubelet:
         self._open += 1
         self.most = max(self.most, self._open)
         try:
-            yield StreamResponse(200, {}, self._lines(seconds, end))
+            yield StreamResponse(STATUSES.get(end, 200), {}, self._lines(seconds, end))
         finally:
             self._open -= 1
 
@@ -181,6 +184,27 @@ def test_a_stream_that_ends_before_its_container_is_opened_again() -> None:
 
         kubelet.before_end = before_end
         assert await followed(kubelet, informers) == ["line 1", "line 2"]
+
+    run(scenario())
+
+
+def test_a_log_that_cannot_be_read_at_this_moment_is_read_at_the_next_attempt() -> None:
+    """As that of a pod that crashed at once, and is deleted and started again meanwhile."""
+
+    async def scenario() -> None:
+        informers = Informers(Store(pod()))
+        kubelet = Kubelet([([], "not now"), ([], "not now"), ([1], "ends")])
+        kubelet.before_end = lambda: None if kubelet.scripts else informers.end()
+        assert await followed(kubelet, informers) == ["line 1"]
+
+    run(scenario())
+
+
+def test_a_log_that_may_not_be_read_is_an_error() -> None:
+    async def scenario() -> None:
+        with pytest.raises(ExceptionGroup) as raised:
+            await followed(Kubelet([([], "forbidden")]), Informers(Store(pod())))
+        assert raised.group_contains(LogError, match="web-0: ")
 
     run(scenario())
 

@@ -232,7 +232,7 @@ def test_the_pods_are_those_of_the_go_operator() -> None:
         "livenessProbe": ({"path": "/healthz", "port": 8081}, 15, 20),
         "readinessProbe": ({"path": "/readyz", "port": 8081}, 5, 10),
     }
-    assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    assert container["resources"]["requests"] == {"cpu": "100m", "memory": "1Gi"}
 
 
 def test_the_pods_mount_configuration_and_certificates() -> None:
@@ -297,6 +297,7 @@ def test_the_metrics_are_scraped_by_their_certificate() -> None:
         "port": "https",
         "scheme": "https",
         "path": "/metrics",
+        "honorLabels": True,
         "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
         "tlsConfig": {
             "ca": {"secret": {"name": "metrics-server-cert", "key": "ca.crt"}},

@@ -19,6 +19,13 @@ def files() -> dict[str, str]:
     return helmchart.files(served, {"leaderworkersets.yaml": "definition"})
 
 
+def test_alerts_keep_what_prometheus_fills_in() -> None:
+    """Helm would replace it by nothing; the namespace and the service are the release's."""
+    text = files()["templates/prometheusrule-controller-manager.yaml"]
+    assert '{{ "{{ $labels.webhook }}" }}' in text
+    assert not re.search(r"(?<!\")\{\{ \$labels", text)
+
+
 def test_no_mark_is_left() -> None:
     """R-OP-47, R-OP-82: a render that leaves a token behind must fail."""
     assert {name for name, text in files().items() if re.search(r"__[A-Z]+__", text)} == set()
@@ -121,7 +128,7 @@ def test_a_section_of_the_configuration_has_every_field_in_its_schema() -> None:
 def test_conditions_are_closed() -> None:
     for name, text in files().items():
         if name.endswith((".yaml", ".tpl")):
-            opened = len(re.findall(r"{{-? (?:if|with|define) ", text))
+            opened = len(re.findall(r"{{-? (?:if|with|range|define) ", text))
             assert len(re.findall(r"{{-? end ", text)) == opened, name
 
 

@@ -1,9 +1,20 @@
 """Why a group or a LeaderWorkerSet is not ready."""
 
 from datetime import UTC, datetime
+from typing import Any
 
+import pytest
+from tests.explanations import builders
+from tests.explanations.builders import ago, container, ended, event, lws, observed, placed, pod
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.cli.views import livetable
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.views.folding import folds
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import first_problem, reasons, summary
+from leaderworkerset.views.selection import Selection
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MISSING = Rank(group=0, index=1, pod="web-0-1", state="Missing", why="not created yet")
@@ -50,3 +61,52 @@ def test_a_group_that_is_done_is_completed() -> None:
     done = Group(index=0, ranks=(Rank(group=0, index=0, pod="web-0", state="Completed"),))
 
     assert summary(view(), done, NOW) == "web group 0: 1 rank completed"
+
+
+SERVES: JSONObject = {"containerStatuses": [container(running={"startedAt": ago(200)})]}
+NOT_YET = ("Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+
+
+def crashed(rank: int, seconds: float, **state: Any) -> JSONObject:
+    end = ended(1, seconds, message="no such model")
+    return placed(0, rank, status={"containerStatuses": [container(restarts=1, last=end, **state)]})
+
+
+PULL: JSONObject = {"reason": "ImagePullBackOff", "message": "Back-off pulling image vllm:1: not found"}
+BACK_OFF: JSONObject = {"reason": "CrashLoopBackOff"}
+LEADER = placed(status=SERVES)
+SICK: dict[str, tuple[JSONObject, str]] = {
+    "has no node": (
+        pod(0, 2, status={"conditions": [{"type": "PodScheduled", "status": "False", "message": "no GPU"}]}),
+        "web-0-2: no GPU",
+    ),
+    "cannot be started": (
+        placed(0, 2, status={"containerStatuses": [container(waiting=PULL)]}),
+        f"web-0-2: main: {PULL['message']}",
+    ),
+    "crashed first": (
+        crashed(2, 30, waiting=BACK_OFF),
+        "web-0-2: main: no such model (Error, exit code 1); waits before it is started again",
+    ),
+    "runs again after its crash": (
+        crashed(2, 30, running={"startedAt": ago(3)}),
+        "web-0-2: main: no such model (Error, exit code 1); started again",
+    ),
+}
+
+
+@pytest.mark.parametrize(("sick", "said"), SICK.values(), ids=SICK)
+def test_the_rank_that_explains_the_others_is_named_by_every_view_and_by_the_diagnosis(
+    sick: JSONObject, said: str
+) -> None:
+    """The leader answers 503 while a worker is missing, and another worker ends because it is."""
+    told = {CORE_EVENTS: [event("Pod", "web-0", *NOT_YET)]}
+    situation = observed([LEADER, crashed(1, 10, waiting=BACK_OFF), sick], told, of=lws(1, 3))
+    shown = situation.view
+    assert first_problem(shown.groups[0]) == said
+    assert folds(shown.groups, builders.NOW)[0].why == said
+    assert reasons(shown).startswith("; web-0-2 is ")
+    assert any(said.partition(": ")[2] in line for line in livetable.lines([shown], builders.NOW, livetable.Size(200)))
+    named = diagnose(situation, Selection("web"))
+    assert named.subject is not None
+    assert named.subject.name == "web-0-2"

@@ -1,16 +1,13 @@
-"""Gang scheduling at the webhooks: which admissions ask for the schedulers, and what an unknown answer does."""
+"""Gang scheduling at the webhooks: each leader gets a group of its own, and what cannot start is refused."""
 
 import base64
-from collections.abc import Collection
 from typing import Any
 
 import msgspec
-import pytest
 from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.kinds.managed import Served, managed
 from leaderworkerset.webhooks import handlers, review
 
@@ -51,24 +48,6 @@ def test_each_admission_gives_a_leader_another_group() -> None:
 
     assert first == again
     assert first != other
-
-
-@pytest.mark.parametrize(
-    ("path", "obj"),
-    [
-        (handlers.MUTATE_POD, LEADER),
-        (handlers.VALIDATE_LEADERWORKERSET, builders.leaderworkerset_object()),
-    ],
-    ids=["pod", "LeaderWorkerSet"],
-)
-def test_while_it_is_not_known_what_is_served_admission_waits(path: str, obj: JSONObject) -> None:
-    def unknown() -> Collection[str]:
-        raise DeniedError("not known yet")
-
-    response = ask(path, obj, unknown)
-
-    assert (response["allowed"], response["status"]["code"]) == (False, 403)
-    assert "not known yet" in response["status"]["message"]
 
 
 def test_what_cannot_start_under_the_detected_scheduler_is_refused() -> None:

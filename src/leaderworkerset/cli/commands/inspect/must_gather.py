@@ -34,7 +34,7 @@ def command(target: Target, /, directory: Path) -> None:
     """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
 
     Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
-    contain in plain text are in the files, too.
+    contain in plain text, as those of variables, are in the files, too. So only you may read the files.
     """
     if directory.exists() and any(directory.iterdir()):
         raise UsageError(f"{directory} is not empty: name another directory with --dest-dir")
@@ -44,6 +44,7 @@ def command(target: Target, /, directory: Path) -> None:
         nonlocal files
         place = directory / path
         place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch(mode=0o600)
         place.write_bytes(text)
         files += 1
 
@@ -59,3 +60,4 @@ def command(target: Target, /, directory: Path) -> None:
     notes = asyncio.run(act()).notes
     write(str(layout.NOTES), "".join(f"{note}\n" for note in notes).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({layout.NOTES})")
+    click.echo("templates are in it with the values of variables, and logs: look through it before you send it")

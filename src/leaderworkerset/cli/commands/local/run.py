@@ -18,6 +18,7 @@ from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.apply import Applier
+from leaderworkerset.cli.commands.causes import Causes, stuck_options
 from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
 from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
@@ -34,6 +35,7 @@ from leaderworkerset.observation.following import Following, OneSet, informers_o
 from leaderworkerset.observation.logfollowing import LogFollower
 from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
+from leaderworkerset.views.folding import FEW_SETS
 from leaderworkerset.views.missing import ready_groups
 from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.views.selection import Selection
@@ -55,9 +57,11 @@ class RunOptions:
     until: str | None
     timeout: float | None
     max_failures: int
+    stuck_after: float | None
 
 
 @click.command("run")
+@click.argument("paths", nargs=-1, metavar="[FILE]...")
 @manifest_options
 @click.option(
     "--until",
@@ -67,19 +71,25 @@ class RunOptions:
 @click.option("--timeout", type=durations.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
+@stuck_options
 @cluster_options
 @click.pass_obj
-def command(target: Target, /, **options: Any) -> int:
-    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C."""
+def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
+    """Run manifests on this machine: start a cluster, apply, watch, tear down at the end or on Ctrl-C.
+
+    The cause that a set is stuck for is printed as by `lws explain`: once while it runs, and in the error that ends it.
+    `lws run FILE` is `lws run -f FILE`.
+    """
     if target.local or target.kubeconfig or target.context_name:
         to = f" {places.place(target.local).words}" if target.local else ""
         raise UsageError(
             f"lws run starts a cluster of its own; to use a running one: lws apply{to}, lws wait{to}, lws logs{to}"
         )
     require_localkube("run")
+    options["files"] += paths
     given = manifestoptions.collect(options)
     cluster = with_gpus(collect(options), click.get_current_context().get_parameter_source("gpus_per_node"))
-    chosen = RunOptions(**options)
+    chosen = RunOptions(**options | {"stuck_after": 0.0 if options.pop("fail_fast") else options["stuck_after"]})
     if chosen.timeout is not None and chosen.until is None:
         raise UsageError("--timeout needs --until ready or --until done")
     documents = ordered(given.load())
@@ -155,8 +165,18 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     """Show groups and logs until the run ends; return the exit code."""
     sets = [informers_of(session.client, *one) for one in keys_of(documents, session.namespace)]
     screen = display()
+    causes = {
+        one.key: Causes(
+            replace(session, namespace=one.key.namespace), one.key.name, screen.note, stuck_after=options.stuck_after
+        )
+        for one in sets[:FEW_SETS]
+    }
+    if not options.until:
+        screen.note(
+            f"running until Ctrl-C, or until {', '.join(one.key.name for one in sets[:FEW_SETS])} {'is' if len(sets) == 1 else 'are'} deleted (--until ready or done ends it before)"
+        )
     try:
-        async with following(*(informer for one in sets for informer in one.all)) as objects:
+        async with following(*(informer for one in sets for informer in one.all), *causes.values()) as objects:
             end = await first_end(objects, Parts(session.client, sets, screen), options, stopped)
     finally:
         screen.close()
@@ -169,18 +189,10 @@ async def follow(session: Session, documents: Sequence[Document], options: RunOp
     if isinstance(end, str):
         raise CommandError(end)
     missing = "; ".join(f"{view.name}: {ready_groups(view)}" for view in views_of(sets))
-    why = await causes(session, views_of(sets))
-    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}{why}")
-
-
-async def causes(session: Session, views: Sequence[Shown]) -> str:
-    """Return why the first unready set is not ready, on separate lines; empty if nothing is known."""
-    from leaderworkerset.cli.commands.explain import reason
-
-    for view in views:
-        if not view.is_ready:
-            return await reason(replace(session, namespace=view.namespace), view.name)
-    return ""
+    unready = (causes.get(one.key) for one in sets if (view := one.view()) is not None and not view.is_ready)
+    first = next(filter(None, unready), None)
+    why = await first.last() if first else ""
+    raise TimedOutError(f"not {options.until} after {options.timeout:g} s: {missing}" + (why and f"\n{why}"))
 
 
 class Ending(Enum):

@@ -20,6 +20,7 @@ from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import changing, subjects
 from leaderworkerset.cli.commands.rollout.changing import Change
+from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
@@ -43,9 +44,7 @@ RECREATES: Final = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
 @click.command("restart")
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
-@click.option(
-    "--dry-run", "is_trial", is_flag=True, help="Show what would be replaced, and in which steps; write nothing."
-)
+@dry_run_option("Show what would be replaced, and in which steps; write nothing.")
 @click.option("--timeout", type=durations.limit, default=600.0, show_default=True, metavar="DURATION")
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:

@@ -16,8 +16,8 @@ from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.commands.causes import Causes, StuckError
 from leaderworkerset.cli.commands.rollout import subjects
-from leaderworkerset.cli.commands.rollout.causes import Causes
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
@@ -93,10 +93,6 @@ class Deadline:
         if standing != self.standing:
             self.standing, self.since = standing, self.clock.monotonic()
         return self.clock.monotonic() - self.since >= self.seconds
-
-
-class StuckError(CommandError):
-    """A rollout makes no progress; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

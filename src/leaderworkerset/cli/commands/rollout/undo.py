@@ -7,6 +7,7 @@ import click
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.commands.rollout import changing, subjects
 from leaderworkerset.cli.commands.rollout.changing import Change
+from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
@@ -16,9 +17,7 @@ from leaderworkerset.steering import pasts, patches
 @click.command("undo")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
 @click.option("--to-revision", "number", type=click.IntRange(min=1), metavar="N", help="Otherwise the one before.")
-@click.option(
-    "--dry-run", "is_trial", is_flag=True, help="Show what would change and which groups would roll; write nothing."
-)
+@dry_run_option("Show what would change and which groups would roll; write nothing.")
 @click.pass_obj
 def command(target: Target, name: str, number: int | None, *, is_trial: bool) -> None:
     """Return to the template of an earlier revision; groups roll as for any change of the template.

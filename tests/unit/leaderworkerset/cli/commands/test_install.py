@@ -84,13 +84,61 @@ def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[
         "own:1",
         "--replicas",
         "3",
-        "--spread",
     ]
     assert app.run(words) == 0
     printed = capsys.readouterr().out
     found = list(yaml.load_all(printed, SafeLoader)) if form == "yaml" else json.loads(printed)["items"]
-    expected = InstallSettings(namespace="serving", image="own:1", replicas=3, spread=True)
+    expected = InstallSettings(namespace="serving", image="own:1", replicas=3)
     assert found == [obj for _, obj in build_all(MANAGED, expected)]
+
+
+POD = {
+    "imagePullSecrets": [{"name": "registry"}],
+    "nodeSelector": {"pool": "infra"},
+    "priorityClassName": "system-cluster-critical",
+    "resources": {"requests": {"cpu": "2"}},
+    "tolerations": [{"operator": "Exists"}],
+}
+
+
+def test_fields_of_a_file_reach_the_pods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "pod.yaml"
+    path.write_text(yaml.safe_dump(POD))
+    assert app.run(["install", "--dry-run=client", "-o", "json", "--pod", str(path)]) == 0
+    (deployment,) = [one for one in json.loads(capsys.readouterr().out)["items"] if one["kind"] == "Deployment"]
+    pod = deployment["spec"]["template"]["spec"]
+    assert {name: pod[name] for name in POD if name != "resources"} | {
+        "resources": pod["containers"][0]["resources"]
+    } == POD
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("- a\n", "expected an object with fields of affinity, "),
+        ("hostNetwork: true\n", "resources, tolerations, not hostNetwork"),
+        ("a: [", "did not find expected node content"),
+        (None, "No such file"),
+    ],
+)
+def test_a_file_that_is_none_of_fields_of_pods_is_refused(
+    content: str | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "pod.yaml"
+    if content is not None:
+        path.write_text(content)
+    assert app.run(["install", "--dry-run=client", "--pod", str(path)]) == errors.FAILED
+    captured = capsys.readouterr().err
+    assert f"--pod: {path}: " in captured
+    assert message in captured
+
+
+@pytest.mark.parametrize(("words", "warns"), [([], True), (["--image=registry.example.com/lws:1"], False)])
+def test_an_image_that_no_cluster_can_pull_is_named(
+    words: list[str], warns: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.run(["install", "--dry-run=client", *words]) == 0
+    assert ("no cluster can pull localhost/leaderworkerset:" in capsys.readouterr().err) is warns
 
 
 def test_a_dry_run_without_format_prints_names(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,9 +3,14 @@
 import io
 import os
 import tarfile
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tests.examples import examples
 
 from leaderworkerset.cli.commands.inspect.cp import place
 from leaderworkerset.cli.copying import archive
@@ -60,11 +65,22 @@ def test_a_directory_arrives_as_it_was_sent(tmp_path: Path) -> None:
         [("a/../../evil", b"x", tarfile.REGTYPE)],
         [("a/link", "../../..", tarfile.SYMTYPE)],
         [("a/link", "/etc", tarfile.SYMTYPE)],
+        [("a/link", "b/..", tarfile.SYMTYPE), ("a/b", "..", tarfile.SYMTYPE)],
         [("a/hard", "../../secret", tarfile.LNKTYPE)],
         [("a/pipe", b"", tarfile.FIFOTYPE)],
         [("a/device", b"", tarfile.CHRTYPE)],
     ],
-    ids=["parent", "absolute", "hidden parent", "link up", "absolute link", "hard link", "pipe", "device"],
+    ids=[
+        "parent",
+        "absolute",
+        "hidden parent",
+        "link up",
+        "absolute link",
+        "link chain",
+        "hard link",
+        "pipe",
+        "device",
+    ],
 )
 def test_what_leads_out_is_refused(tmp_path: Path, members: list[tuple[str, bytes | str, bytes]]) -> None:
     target = tmp_path / "one" / "two"
@@ -73,6 +89,41 @@ def test_what_leads_out_is_refused(tmp_path: Path, members: list[tuple[str, byte
     with pytest.raises(CommandError, match=r"it is not (unpacked|copied)"):
         archive.unpack(packed(*members), target, "got")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / "secret"]
+
+
+SYM, HARD, FILE, DIR = tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.REGTYPE, tarfile.DIRTYPE
+NAMES = ["a", "a/b", "a/b/c", "a/d", "a/...", "a/.../e"]
+TARGETS = ["b", "..", ".", "d", "b/..", "...", ".../..", "../..", "../b", "b/c/../..", "c", "../../../x", "d/../../b"]
+MEMBERS = st.one_of(
+    st.tuples(st.sampled_from(NAMES[1:]), st.sampled_from(TARGETS), st.just(SYM)),
+    st.tuples(st.sampled_from(NAMES), st.sampled_from([f"a/{name}" for name in ("b", "d", "b/c")]), st.just(HARD)),
+    st.tuples(st.sampled_from(NAMES[1:]), st.just(b"x"), st.just(FILE)),
+    st.tuples(st.sampled_from(NAMES), st.just(b""), st.just(DIR)),
+)
+
+
+@given(members=st.lists(MEMBERS, max_size=8))
+@example(members=[("a/d", "b/..", SYM), ("a/b", "..", SYM)])
+@example(members=[("a/...", ".", SYM), ("a/d", ".../..", SYM)])
+@settings(max_examples=examples(200), deadline=None)
+def test_no_link_leads_out_in_whatever_order_members_come(members: list[tuple[str, bytes | str, bytes]]) -> None:
+    with TemporaryDirectory() as there:
+        root = Path(there, "one", "root").resolve()
+        root.mkdir(parents=True)
+        with suppress(CommandError, OSError):
+            archive.unpack(packed(*members), root, "got")
+        for path in root.rglob("*"):
+            real = Path(os.path.realpath(path))
+            assert real == root or root in real.parents
+        assert [*Path(there).iterdir(), *Path(there, "one").iterdir()] == [Path(there, "one"), root]
+
+
+def test_hard_links_make_their_folder_and_need_a_copied_file(tmp_path: Path) -> None:
+    first: tuple[str, bytes | str, bytes] = ("a/x", b"1", FILE)
+    assert archive.unpack(packed(first, ("a/new/hard", "a/x", HARD)), tmp_path, "got") == 2
+    assert (tmp_path / "got" / "new" / "hard").read_text() == "1"
+    with pytest.raises(CommandError, match="was not copied"):
+        archive.unpack(packed(("a/hard", "a/y", HARD)), tmp_path, "got")
 
 
 def test_nothing_is_written_through_links_of_this_machine(tmp_path: Path) -> None:

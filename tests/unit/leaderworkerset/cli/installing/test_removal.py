@@ -12,7 +12,7 @@ def test_what_any_choice_of_settings_installs_is_removed_once() -> None:
     found = installable("lws-system")
     assert len(found) == len(set(found))
     for chosen in (
-        InstallSettings(spread=True),
+        InstallSettings(),
         InstallSettings(certificates="cert-manager"),
         InstallSettings(certificates="cert-manager", prometheus="monitoring"),
     ):

@@ -23,6 +23,25 @@ def test_items_of_a_list_are_documents() -> None:
     assert [document.title for document in manifests.parse(text, "list.yaml")] == ["pod/a"]
 
 
+def test_a_kustomization_is_not_a_manifest(tmp_path: Path) -> None:
+    (tmp_path / "kustomization.yaml").write_text("resources: []\n")
+    with pytest.raises(manifests.ManifestError, match=f"a kustomization: give its directory with -k {tmp_path}"):
+        manifests.load([str(tmp_path)])
+
+
+def test_objects_that_were_printed_are_read_without_what_a_server_sets() -> None:
+    metadata = {"name": "a", "uid": "1", "resourceVersion": "7", "labels": {"x": "y"}}
+    owned = {
+        "name": "b",
+        "ownerReferences": [{"kind": "DisaggregatedSet", "name": "c", "uid": "2", "controller": True}],
+    }
+    kind = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
+    items = [{"leaderWorkerSet": kind | {"metadata": one, "status": {}}} for one in (metadata, owned)]
+    text = json.dumps({"apiVersion": "lws/v1", "kind": "LeaderWorkerSetViewList", "items": [*items, 5]})
+    (document,) = manifests.parse(text, "printed.json")
+    assert document.object == kind | {"metadata": {"name": "a", "labels": {"x": "y"}}}
+
+
 @pytest.mark.parametrize(
     ("scalar", "value"),
     [

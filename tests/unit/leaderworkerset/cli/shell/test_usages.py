@@ -30,7 +30,7 @@ def test_an_example_is_taken(name: str, line: str) -> None:
     words = shlex.split(line.removeprefix("source <(").removesuffix(")").split(" > ")[0])
     assert words[:2] == ["lws", name]
     root = click.Context(app.lws, info_name="lws")
-    rest = hoist(words[1:])
+    rest = hoist(words[1:], app.lws)
     rest = rest[rest.index(name) + 1 :]
     command = app.lws.get_command(root, name)
     assert command is not None

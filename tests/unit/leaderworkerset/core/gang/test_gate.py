@@ -73,6 +73,22 @@ def test_a_group_that_does_not_fit_waits_as_a_whole_and_holds_back_nobody() -> N
     assert decide(group("a"), used=3) == Plan()
 
 
+def unplaceable(pod: JSONObject) -> JSONObject:
+    """Return the pod with a node affinity that API servers store and nobody can read."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "Gt", "values": ["abc"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod["spec"]["affinity"] = {"nodeAffinity": required}
+    return pod
+
+
+def test_a_pod_whose_affinity_cannot_be_read_holds_back_its_own_group_alone() -> None:
+    pending = unplaceable(member("x", 0, gates=()))
+
+    plan = decide([*map(unplaceable, group("a")), *group("b", created=2)], unbound=[pending])
+
+    assert started(plan) == [["b", "b-1"]]
+
+
 def test_without_groups_there_is_nothing_to_do() -> None:
     assert decide([]) == Plan()
 

@@ -31,7 +31,7 @@ def test_a_group_is_described_by_its_leader_and_the_workers_set() -> None:
     assert groupfacts.describe(leader, None).workers is None
 
 
-@pytest.mark.parametrize(("text", "expected"), [("3", 3), ("1", 1), ("", 0), ("x", 0), ("\u0663", 0)])
+@pytest.mark.parametrize(("text", "expected"), [("3", 3), ("1", 1), ("", 0), ("x", 0), ("\u0663", 0), ("9" * 4301, 0)])
 def test_a_leader_names_the_size_it_was_made_for(text: str, expected: int) -> None:
     """R-ADM-1: the annotation of the group's size."""
     leader = builders.leader_pod(builders.leaderworkerset_object(), annotations={labels.SIZE: text})

@@ -97,7 +97,8 @@ def test_what_nobody_owns_is_deleted_and_what_another_owns_is_left_alone() -> No
 
 
 @pytest.mark.parametrize(
-    ("value", "expected"), [("3", 3), ("0", 0), ("1000", 100), ("many", 10), ("-1", 10), ("\u0663", 10)]
+    ("value", "expected"),
+    [("3", 3), ("0", 0), ("1000", 100), ("many", 10), ("-1", 10), ("\u0663", 10), ("9" * 5000, 10)],
 )
 def test_the_limit_is_a_number_of_an_annotation(value: str, expected: int) -> None:
     assert revisionhistory.limit(limited(value)) == expected

@@ -8,17 +8,18 @@ import pytest
 from tests import builders
 
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import status
-from leaderworkerset.core.leaderworkerset.fold import fold
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.status import (
+from leaderworkerset.api.conditions import (
     AVAILABLE,
+    CONDITIONS,
     PROGRESSING,
     UPDATE_IN_PROGRESS,
     ConditionOutcome,
-    Counts,
 )
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import status
+from leaderworkerset.core.leaderworkerset.fold import Groups, fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
+from leaderworkerset.core.leaderworkerset.status import Counts
 
 THEN, NOW = "2026-03-01T11:00:00Z", "2026-03-01T12:00:00Z"
 
@@ -223,7 +224,7 @@ def test_the_event_counts_groups() -> None:
 
 def test_the_words_of_the_conditions() -> None:
     """R-STAT-11."""
-    assert [AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS] == [
+    assert [(one.type, one.reason, one.message) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)] == [
         ("Available", "AllGroupsReady", "All replicas are ready"),
         ("Progressing", "GroupsProgressing", "Replicas are progressing"),
         ("UpdateInProgress", "GroupsUpdating", "Rolling Upgrade is in progress"),
@@ -252,6 +253,20 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
 def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
     one, other = groups("NO")
     odd = GroupFacts("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
-    folded = fold([one, other, odd], "web")
-    assert folded.changed(odd, None, "web") == fold([one, other], "web")
-    assert folded.changed(other, None, "web").changed(odd, None, "web") == fold([one], "web")
+    found = Groups("web")
+    for group in (one, other, odd):
+        found.put(group.leader, group)
+    found.put("other-0", None)
+    assert found.folded() == fold([one, other], "web")
+    found.put(other.leader, None)
+    assert found.folded() == fold([one], "web")
+
+
+@pytest.mark.parametrize("outcome", CONDITIONS, ids=lambda outcome: outcome.type)
+def test_every_condition_can_be_set_and_ends_those_it_excludes(outcome: ConditionOutcome) -> None:
+    others = tuple(condition(one, "True") for one in CONDITIONS if one != outcome)
+
+    after = status.set_true(others, outcome, 1, builders.NOW)
+
+    assert {one.type for one in after if one.status == "True"} == {one.type for one in CONDITIONS} - outcome.excludes
+    assert all(outcome.type in other.excludes for other in CONDITIONS if other.type in outcome.excludes)

@@ -14,6 +14,13 @@ LEADER = builders.leader_pod(builders.leaderworkerset_object())
 WORKER = builders.worker_pod(LEADER)
 
 
+TRACEBACK = """Traceback (most recent call last):
+  File "train.py", line 3, in <module>
+    raise OutOfMemoryError("CUDA out of memory")
+OutOfMemoryError: CUDA out of memory
+"""
+
+
 def with_status(pod: JSONObject = WORKER, **status: Any) -> JSONObject:
     return pod | {"status": pod["status"] | status}
 
@@ -32,8 +39,12 @@ def container(state: str = "lastState", restarts: int = 1, **terminated: Any) ->
         ({"containerStatuses": [container(exitCode=0, restarts=0)]}, ""),
         ({"containerStatuses": [{"name": "main", "restartCount": 4}]}, ""),
         (
-            {"containerStatuses": [container(exitCode=1, message="first line\n  CUDA error: out of memory\n")]},
-            "main: exit code 1: first line CUDA error: out of memory",
+            {"containerStatuses": [container(exitCode=1, message=f"{TRACEBACK}closing the log\n")]},
+            "main: exit code 1: OutOfMemoryError: CUDA out of memory",
+        ),
+        (
+            {"containerStatuses": [container(exitCode=1, reason="Error", message="loaded shard 3\nloaded shard 4\n")]},
+            "main: exit code 1, Error, last line: loaded shard 4",
         ),
     ],
 )
@@ -67,11 +78,11 @@ def test_a_deleted_pod_says_for_whom(status: dict[str, Any], what: str) -> None:
     assert failure.describe(with_status(DELETED, **status)).what == what
 
 
-def test_of_a_long_message_the_end_is_kept() -> None:
+def test_of_a_long_line_the_beginning_is_kept() -> None:
     """It must fit into an event, whatever a program wrote."""
-    pod = with_status(containerStatuses=[container(exitCode=1, message="x" * 4000 + " the end")])
+    pod = with_status(containerStatuses=[container(exitCode=1, message="error: " + "x" * 4000)])
 
     what = failure.describe(pod).what
 
-    assert what.endswith("x the end")
+    assert what.startswith("main: exit code 1: error: xxx")
     assert len(what) < LONGEST_MESSAGE + 40

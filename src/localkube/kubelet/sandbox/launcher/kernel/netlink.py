@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 _NLM_F_REQUEST = 0x1
 _NLM_F_ACK = 0x4
+_NLM_F_REPLACE = 0x100
 _NLM_F_EXCL = 0x200
 _NLM_F_CREATE = 0x400
 _NLMSG_ERROR = 2
@@ -18,27 +19,42 @@ _NLMSG_ERROR = 2
 _RTM_NEWLINK = 16
 _RTM_NEWADDR = 20
 _RTM_NEWROUTE = 24
+_RTM_NEWNEIGH = 28
 
+_IFLA_ADDRESS = 1
 _IFLA_IFNAME = 3
 _IFLA_MASTER = 10
 _IFLA_LINKINFO = 18
+_IFLA_AF_SPEC = 26
 _IFLA_NET_NS_FD = 28
+_IFLA_INET_CONF = 1
+_IPV4_DEVCONF_FORWARDING = 1
 _IFLA_INFO_KIND = 1
 _IFLA_INFO_DATA = 2
 _VETH_INFO_PEER = 1
 _IFA_ADDRESS = 1
 _IFA_LOCAL = 2
+_RTA_DST = 1
+_RTA_OIF = 4
 _RTA_GATEWAY = 5
+_AF_BRIDGE = 7
+_NDA_DST = 1
+_NDA_LLADDR = 2
+_NUD_NOARP = 0x40
+_NUD_PERMANENT = 0x80
+_NTF_MASTER = 0x04
 
 _IFF_UP = 1
 _RT_TABLE_MAIN = 254
 _RTPROT_BOOT = 3
 _RT_SCOPE_UNIVERSE = 0
+_RT_SCOPE_LINK = 253
 _RTN_UNICAST = 1
 
 _HEADER = struct.Struct("=IHHII")
 _IFINFOMSG = struct.Struct("=BxHiII")
 _IFADDRMSG = struct.Struct("=BBBBi")
+_NDMSG = struct.Struct("=BxxxiHBB")
 _RTMSG = struct.Struct("=BBBBBBBBI")
 _ATTRIBUTE = struct.Struct("=HH")
 
@@ -70,19 +86,27 @@ def _link(index: int, *, up: bool) -> bytes:
     return _IFINFOMSG.pack(socket.AF_UNSPEC, 0, index, flags, flags)
 
 
-def build_bridge(name: str, index: int) -> Request:
-    """Create a bridge with the given interface number, and bring it up."""
+def link_address(address: str) -> bytes:
+    """Return the Ethernet address that goes with an IPv4 address: locally administered, and the same in every run."""
+    return b"\x02\0" + socket.inet_aton(address)
+
+
+def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
+    """Create a bridge with the given interface number, and bring it up; without an Ethernet address it takes a port's."""
     info = _attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "bridge"))
     body = _link(index, up=True) + _text(_IFLA_IFNAME, name) + info
+    if address:
+        body += _attribute(_IFLA_ADDRESS, address)
     return Request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, f"make bridge {name}")
 
 
 class Peer(NamedTuple):
-    """The far end of a veth pair: its name and number, and its network namespace."""
+    """The far end of a veth pair: its name and number, its network namespace, and its Ethernet address if not any."""
 
     name: str
     number: int
     namespace_fd: int
+    address: bytes = b""
 
 
 def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
@@ -92,6 +116,8 @@ def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
     """
     name, index = near
     far = _link(peer.number, up=False) + _text(_IFLA_IFNAME, peer.name) + _number(_IFLA_NET_NS_FD, peer.namespace_fd)
+    if peer.address:
+        far += _attribute(_IFLA_ADDRESS, peer.address)
     info = _text(_IFLA_INFO_KIND, "veth") + _attribute(_IFLA_INFO_DATA, _attribute(_VETH_INFO_PEER, far))
     body = (
         _link(index, up=True)
@@ -121,12 +147,50 @@ def build_address(index: int, address: str, prefix: int) -> Request:
     return Request(_RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, body, f"give interface {index} the address {address}")
 
 
+def build_route(destination: str, prefix: int, *, gateway: str = "", interface: int = 0) -> Request:
+    """Route packets for a network by a gateway, or to hosts that an interface reaches directly."""
+    scope = _RT_SCOPE_UNIVERSE if gateway else _RT_SCOPE_LINK
+    body = _RTMSG.pack(socket.AF_INET, prefix, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, scope, _RTN_UNICAST, 0)
+    body += _attribute(_RTA_DST, socket.inet_aton(destination)) if prefix else b""
+    body += _attribute(_RTA_GATEWAY, socket.inet_aton(gateway)) if gateway else b""
+    body += _number(_RTA_OIF, interface) if interface else b""
+    return Request(
+        _RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_EXCL, body, f"route {destination}/{prefix} by {gateway or interface}"
+    )
+
+
 def build_default_route(gateway: str) -> Request:
     """Add the default route by the gateway."""
-    body = _RTMSG.pack(
-        socket.AF_INET, 0, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, _RT_SCOPE_UNIVERSE, _RTN_UNICAST, 0
-    ) + _attribute(_RTA_GATEWAY, socket.inet_aton(gateway))
-    return Request(_RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_EXCL, body, f"route by {gateway}")
+    return build_route("0.0.0.0", 0, gateway=gateway)  # noqa: S104 - not an address to listen on
+
+
+def build_neighbour(index: int, address: str) -> Request:
+    """State for ever the Ethernet address of a host that an interface reaches (`link_address`).
+
+    Such an entry does not count against the kernel's limit, which is one for the whole machine (1,024 by default).
+    """
+    body = _NDMSG.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
+    body += _attribute(_NDA_DST, socket.inet_aton(address)) + _attribute(_NDA_LLADDR, link_address(address))
+    return Request(_RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"state where {address} is")
+
+
+def build_port_entry(port_index: int, address: str) -> Request:
+    """State for ever by which port of a bridge the Ethernet address of a host is reached (`link_address`).
+
+    Frames for an address that the bridge has not seen yet go to all ports: with a thousand, more than the kernel queues.
+    """
+    body = _NDMSG.pack(_AF_BRIDGE, port_index, _NUD_NOARP, _NTF_MASTER, 0)
+    body += _attribute(_NDA_LLADDR, link_address(address))
+    return Request(_RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"state the port of {address}")
+
+
+def build_forwarding(index: int) -> Request:
+    """Forward packets that come in by an interface."""
+    forwarding = _number(_IPV4_DEVCONF_FORWARDING, 1)
+    body = _link(index, up=True) + _attribute(
+        _IFLA_AF_SPEC, _attribute(socket.AF_INET, _attribute(_IFLA_INET_CONF, forwarding))
+    )
+    return Request(_RTM_NEWLINK, 0, body, f"forward packets of interface {index}")
 
 
 def encode(request: Request, sequence: int) -> bytes:

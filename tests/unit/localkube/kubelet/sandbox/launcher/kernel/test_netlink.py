@@ -11,10 +11,15 @@ from localkube.kubelet.sandbox.launcher.kernel.netlink import (
     build_address,
     build_bridge,
     build_default_route,
+    build_forwarding,
     build_link_into_bridge,
     build_link_up,
+    build_neighbour,
+    build_port_entry,
+    build_route,
     build_veth,
     encode,
+    link_address,
     parse_acknowledgement,
 )
 
@@ -47,6 +52,14 @@ def test_veth_names_both_ends_and_the_far_ends_namespace() -> None:
     assert attributes(far[16:]) == {3: b"eth0\0", 28: struct.pack("=I", 7)}
 
 
+def test_an_ethernet_address_is_given_to_a_bridge_and_to_a_far_end() -> None:
+    address = link_address("10.88.1.9")
+    assert address.hex(":") == "02:00:0a:58:01:09"
+    assert attributes(build_bridge("br0", 100, address).body[16:])[1] == address
+    outer = attributes(build_veth(("pod1", 101), 100, Peer("eth0", 100, 7, address)).body[16:])
+    assert attributes(attributes(attributes(outer[18])[2])[1][16:])[1] == address
+
+
 def test_link_into_bridge() -> None:
     body = build_link_into_bridge(5, 100).body
     assert attributes(body[16:]) == {10: struct.pack("=I", 100)}
@@ -62,6 +75,35 @@ def test_default_route() -> None:
     body = build_default_route("10.88.0.1").body
     assert body[:12].hex(" ", 4) == "02000000 fe030001 00000000"
     assert attributes(body[12:]) == {5: bytes((10, 88, 0, 1))}
+
+
+def test_route_to_a_host_that_an_interface_reaches() -> None:
+    body = build_route("10.88.0.1", 32, interface=100).body
+    assert body[:12].hex(" ", 4) == "02200000 fe03fd01 00000000"
+    assert attributes(body[12:]) == {1: bytes((10, 88, 0, 1)), 4: struct.pack("=I", 100)}
+
+
+def test_route_to_a_network_by_a_gateway() -> None:
+    body = build_route("10.88.0.0", 16, gateway="10.88.0.1").body
+    assert attributes(body[12:]) == {1: bytes((10, 88, 0, 0)), 5: bytes((10, 88, 0, 1))}
+
+
+def test_neighbour_is_permanent() -> None:
+    body = build_neighbour(100, "10.88.1.9").body
+    assert body[:12].hex(" ", 4) == "02000000 64000000 80000000"
+    assert attributes(body[12:]) == {1: bytes((10, 88, 1, 9)), 2: link_address("10.88.1.9")}
+
+
+def test_entry_of_a_port_is_kept_by_its_bridge() -> None:
+    body = build_port_entry(101, "10.88.1.9").body
+    assert body[:12].hex(" ", 4) == "07000000 65000000 40000400"
+    assert attributes(body[12:]) == {2: link_address("10.88.1.9")}
+
+
+def test_forwarding_is_of_one_interface() -> None:
+    body = build_forwarding(100).body
+    of_family = attributes(attributes(body[16:])[26])
+    assert attributes(attributes(of_family[2])[1]) == {1: struct.pack("=I", 1)}
 
 
 def test_header_counts_and_asks_for_an_answer() -> None:

@@ -1,4 +1,4 @@
-"""Diagnoses a rollout that makes no progress while a command waits for it, with the causes of `lws explain`.
+"""Diagnoses a set while a command waits for it, with the causes of `lws explain`: for `run`, `wait` and `rollout status`.
 
 A cause is printed once, and again after it disappeared. While nothing new is found, the interval between two diagnoses
 grows, so that a rollout of hours is not diagnosed all the time.
@@ -6,9 +6,14 @@ grows, so that a rollout of hours is not diagnosed all the time.
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import click
+
+from kuberuntime.clock import SystemClock
+from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 
@@ -22,14 +27,41 @@ LONGEST: Final = 60.0
 """The maximum seconds between two diagnoses."""
 
 
-class Causes:
-    """Runs beside informers: prints on standard error the cause that a set is stuck for."""
+class StuckError(CommandError):
+    """A set makes no progress; the text says why."""
 
-    def __init__(self, session: Session, name: str, note: Callable[[str], None], first: float = FIRST) -> None:
+
+def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that end a wait because of its cause; `stuck_after` reads them."""
+    fail_fast = click.option("--fail-fast", is_flag=True, help="The same as --stuck-after 0: for CI.")
+    stuck_after = click.option(
+        "--stuck-after",
+        type=durations.limit,
+        metavar="DURATION",
+        help="Exit 1 with the cause when it has been stuck for so long, instead of waiting for the time limit.",
+    )
+    return stuck_after(fail_fast(command))
+
+
+class Causes:
+    """Runs beside informers: prints on standard error the cause that a set is stuck for.
+
+    With `stuck_after`, it raises StuckError when the set has been stuck for so many seconds for one cause.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        name: str,
+        note: Callable[[str], None],
+        first: float = FIRST,
+        stuck_after: float | None = None,
+    ) -> None:
         self._session = session
         self._name = name
         self._note = note
         self._first = first
+        self._stuck_after = stuck_after
         self._said: tuple[str, str] | None = None
         self._last = ""
 
@@ -45,7 +77,14 @@ class Causes:
         """Return at once: a diagnosis is never waited for."""
 
     async def conclude(self) -> str:
-        """Return the cause in lines that end an error, and the command that explains it; empty if none is found.
+        """Return the cause in lines that end an error, and the command that explains it; empty if none is found."""
+        from leaderworkerset.cli.commands import explain
+
+        found = await self.last()
+        return found and f"\n{found}\n{explain.more(self._session, self._name)}"
+
+    async def last(self) -> str:
+        """Return the cause at this moment, or the one before it; empty if none is found.
 
         A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
         that moment.
@@ -54,18 +93,23 @@ class Causes:
 
         told = await explain.in_time(self._session, self._name)
         found = "" if told is None or told.verdict is Verdict.HEALTHY else headline(told)
-        chosen = found if told is not None and told.verdict is Verdict.STUCK else self._last or found
-        return chosen and f"\n{chosen}\n{explain.more(self._session, self._name)}"
+        return found if told is not None and told.verdict is Verdict.STUCK else self._last or found
 
     async def run(self) -> None:
-        """Diagnose repeatedly while the command waits."""
+        """Diagnose repeatedly while the command waits; raise once it has been stuck for too long."""
         from leaderworkerset.cli.commands import explain
 
-        pause = self._first
+        clock, since, pause = SystemClock(), 0.0, self._first
         while True:
             await asyncio.sleep(pause)
             is_new = self.say(await explain.in_time(self._session, self._name))
             pause = self._first if is_new else min(2 * pause, LONGEST)
+            if self.is_stuck and self._stuck_after is not None:
+                since = clock.monotonic() if is_new else since
+                left = since + self._stuck_after - clock.monotonic()
+                if left <= 0:
+                    raise StuckError(self._last)
+                pause = min(pause, left)
 
     def say(self, told: Diagnosis | None) -> bool:
         """Print a cause unless it was printed last; return whether it changed, or disappeared."""
@@ -74,7 +118,7 @@ class Causes:
         is_new = found != self._said
         if told is not None and is_stuck:
             self._last = headline(told)
-            if is_new:
+            if is_new and self._stuck_after != 0:  # then it is the error
                 self._note(self._last)
         self._said = found
         return is_new

@@ -4,10 +4,11 @@ import asyncio
 import io
 
 import pytest
+from tests.simulation.virtualtime import run
 
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import explain
-from leaderworkerset.cli.commands.rollout.causes import Causes
+from leaderworkerset.cli.commands.causes import Causes, StuckError
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
 
@@ -71,6 +72,28 @@ def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
     assert said.startswith(f"\n{expected}" if expected else "")
     assert bool(said) is bool(expected)
     assert said.endswith("explain web` says more" if expected else "")
+
+
+@pytest.mark.parametrize(("stuck_after", "end", "notes"), [(0.0, 5, 0), (30.0, 40, 2)])
+def test_what_has_been_stuck_for_so_long_ends_the_wait(
+    stuck_after: float, end: float, notes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another cause begins a new time: at 5 s it is the first, from 10 s on the second."""
+    told = iter([diagnosis("LWS-E036"), *[diagnosis("LWS-E071")] * 9])
+    seen: list[str] = []
+
+    async def scenario() -> None:
+        async def in_time(*_: object) -> Diagnosis:
+            return next(told)
+
+        monkeypatch.setattr(explain, "in_time", in_time)
+        causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
+        with pytest.raises(StuckError, match="web is stuck: LWS-E0"):
+            await causes.run()
+        assert asyncio.get_running_loop().time() == pytest.approx(end, abs=0.01)
+
+    run(scenario())
+    assert len(seen) == notes
 
 
 class Terminal(io.StringIO):

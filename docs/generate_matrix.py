@@ -1,0 +1,108 @@
+"""Write docs/reference/matrix.md from the tables of the tests; with `--check` only report whether it is up to date.
+
+python -m docs.generate_matrix [--check]
+"""
+# ruff: noqa: INP001 - a script of its own, which talks
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from docs import generatedpage
+from tests.controlplane import build
+from tests.shipped import pairs
+from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS, Factor, Value
+
+PAGE = Path(__file__).parent / "reference" / "matrix.md"
+LONGEST = 40
+"""The most characters of a value that are shown."""
+
+INTRODUCTION = """\
+# What is tried together
+
+<!-- Written by docs/generate_matrix.py from the tables in tests/shipped. Do not edit: make generate. -->
+
+`tests/integration/shipped` starts the manager as its Deployment does: the program of the image, the arguments, the file, and
+the rights of the account, for each of {rows} sets of settings. On each a LeaderWorkerSet is created, its group is recreated,
+rolled, joined by another one, and deleted, and what was set is looked for: gang objects, gates, ports, paths, leases.
+
+| tried | how many |
+|---|---|
+| Kubernetes | {kubernetes} |
+| processes | {rows} |
+| fields of the configuration, and values of them | {fields}, {values} |
+| pairs of values of two fields, all of them | {pairs} |
+| flags, and values of them, each at least once | {flags}, {flag_values} |
+| annotations of LeaderWorkerSets, and values of them, each at least once | {annotations}, {annotation_values} |
+
+A setting without a row fails the tests, and so does a value of the chart, a field of the operator's object, or an argument of
+its operand that no process was started with. Where tests replace a part of what ships, `tests/shipped/replaced.py` names the
+test that runs it as it ships.
+"""
+
+
+def page() -> str:
+    """Return the whole page."""
+    numbers = {
+        "rows": len(pairs.rows()),
+        "kubernetes": build.VERSION.removeprefix("v"),
+        "fields": count_names(FIELDS),
+        "values": count_values(FIELDS),
+        "pairs": sum(len(part) > 1 for part in pairs.wanted(FIELDS)),
+        "flags": count_names(FLAGS),
+        "flag_values": count_values(FLAGS),
+        "annotations": count_names(ANNOTATIONS),
+        "annotation_values": count_values(ANNOTATIONS),
+    }
+    return "\n".join(
+        [
+            INTRODUCTION.format(**numbers),
+            "## Settings\n",
+            *(
+                "Several settings in one line are set together; in braces is what differs between processes.\n",
+                "| setting | values |",
+                "|---|---|",
+            ),
+            *(line for factor in (*FIELDS, *FLAGS, *ANNOTATIONS) for line in settings(factor)),
+            *("\nSettings of every process:\n", "| setting | why |", "|---|---|"),
+            *(f"| `{name}` | {why} |" for name, why in ALWAYS.items()),
+            *("\nSettings that another test sets:\n", "| setting | test |", "|---|---|"),
+            *(f"| `{name}` | `tests/{path}` |" for name, path in ELSEWHERE.items()),
+            "",
+        ]
+    )
+
+
+def count_names(factors: tuple[Factor, ...]) -> int:
+    """Return how many settings there are."""
+    return sum(len(factor.names) for factor in factors)
+
+
+def count_values(factors: tuple[Factor, ...]) -> int:
+    """Return how many values are tried, of settings that are set together as one."""
+    return sum(len(factor.values) for factor in factors)
+
+
+def settings(factor: Factor) -> Iterator[str]:
+    """Yield the line of a factor."""
+    values = [" + ".join(text(value) for value in choice) for choice in dict.fromkeys(factor.values)]
+    yield f"| {', '.join(map(code, factor.names))} | {'; '.join(values)} |"
+
+
+def text(value: Value) -> str:
+    """Return a value as people read it."""
+    if value is None:
+        return "not set"
+    if isinstance(value, tuple):
+        return f"all {len(value)}"
+    shown = str(value).lower() if isinstance(value, bool) else str(value) or '""'
+    return code(shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}…")
+
+
+def code(word: str) -> str:
+    """Return a word as code."""
+    return f"`{word}`"
+
+
+if __name__ == "__main__":
+    sys.exit(generatedpage.main(PAGE, "the tables in tests/shipped", page))

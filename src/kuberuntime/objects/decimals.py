@@ -1,0 +1,34 @@
+"""Decimal numbers in texts: the one place where labels, annotations, names, arguments and records become integers.
+
+Python refuses texts of more than 4,300 digits with an error, and computes with any integer below. Whoever may write an
+annotation chooses its length, so a number has the bound that Go and the API have: 64 bits.
+"""
+
+import re
+from typing import Final
+
+HIGHEST: Final = 2**63 - 1
+"""Also the bound of Go's `strconv.Atoi` and of every integer of the API."""
+
+_NATURAL: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
+_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
+
+
+def natural(text: str) -> int | None:
+    """Return the number that consists of decimal digits, None where the text is not one of up to 63 bits.
+
+    >>> natural("12"), natural("-1"), natural("1 "), natural("9" * 5000)
+    (12, None, None, None)
+    """
+    number = int(text) if _NATURAL.fullmatch(text) else None
+    return number if number is None or number <= HIGHEST else None
+
+
+def integer(text: str) -> int | None:
+    """Return the number, which may have a sign, None where the text is not one of 64 bits.
+
+    >>> integer("+12"), integer("-1"), integer("1.0"), integer("-" + "9" * 5000)
+    (12, -1, None, None)
+    """
+    number = int(text) if _INTEGER.fullmatch(text) else None
+    return number if number is None or -HIGHEST - 1 <= number <= HIGHEST else None

@@ -1,0 +1,58 @@
+"""What a process does when signals ask: SIGUSR1 logs its stacks and its memory, SIGUSR2 switches debug lines on and off.
+
+The stacks of threads are written by the interpreter at once, even while the event loop is blocked; those of tasks, and what takes
+memory, are log lines of the loop.
+"""
+
+import asyncio
+import faulthandler
+import gc
+import signal
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+STATUS: Final = Path("/proc/self/status")
+MEMORY: Final = ("VmHWM", "VmRSS", "VmSwap", "Threads")
+TYPES: Final = 20
+"""How many types of objects are named, those with the most objects."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@contextmanager
+def answering_signals(toggle_debug: Callable[[], None]) -> Iterator[None]:
+    """Answer both signals while the context is entered; the event loop must run."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGUSR1, report)
+    loop.add_signal_handler(signal.SIGUSR2, toggle_debug)
+    # The handler of the loop is called after that of the interpreter, which needs no loop.
+    faulthandler.register(signal.SIGUSR1, file=sys.__stderr__ or sys.stderr, all_threads=True, chain=True)
+    try:
+        yield
+    finally:
+        faulthandler.unregister(signal.SIGUSR1)
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            loop.remove_signal_handler(number)
+
+
+def report() -> None:
+    """Log one line for each task, and one about memory."""
+    for task in sorted(asyncio.all_tasks(), key=asyncio.Task.get_name):
+        frames = [f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}" for frame in task.get_stack()]
+        log.info("task", logger="diagnostics", task=task.get_name(), coroutine=str(task.get_coro()), stack=frames)
+    types = Counter(type(obj).__qualname__ for obj in gc.get_objects())
+    log.info(
+        "memory", logger="diagnostics", process=_process(), objects=types.total(), types=dict(types.most_common(TYPES))
+    )
+
+
+def _process() -> dict[str, str]:
+    """Return what Linux says about the memory of this process."""
+    fields = (line.partition(":") for line in STATUS.read_text().splitlines()) if STATUS.exists() else ()
+    return {name: text.strip() for name, _, text in fields if name in MEMORY}

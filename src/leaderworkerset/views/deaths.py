@@ -1,0 +1,79 @@
+"""Runs of containers that failed, and which of several ranks' explains the others'. Pure.
+
+Of several ranks that crashed, the one that ended first is the cause: the others often end because it did. After many
+restarts it is not known any more which one ended first. Then the one that crashed most often is named, of several such
+ones the one that ran for the shortest time.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+
+SETTLED: Final = timedelta(minutes=1)
+"""After this running time a container's last failure is no reason for it being unready."""
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A run of a container that ended with another exit code than 0, or that made its group be recreated."""
+
+    pod: str
+    container: str
+    end: JSONObject
+    is_init: bool
+    restarts: int = 0
+    first: str = ""
+    """When the first run of the container ended; empty if that is not known any more."""
+    is_over: bool = False
+    """Whether a later run of the container is in progress."""
+    is_recorded: bool = False
+    """Whether the pod of that run may not exist any more; the record of recreations describes it."""
+
+    @property
+    def seconds(self) -> float:
+        """Return how long the run lasted."""
+        try:
+            started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
+        except (KeyError, ValueError):
+            return float("inf")
+        return (finished - started).total_seconds()
+
+
+def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
+    """Yield the failed runs of a pod's containers that may still matter: none of a pod that is being deleted."""
+    inits = {str(one.get("name")) for one in meta.status(pod).get("initContainerStatuses") or []}
+    for one in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
+        name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
+        state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
+        ended = state.get("terminated") or {}
+        first = str((ended if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
+        if ended.get("exitCode"):
+            yield Death(meta.name(pod), name, ended, name in inits, restarts, first)
+        elif last.get("exitCode") and restarts and not ended and not _has_settled(state, now):
+            # Without a counted restart the last run did not fail: its node was restarted.
+            yield Death(meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state)
+
+
+def _has_settled(state: JSONObject, now: datetime) -> bool:
+    try:
+        started = datetime.fromisoformat((state.get("running") or {}).get("startedAt") or "")
+    except ValueError:
+        return False
+    return started.tzinfo is not None and now - started >= SETTLED
+
+
+def in_order(found: Iterable[Death]) -> list[Death]:
+    """Return failed runs, the one that explains the others first."""
+    listed = list(found)
+    if is_order_known(listed):
+        return sorted(listed, key=lambda one: one.first)
+    return sorted(listed, key=lambda one: (-one.restarts, one.seconds))
+
+
+def is_order_known(found: list[Death]) -> bool:
+    """Return whether it is known which rank crashed first."""
+    return len({one.pod for one in found}) < 2 or all(one.first for one in found)

@@ -1,0 +1,1 @@
+"""The processes that ship, with every setting."""

@@ -1,0 +1,17 @@
+"""A real control plane that serves the kinds of all gang schedulers; each test starts a manager of its own there."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from tests.integration.clusters.kubernetes import KubernetesCluster
+from tests.integration.gang.conftest import plane
+from tests.integration.lws.conftest import pytest_pyfunc_call, runner
+
+__all__ = ["pytest_pyfunc_call", "runner"]
+
+
+@pytest.fixture(scope="package")
+def cluster(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster]:
+    with plane(runner, tmp_path_factory.mktemp("kubernetes")) as kubeconfig:
+        yield KubernetesCluster(kubeconfig)

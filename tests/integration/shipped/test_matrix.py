@@ -1,0 +1,102 @@
+"""The manager as it ships, with every setting: a LeaderWorkerSet lives its whole life, and what was set has its effect."""
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.integration.clusters.cluster import transport
+from tests.integration.clusters.kubernetes import KubernetesCluster
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space, space_of
+from tests.integration.clusters.state import State, pod_names
+from tests.integration.gang.test_gangs import link_of
+from tests.integration.manager.deployed import LOOPBACK, deployed
+from tests.integration.manager.replicas import Replica
+from tests.shipped import factors, pairs
+from tests.shipped.factors import Row
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import LEASES, PODS
+from kuberuntime.serving.bindaddresses import DISABLED
+from leaderworkerset.core.gang.builtin import BUILT_IN
+from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.install.installsettings import NAMESPACE
+from leaderworkerset.manager.config.configuration import Configuration
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=str(number)) for number, row in enumerate(pairs.rows())])
+async def test_a_manager_with_these_settings_does_its_work(
+    row: Row, cluster: KubernetesCluster, tmp_path: Path
+) -> None:
+    replica = Replica(tmp_path, "manager", tmp_path / "manager.kubeconfig")
+    places = {"directory": tmp_path, "metrics": replica.metrics, "probes": replica.probes}
+    replica.configuration, replica.flags = factors.document(row, **places), factors.flags(row, **places)
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        chosen = replica.chosen()
+        await live(space, chosen.gang_provider, factors.annotations(row))
+        await check_serving(replica, chosen)
+        await check_lease(client, chosen)
+    await client.close()
+
+
+async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> None:
+    """Create a LeaderWorkerSet; let its group be recreated, rolled, and joined by another one; delete it."""
+    await space.create(lws(replicas=1, size=2, annotations=annotations))
+    created = await space.settled()
+    links = {link_of(pod) for pod in created.pods.values()}
+    assert (links == {""}) == (provider in {"", BUILT_IN.name})
+    assert any(is_gated(change.object) for change in space.changes) == (provider == BUILT_IN.name)
+
+    await space.delete("web-0-1", PODS)
+    await space.until(lambda state: _is_replaced(created, state))
+    recreated = await space.settled()
+
+    await space.replace_worker_template(pod_template("app:2"))
+    await space.until(lambda state: _is_replaced(recreated, state))
+    await space.edit(replicas=2)
+    rolled = await space.settled()
+    assert rolled.pods.keys() == pod_names("web", 2, 2)
+    assert {meta.spec(pod)["containers"][0]["image"] for pod in rolled.pods.values()} == {"app:2"}
+
+    await space.delete("web")
+    await space.until(_is_empty)
+
+
+async def check_serving(replica: Replica, chosen: Configuration) -> None:
+    """Metrics and probes are served where they should be, and webhooks with the TLS version that was chosen."""
+    for port, address in (
+        (replica.metrics, chosen.metrics.bind_address),
+        (replica.probes, chosen.health.health_probe_bind_address),
+    ):
+        with socket.socket() as probe:
+            assert (probe.connect_ex((LOOPBACK, port)) != 0) == (address in DISABLED)
+    if chosen.health.health_probe_bind_address not in DISABLED:
+        path = chosen.health.liveness_endpoint_name.lstrip("/")
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://{LOOPBACK}:{replica.probes}/{path}") as live,
+        ):
+            assert live.status == 200
+
+
+async def check_lease(client: Client, chosen: Configuration) -> None:
+    """The lease of this name has a holder where a leader is elected; otherwise there is none."""
+    election = chosen.leader_election
+    leases = (await client.list(LEASES, namespace=NAMESPACE)).items
+    held = {meta.name(lease) for lease in leases if meta.spec(lease).get("holderIdentity")}
+    assert held == ({election.resource_name} if election.leader_elect else set())
+
+
+def _is_replaced(before: State, after: State) -> None:
+    assert meta.uid(after.pods["web-0"]) != meta.uid(before.pods["web-0"])
+
+
+def _is_empty(state: State) -> None:
+    assert not state.pods
+    assert not state.statefulsets

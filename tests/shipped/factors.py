@@ -1,0 +1,173 @@
+"""What a user can set: fields of the manager's configuration, its flags, annotations of LeaderWorkerSets; values to try.
+
+A factor is one setting, or several that only fit together. None means that it is not set. In texts, `{directory}`,
+`{metrics}` and `{probes}` are a place and ports of the process. Fields are named by their path, flags with dashes,
+annotations with their prefix.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from leaderworkerset.api import labels
+from leaderworkerset.core.restarts import settings
+from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config.ciphersuites import OPENSSL, TLS13
+from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, LOCK, Configuration, Sections
+from leaderworkerset.manager.managerlog import LEVELS, TIMES
+from leaderworkerset.operator.desired import OPERAND_VERBOSITY
+
+Value: TypeAlias = str | int | bool | tuple[str, ...] | None
+Row: TypeAlias = Mapping[str, Value]
+"""One process: the value of each setting."""
+
+GANG: Final = "gangSchedulingManagement.schedulerProvider"
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """Settings that are chosen together, and the values to choose from, one for each of them."""
+
+    names: tuple[str, ...]
+    values: tuple[tuple[Value, ...], ...]
+
+
+def one(name: str, *values: Value) -> Factor:
+    """Return the factor of a setting that fits with every other one."""
+    return Factor((name,), tuple((value,) for value in values))
+
+
+def limits(allowed: Range) -> tuple[str, str]:
+    """Return the least and the greatest duration of a range."""
+    return "1s", f"{allowed.hours}h"
+
+
+FIRST: Final = limits(settings.FIRST_DELAYS)
+LONGEST: Final = limits(settings.LONGEST_DELAYS)
+SUITES: Final = (*OPENSSL, *sorted(TLS13))
+
+FIELDS: Final = (
+    one("webhook.host", "127.0.0.1", ""),
+    one("metrics.bindAddress", "127.0.0.1:{metrics}", ":{metrics}", "0"),
+    one("health.healthProbeBindAddress", "127.0.0.1:{probes}", ":{probes}", "0"),
+    one("health.readinessEndpointName", None, "ready"),
+    one("health.livenessEndpointName", None, "alive"),
+    one("leaderElection.leaderElect", True, False),
+    Factor(
+        ("leaderElection.leaseDuration", "leaderElection.renewDeadline", "leaderElection.retryPeriod"),
+        ((None, None, None), ("3s", "2s", "500ms")),
+    ),
+    one("leaderElection.resourceLock", None, LOCK),
+    one("leaderElection.resourceName", None, "another-lease"),
+    one("leaderElection.resourceNamespace", None, "elsewhere"),
+    Factor(
+        ("internalCertManagement.enable", "webhook.certDir"),
+        ((None, None), (True, "{directory}/unused"), (False, "{directory}/certs")),
+    ),
+    one("internalCertManagement.webhookServiceName", None, "another-service"),
+    one("internalCertManagement.webhookSecretName", None, "another-secret"),
+    one(GANG, None, *GANG_PROVIDERS),
+    one("clientConnection.qps", None, 50, -1),
+    one("clientConnection.burst", None, 100),
+    Factor(
+        ("tls.minVersion", "tls.cipherSuites"),
+        ((None, None), (configuration.TLS12, SUITES), (configuration.TLS13, None)),
+    ),
+    one("groupRestarts.backoff", True, False),
+    Factor(
+        ("groupRestarts.firstDelay", "groupRestarts.longestDelay"),
+        ((FIRST[0], LONGEST[0]), (FIRST[1], LONGEST[1])),
+    ),
+    one("groupRestarts.resetAfter", *limits(settings.RESETS)),
+    one("groupRestarts.maxGroupRestarts", 1, MOST_RESTARTS),
+    one("groupRestarts.releaseLostPodsAfter", *limits(settings.RELEASES)),
+)
+
+FLAGS: Final = (
+    one("--metrics-bind-address", None, "127.0.0.1:{metrics}", "0"),
+    one("--health-probe-bind-address", None, "127.0.0.1:{probes}"),
+    one("--kube-api-qps", None, "60", "-1"),
+    one("--kube-api-burst", None, "80"),
+    one("--leader-elect", None, "true", "false"),
+    Factor(
+        ("--leader-elect-lease-duration", "--leader-elect-renew-deadline", "--leader-elect-retry-period"),
+        ((None, None, None), ("16s", "12s", "1s")),
+    ),
+    one("--leader-elect-resource-lock", None, LOCK),
+    one("--leader-elect-resource-name", None, "lease-of-a-flag"),
+    one("--zap-devel", None, "true", "false"),
+    one("--zap-encoder", None, "console", "json"),
+    one("--zap-log-level", *(str(number) for number in OPERAND_VERBOSITY.values()), *LEVELS),
+    one("--zap-stacktrace-level", None, *LEVELS),
+    one("--zap-time-encoding", None, *TIMES),
+)
+
+ANNOTATIONS: Final = (
+    one(labels.RESTART_BACKOFF, None, settings.ON, settings.OFF),
+    Factor(
+        (labels.RESTART_FIRST_DELAY, labels.RESTART_LONGEST_DELAY),
+        ((None, None), (FIRST[0], LONGEST[0]), (FIRST[1], LONGEST[1])),
+    ),
+    one(labels.RESTART_RESET_AFTER, None, *limits(settings.RESETS)),
+    one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
+    one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
+    one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
+    one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
+)
+
+ALWAYS: Final[Mapping[str, str]] = {
+    "apiVersion": "it has one value",
+    "kind": "it has one value",
+    "webhook.port": "a free port for each process",
+    "--config": "each process has a file, as its Deployment mounts one",
+    "--kubeconfig": "each process has one: the tests run outside of pods",
+}
+"""Settings that every process has, and why no other value of them is tried here."""
+
+ELSEWHERE: Final[Mapping[str, str]] = {
+    "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
+    "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
+    labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
+    labels.EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
+    labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
+    labels.RECREATE_GROUP_AFTER_START: "integration/lws/test_restart.py",
+}
+"""Settings that need another world than that of the matrix, and the test that sets them, on a manager that runs."""
+
+
+def fields(section: Sections = Configuration, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and the type of every field of the configuration."""
+    for field in msgspec.structs.fields(section):
+        inner = configuration._section_of(field.type)
+        name = f"{path}{field.encode_name}"
+        if inner is None:
+            yield name, field.type
+        else:
+            yield from fields(inner, f"{name}.")
+
+
+def document(row: Row, **places: object) -> dict[str, dict[str, Any]]:
+    """Return the sections of the configuration that a row sets."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in row.items():
+        if value is not None and name[0] != "-" and "/" not in name:
+            section, _, field = name.partition(".")
+            found.setdefault(section, {})[field] = _placed(value, places)
+    return found
+
+
+def flags(row: Row, **places: object) -> list[str]:
+    """Return the flags that a row sets."""
+    return [f"{name}={_placed(value, places)}" for name, value in row.items() if name[0] == "-" and value is not None]
+
+
+def annotations(row: Row) -> dict[str, str]:
+    """Return the annotations of the LeaderWorkerSet that a row sets."""
+    return {name: str(value) for name, value in row.items() if "/" in name and value is not None}
+
+
+def _placed(value: Value, places: Mapping[str, object]) -> Value:
+    return value.format_map(places) if isinstance(value, str) else value

@@ -1,0 +1,61 @@
+"""Rows that cover every pair of values of two fields, and every other value; the first one sets nothing."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, combinations, product
+from typing import Final, TypeAlias
+
+from tests.shipped.factors import ANNOTATIONS, FIELDS, FLAGS, Factor, Row
+
+SINGLE: Final = (*FLAGS, *ANNOTATIONS)
+FACTORS: Final = (*FIELDS, *SINGLE)
+
+Choice: TypeAlias = tuple[int, int]
+"""A factor and a value of it, by their numbers."""
+
+Part: TypeAlias = tuple[Choice, ...]
+"""A value, or a pair of values in the order of their factors."""
+
+
+def wanted(paired: Sequence[Factor], single: Sequence[Factor] = ()) -> dict[Part, None]:
+    """Return what has to be covered: pairs of values of the first factors, values of the others; in order."""
+    sizes = [len(factor.values) for factor in (*paired, *single)]
+    pairs = [
+        ((one, first), (other, second))
+        for one, other in combinations(range(len(paired)), 2)
+        for first, second in product(range(sizes[one]), range(sizes[other]))
+    ]
+    values = [((factor, value),) for factor in range(len(sizes)) for value in range(sizes[factor])]
+    return dict.fromkeys([*pairs, *values])
+
+
+def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
+    """Return rows that cover what is wanted: each begins with something uncovered, and adds what covers most."""
+    found: list[Row] = []
+    while left:
+        chosen = dict(next(iter(left)))
+        for number, factor in enumerate(factors):
+            if number not in chosen:
+                gains = [_gain(left, chosen, (number, value)) for value in range(len(factor.values))]
+                chosen[number] = gains.index(max(gains))
+        choices = sorted(chosen.items())
+        for part in chain(combinations(choices, 2), ((choice,) for choice in choices)):
+            left.pop(part, None)
+        found.append(_row(factors, chosen))
+    return found
+
+
+def rows() -> list[Row]:
+    """Return the rows of the matrix: each is one process."""
+    return [{name: None for factor in FACTORS for name in factor.names}, *cover(wanted(FIELDS, SINGLE), FACTORS)]
+
+
+def _gain(left: Mapping[Part, None], chosen: Mapping[int, int], choice: Choice) -> int:
+    return sum((min(one, choice), max(one, choice)) in left for one in chosen.items()) + ((choice,) in left)
+
+
+def _row(factors: Sequence[Factor], chosen: Mapping[int, int]) -> Row:
+    return {
+        name: value
+        for number, factor in enumerate(factors)
+        for name, value in zip(factor.names, factor.values[chosen[number]], strict=True)
+    }

@@ -1,0 +1,228 @@
+"""Where tests build, replace or patch a part of what ships, and for each of them the test that runs the shipped part.
+
+A test that builds a part by itself proves nothing of how the process builds it. `found` reads the tests; what it finds is
+listed in `REPLACED`, or `tests/unit/test_shipped.py` fails.
+"""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+TESTS: Final = Path(__file__).parents[1]
+OURS: Final = ("kuberuntime.", "localkube.", "leaderworkerset.")
+ASSEMBLY: Final = frozenset(
+    {
+        "kuberuntime.serving.leaderelection.LeaderElection",
+        "leaderworkerset.manager.controllers.Controllers",
+        "leaderworkerset.manager.gangdetection.GangDetection",
+        "leaderworkerset.manager.leading.Leading",
+        "leaderworkerset.manager.lwsmanager.controllers",
+        "leaderworkerset.manager.lwsmanager.webhooks",
+        "leaderworkerset.manager.managerprocess.ManagerProcess",
+        "leaderworkerset.manager.metricsserver.MetricsServer",
+        "leaderworkerset.manager.probes.Probes",
+        "leaderworkerset.manager.webhookserving.Webhooks",
+        "leaderworkerset.operator.operatorprocess.OperatorProcess",
+        "leaderworkerset.webhooks.rotationloop.Rotation",
+        "leaderworkerset.webhooks.server.WebhookServer",
+    }
+)
+"""What processes consist of; a test that calls one of these is an assembly of its own."""
+
+WORDS: Final = (
+    ".setattr(",
+    ".setitem(",
+    "def request(",
+    "def stream(",
+    *(part.rpartition(".")[2] + "(" for part in ASSEMBLY),
+)
+"""What stands in every file that replaces something; parsing all files would take seconds."""
+
+TRANSPORT: Final = "transport"
+"""A class that answers or changes requests in place of `HTTPTransport`."""
+
+PATCHED: Final = "patched"
+"""A function or constant of ours that a test replaces while it runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """One part, the test that runs it as it ships, and the files of tests that replace it."""
+
+    part: str
+    shipped: str
+    places: tuple[str, ...]
+
+
+def found(tests: Path = TESTS) -> set[tuple[str, str]]:
+    """Return each part that is replaced, with the file below `tests` where it is."""
+    texts = {path: path.read_text() for path in tests.rglob("*.py")}
+    return {
+        (part, str(path.relative_to(tests)))
+        for path, text in texts.items()
+        if any(word in text for word in WORDS)
+        for part in _parts(ast.parse(text))
+    }
+
+
+def _parts(tree: ast.Module) -> Iterator[str]:
+    imported = {
+        alias.asname or alias.name: f"{node.module}.{alias.name}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and {"request", "stream"} & {getattr(one, "name", "") for one in node.body}:
+            yield TRANSPORT
+        elif isinstance(node, ast.Call):
+            called = ast.unparse(node.func)
+            name, _, attribute = called.partition(".")
+            if attribute in {"setattr", "setitem"} and node.args:
+                replaced = imported.get(ast.unparse(node.args[0]).partition(".")[0], "")
+                if replaced.startswith(OURS):
+                    yield PATCHED
+            qualified = f"{imported.get(name, '')}{'.' if attribute else ''}{attribute}"
+            if qualified in ASSEMBLY:
+                yield qualified
+
+
+CREATED: Final = "integration/shipped/test_matrix.py"
+HANDED_OVER: Final = "integration/manager/test_handover.py"
+
+REPLACED: Final = (
+    Replaced(
+        "leaderworkerset.manager.controllers.Controllers",
+        CREATED,
+        (
+            "integration/controllers/test_soak.py",
+            "simulation/product.py",
+            "unit/leaderworkerset/controllers/test_permissions.py",
+            "unit/leaderworkerset/controllers/test_stopping.py",
+            "unit/leaderworkerset/kinds/test_widget.py",
+        ),
+    ),
+    Replaced(
+        "leaderworkerset.manager.lwsmanager.controllers",
+        "e2e/test_clusters.py",
+        (
+            "fuzz/test_cluster.py",
+            "integration/clusters/cluster.py",
+            "integration/clusters/space.py",
+            "parity/clusters.py",
+            "unit/leaderworkerset/kinds/test_widget.py",
+        ),
+    ),
+    Replaced(
+        "leaderworkerset.manager.lwsmanager.webhooks",
+        "e2e/test_clusters.py",
+        (
+            "fuzz/test_cluster.py",
+            "integration/clusters/cluster.py",
+            "parity/clusters.py",
+            "unit/leaderworkerset/kinds/test_widget.py",
+            "unit/leaderworkerset/manager/test_lwsmanager.py",
+        ),
+    ),
+    Replaced(
+        "leaderworkerset.webhooks.server.WebhookServer",
+        CREATED,
+        ("integration/kueue/conftest.py", "unit/leaderworkerset/webhooks/test_server.py"),
+    ),
+    Replaced(
+        "kuberuntime.serving.leaderelection.LeaderElection",
+        HANDED_OVER,
+        ("simulation/product.py", "unit/kuberuntime/serving/test_leaderelection.py"),
+    ),
+    Replaced(
+        "leaderworkerset.manager.gangdetection.GangDetection",
+        "integration/gang/test_gangs.py",
+        ("unit/leaderworkerset/manager/test_gangdetection.py",),
+    ),
+    Replaced(
+        "leaderworkerset.webhooks.rotationloop.Rotation",
+        "integration/manager/test_certificates.py",
+        ("unit/leaderworkerset/webhooks/test_rotationloop.py",),
+    ),
+    Replaced(
+        "leaderworkerset.operator.operatorprocess.OperatorProcess",
+        "integration/lwsoperator/test_scenarios.py",
+        ("unit/leaderworkerset/operator/test_operatorprocess.py",),
+    ),
+    Replaced(
+        TRANSPORT,
+        CREATED,
+        (
+            "conformance/transcript.py",
+            "fuzz/test_serving.py",
+            "integration/clusters/recording.py",
+            "integration/controllers/test_garbage.py",
+            "parity/clusters.py",
+            "permissions.py",
+            "simulation/checks/wire.py",
+            "simulation/faults.py",
+            "simulation/webhooks.py",
+            "unit/kuberuntime/client/test_client.py",
+            "unit/kuberuntime/controller/test_eventrecorder.py",
+            "unit/kuberuntime/controller/test_together.py",
+            "unit/kuberuntime/fakes.py",
+            "unit/leaderworkerset/controllers/cluster.py",
+            "unit/leaderworkerset/controllers/test_leaders.py",
+            "unit/leaderworkerset/controllers/test_stopping.py",
+            "unit/leaderworkerset/manager/test_gangdetection.py",
+            "unit/leaderworkerset/webhooks/test_rotationloop.py",
+        ),
+    ),
+    Replaced(
+        TRANSPORT,
+        HANDED_OVER,
+        ("unit/kuberuntime/client/test_fence.py", "unit/kuberuntime/serving/test_leaderelection.py"),
+    ),
+    Replaced(
+        TRANSPORT,
+        "e2e/test_verbs.py",
+        (
+            "unit/leaderworkerset/cli/cluster/test_serverwarnings.py",
+            "unit/leaderworkerset/observation/test_diagnosing.py",
+            "unit/leaderworkerset/observation/test_logfollowing.py",
+            "unit/leaderworkerset/observation/test_surveying.py",
+            "unit/localkube/apiserver/test_server.py",
+            "unit/localkube/kubelet/harness.py",
+        ),
+    ),
+    Replaced(
+        TRANSPORT,
+        "integration/lwsoperator/test_drift.py",
+        (
+            "unit/leaderworkerset/operator/clusters.py",
+            "unit/leaderworkerset/operator/test_restoration.py",
+        ),
+    ),
+    Replaced(
+        PATCHED,
+        "integration/lwsoperator/test_scenarios.py",
+        (
+            "unit/leaderworkerset/cli/commands/test_operator.py",
+            "unit/leaderworkerset/operator/test_operatorprocess.py",
+        ),
+    ),
+    Replaced(
+        PATCHED,
+        CREATED,
+        ("unit/kuberuntime/manifests/test_yamltext.py", "unit/leaderworkerset/controllers/test_kept.py"),
+    ),
+    Replaced(
+        PATCHED,
+        "integration/manager/test_certificates.py",
+        ("unit/leaderworkerset/webhooks/test_rotationloop.py",),
+    ),
+    Replaced(
+        PATCHED,
+        "integration/lws/test_steering.py",
+        ("unit/leaderworkerset/cli/commands/test_causes.py",),
+    ),
+    Replaced(PATCHED, "e2e/test_clusters.py", ("unit/localkube/apiserver/storage/test_allocator.py",)),
+    Replaced(PATCHED, "integration/sandbox/test_plain.py", ("unit/localkube/kubelet/sandbox/test_plainnames.py",)),
+)
