@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 NEWER = "example.com/lws:2"
 GROUPS = "groups"
+CERTIFICATE_ROLE = "lws-certificates-role"
 KEPT = ("CustomResourceDefinition", "Namespace")
 SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")
 
@@ -66,13 +67,15 @@ def await_set(site: Site, name: str, running: Managers) -> None:
 
 
 def make_older(site: Site) -> None:
-    """Bring the operand to what an older release would have left: another definition, an object too many."""
+    """Bring the operand to what an older release would have left: another definition, an object that is not wanted now."""
     kubectl = site.administrator.kubectl
     remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
     kubectl("patch", DEFINITION, "--type=json", "-p", remove)
     labels = {**metadata.LABELS, OWNED_LABEL: OWNED_BY}
-    own = {"name": "lws-older", "namespace": OPERATOR, "labels": labels}
-    kubectl("create", "-f", "-", objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": own}])
+    own = {"name": CERTIFICATE_ROLE, "namespace": OPERATOR, "labels": labels}
+    kubectl(
+        "create", "-f", "-", objects=[{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": own}]
+    )
 
 
 def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path) -> None:
@@ -93,7 +96,7 @@ def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path)
         manage(installed, "Managed")
         until(lambda: image(installed) == NEWER, "the newer image")
         installed.await_condition("Available", "True", "AsExpected")
-        until(lambda: installed.administrator.get("configmap/lws-older", *IN) is None, "no older ConfigMap")
+        until(lambda: installed.administrator.get(f"role/{CERTIFICATE_ROLE}", *IN) is None, "no older Role")
         columns = installed.administrator.there(DEFINITION)["spec"]["versions"][0]["additionalPrinterColumns"]
         assert "Ready" in {one["name"] for one in columns}
         running.start("new")
