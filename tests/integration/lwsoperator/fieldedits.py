@@ -89,7 +89,7 @@ class Schemas:
 
     def edits(self, obj: Mapping[str, Any], schema: Schema) -> Iterator[Edit]:
         """Yield all edits of an object: of its owner, of its fields, and last of labels and annotations, of which some stay."""
-        fields = dict(self._fields(schema))
+        fields = {**dict.fromkeys(obj, TEXT), **self._fields(schema)}  # also those of a kind that takes anything
         for name in ("apiVersion", "kind", "metadata", "status"):
             fields.pop(name, None)
         owner = {"type": "array", "items": {"type": "object", "properties": dict.fromkeys(OWNER, TEXT)}}
