@@ -216,7 +216,9 @@ def test_the_commands_of_the_page_do_what_it_says(fresh: Administrator) -> None:
     """Images are built and pushed elsewhere; the nodes here pull nothing."""
     page = (ROOT / "docs/how-to/install.md").read_text()
     blocks = "".join(re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL))
-    printed = [fresh.lws(*line.split()[1:]) for line in blocks.splitlines() if line.startswith("lws ")]
+    printed = [
+        fresh.lws(*line.partition("#")[0].split()[1:]) for line in blocks.splitlines() if line.startswith("lws ")
+    ]
     assert "deployment/lws-controller-manager rolled out" in printed[0]
     assert "namespace/lws-system deleted" in printed[-1]
     for option in re.findall(r"^\| `(--[a-z-]+)", page, re.MULTILINE):
