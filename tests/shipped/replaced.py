@@ -196,7 +196,7 @@ REPLACED: Final = (
     ),
     Replaced(
         TRANSPORT,
-        "integration/lwsoperator/test_drift.py",
+        "integration/lwsoperator/test_undone_edits.py",
         (
             "unit/leaderworkerset/operator/clusters.py",
             "unit/leaderworkerset/operator/test_restoration.py",

@@ -126,7 +126,10 @@ def build(
 
 
 def possible(declared: Declared, place: OperatorPlace) -> frozenset[tuple[Resource, ObjectKey]]:
-    """Return all objects of any installation in the operator's namespace, whoever issues its certificates."""
+    """Return all objects of any installation in the operator's namespace, whoever issues its certificates.
+
+    Only these may be written and deleted: a name that a release gives up has to stay here while older ones may be upgraded.
+    """
     choices = (
         InstallSettings(namespace=place.namespace, spread=True),
         InstallSettings(namespace=place.namespace, certificates="cert-manager", prometheus=PROMETHEUS),

@@ -141,7 +141,9 @@ class OperatorProcess:
             async with timeouts.within(TOPOLOGY_SECONDS):
                 return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))
         except (KubeError, TimeoutError) as error:
-            log.debug("the topology is not known: a highly available one is assumed", error=str(error))
+            log.debug(
+                "the topology is not known: the times of a cluster that is not OpenShift are taken", error=str(error)
+            )
             return {}
 
     def _transport(self, access: Access, fence: Fence | None = None) -> Transport:

@@ -111,7 +111,9 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
     ending, unconfirmed = _ending(observed, wanted)
     outcome = SyncOutcome(complete=False, ending=ending, unconfirmed=unconfirmed)
     if not wanted.is_managed:
-        return WantedOperand(desired=wanted, outcome=outcome, unwanted=_removals(observed) if wanted.is_removed else ())
+        return WantedOperand(
+            desired=wanted, outcome=outcome, unwanted=_removals(observed, declared, place) if wanted.is_removed else ()
+        )
     if wanted.certificates == "cert-manager" and not observed.serves(ISSUERS, CERTIFICATES):
         return WantedOperand(desired=wanted, outcome=replace(outcome, missing=MISSING))
     around = Surroundings(
@@ -133,7 +135,7 @@ def decide(observed: ObservedOperand, declared: Declared, place: OperatorPlace) 
         desired=wanted,
         outcome=replace(outcome, error=waiting, note="" if monitored else NO_MONITOR, complete=not waiting),
         due=due,
-        unwanted=() if waiting else _obsolete(objects, observed, declared, place),
+        unwanted=() if waiting else _deletable(observed, declared, place, kept=objects),
     )
 
 
@@ -235,28 +237,25 @@ def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], 
     return agree, sorted(meta.name(obj) for obj in found if meta.name(obj) not in agree)
 
 
-def _obsolete(objects: Objects, observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:
-    """Return the live objects that are not desired any more; never definitions.
+def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPlace, kept: Objects = ()) -> Objects:
+    """Return the live objects beside the kept ones that an installation may consist of; never definitions.
 
-    They were left by an earlier version, by another choice of certificates, or by an earlier installer.
+    They were left by another choice of certificates or by an earlier installer. The operator has no right to delete others.
     """
-    wished = {(kind, meta.key(obj)) for kind, obj in objects}
+    stays = {(kind, meta.key(obj)) for kind, obj in kept}
     left = [
         (kind, obj)
         for (kind, key), obj in observed.live.items()
-        if (kind, key) not in wished and kind != CUSTOM_RESOURCE_DEFINITIONS
+        if (kind, key) not in stays and kind != CUSTOM_RESOURCE_DEFINITIONS
     ]
-    if not left:
-        return ()
-    installed = operand.possible(declared, place)
-    return [(kind, obj) for kind, obj in left if is_owned(obj) or (kind, meta.key(obj)) in installed]
+    installed = operand.possible(declared, place) if left else ()
+    return [(kind, obj) for kind, obj in left if (kind, meta.key(obj)) in installed]
 
 
-def _removals(observed: ObservedOperand) -> Objects:
+def _removals(observed: ObservedOperand, declared: Declared, place: OperatorPlace) -> Objects:
     """Return the whole operand except the definitions; webhooks first."""
-    owned = [(kind, obj) for (kind, _), obj in observed.live.items() if is_owned(obj)]
-    objects = [(kind, obj) for kind, obj in owned if kind != CUSTOM_RESOURCE_DEFINITIONS]
-    return sorted(objects, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
+    owned = [(kind, obj) for kind, obj in _deletable(observed, declared, place) if is_owned(obj)]
+    return sorted(owned, key=lambda one: (one[0] not in FIRST_REMOVED, -operand.ORDER[one[0]]))
 
 
 def is_owned(obj: JSONObject) -> bool:

@@ -21,8 +21,7 @@ CANDIDATES: Final = 24
 OPAQUE: Final = frozenset({"openAPIV3Schema"})
 """Fields with a recursive schema, which are edited by the values of `VALUES` only."""
 
-METADATA: Final = ("labels", "annotations", "ownerReferences")
-OWNER: Final = ("apiVersion", "name", "uid", "kind")
+OWNER: Final = ("apiVersion", "name", "uid")
 MAP: Final = {"type": "object", "additionalProperties": {"type": "string"}}
 
 VALUES: Final[Mapping[str, Sequence[Any]]] = {
@@ -89,14 +88,16 @@ class Schemas:
         return next(one for name, one in self._schemas.items() if name.endswith(f".{kind}"))
 
     def edits(self, obj: Mapping[str, Any], schema: Schema) -> Iterator[Edit]:
-        """Yield all edits of an object: of its fields beside the metadata, and of those of `METADATA`."""
-        fields = {name: one for name, one in self._fields(schema).items() if name not in ("metadata", "status", "kind")}
-        fields.pop("apiVersion", None)
-        yield from self._in_struct(obj, fields, ())
-        own = {name: obj["metadata"][name] for name in METADATA if name in obj["metadata"]}
+        """Yield all edits of an object: of its owner, of its fields, and last of labels and annotations, of which some stay."""
+        fields = {**dict.fromkeys(obj, TEXT), **self._fields(schema)}  # also those of a kind that takes anything
+        for name in ("apiVersion", "kind", "metadata", "status"):
+            fields.pop(name, None)
         owner = {"type": "array", "items": {"type": "object", "properties": dict.fromkeys(OWNER, TEXT)}}
-        schemas = {"labels": MAP, "annotations": MAP, "ownerReferences": owner}
-        yield from self._in_struct(own, {name: schemas[name] for name in own}, ("metadata",))
+        own = obj["metadata"]
+        if "ownerReferences" in own:
+            yield from self._in_struct(own, {"ownerReferences": owner}, ("metadata",))
+        yield from self._in_struct(obj, fields, ())
+        yield from self._in_struct(own, {"labels": MAP, "annotations": MAP}, ("metadata",))
 
     def _in_struct(self, obj: Mapping[str, Any], fields: Mapping[str, Schema], path: Path) -> Iterator[Edit]:
         for name, schema in fields.items():

@@ -24,13 +24,13 @@ OWNED = (
 
 
 def owned(site: Site) -> dict[str, str]:
-    """Return the versions of what the operand consists of, but the Deployment, whose status moves by itself."""
+    """Return the versions of what the operand consists of; not of what has a status, which moves by itself."""
     listed = site.administrator.get(OWNED, *IN, "-l", f"{OWNED_LABEL}={OWNED_BY}") or {"items": []}
     found = listed.get("items", [listed])
     return {
         f"{obj['kind']}/{obj['metadata']['name']}": obj["metadata"]["resourceVersion"]
         for obj in found
-        if obj["kind"] != "Deployment"
+        if obj["kind"] not in ("Deployment", "PodDisruptionBudget")
     }
 
 

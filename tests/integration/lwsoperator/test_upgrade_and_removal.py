@@ -20,6 +20,7 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 NEWER = "example.com/lws:2"
 GROUPS = "groups"
+CERTIFICATE_ROLE = "lws-certificates-role"
 KEPT = ("CustomResourceDefinition", "Namespace")
 SERVED = ("crd", "clusterrole", "clusterrolebinding", "validatingwebhookconfiguration", "mutatingwebhookconfiguration")
 
@@ -66,19 +67,22 @@ def await_set(site: Site, name: str, running: Managers) -> None:
 
 
 def make_older(site: Site) -> None:
-    """Bring the operand to what an older release would have left: another definition, an object too many."""
+    """Bring the operand to what an older release would have left: another definition, an object that is not wanted now."""
     kubectl = site.administrator.kubectl
     remove = '[{"op": "remove", "path": "/spec/versions/0/additionalPrinterColumns"}]'
     kubectl("patch", DEFINITION, "--type=json", "-p", remove)
     labels = {**metadata.LABELS, OWNED_LABEL: OWNED_BY}
-    own = {"name": "lws-older", "namespace": OPERATOR, "labels": labels}
-    kubectl("create", "-f", "-", objects=[{"apiVersion": "v1", "kind": "ConfigMap", "metadata": own}])
+    own = {"name": CERTIFICATE_ROLE, "namespace": OPERATOR, "labels": labels}
+    kubectl(
+        "create", "-f", "-", objects=[{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": own}]
+    )
 
 
 def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path) -> None:
     """R-OP-39, R-OP-44: image, definition and objects change; groups keep pods, generations and restart counts."""
     with managers(installed, tmp_path) as running:
         running.start("old")
+        manage(installed, "Unmanaged")  # else the operator would restore what leads to the replica
         running.route("old")
         installed.administrator.kubectl("create", "namespace", GROUPS)
         create_set(installed, "before")
@@ -89,12 +93,14 @@ def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path)
         assert len(before) == 2 * 3 + 3 + 1 + 1 + 4  # pods, StatefulSets, service, set; revisions of all these
 
         installed.start(NEWER)
+        manage(installed, "Managed")
         until(lambda: image(installed) == NEWER, "the newer image")
         installed.await_condition("Available", "True", "AsExpected")
-        until(lambda: installed.administrator.get("configmap/lws-older", *IN) is None, "no older ConfigMap")
+        until(lambda: installed.administrator.get(f"role/{CERTIFICATE_ROLE}", *IN) is None, "no older Role")
         columns = installed.administrator.there(DEFINITION)["spec"]["versions"][0]["additionalPrinterColumns"]
         assert "Ready" in {one["name"] for one in columns}
         running.start("new")
+        manage(installed, "Unmanaged")
         running.route("new")
         running.stop("old")
         create_set(installed, "after")
@@ -103,16 +109,17 @@ def test_an_upgrade_leaves_running_groups_alone(installed: Site, tmp_path: Path)
         after = snapshot(installed)
         assert {name: after.get(name) for name in before} == before
     installed.administrator.kubectl("delete", "namespace", GROUPS, "--wait=false")
-    route_nowhere(installed)
+    manage(installed, "Managed")
+
+
+def manage(site: Site, state: str) -> None:
+    """Have the operator keep the operand, or leave it alone."""
+    site.patch(managementState=state)
+    until(lambda: site.cluster()["status"]["observedGeneration"] == generation(site), state)
 
 
 def image(site: Site) -> str:
     return str(site.manager()["spec"]["template"]["spec"]["containers"][0]["image"])
-
-
-def route_nowhere(site: Site) -> None:
-    """Have the service as the operator makes it, which nobody answers here."""
-    site.administrator.kubectl("delete", "service/lws-webhook-service", *IN)
 
 
 def remove_operator(site: Site) -> None:

@@ -37,7 +37,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import operand
-from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, REMOVE_OPERAND
+from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, OWNED_BY, OWNED_LABEL, REMOVE_OPERAND
 
 ORDER = [
     "ClusterRole/lws-manager-role",
@@ -280,11 +280,13 @@ def test_what_an_installer_left_is_taken_over_and_its_rest_removed() -> None:
     assert deleted(plan(observed(internal, left_by_an_installer(), secrets={}))) == []
 
 
+@pytest.mark.parametrize("owned", [{}, {OWNED_LABEL: OWNED_BY}])
 @pytest.mark.parametrize("found", [cluster(), cluster({REMOVE_OPERAND: "true"}, managementState="Removed")])
-def test_what_others_label_like_an_installation_stays(found: dict[str, Any]) -> None:
-    """Only what an installation consists of, or the operator has applied, is its to delete."""
+def test_what_others_label_like_an_installation_stays(found: dict[str, Any], owned: dict[str, str]) -> None:
+    """Only what an installation consists of may be deleted: a refused deletion would end every sync."""
     name = ObjectKey(PLACE.namespace, "theirs")
-    theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": dict(metadata.LABELS), "uid": "u"}}
+    labels = {**metadata.LABELS, **owned}
+    theirs = {"metadata": {"name": name.name, "namespace": name.namespace, "labels": labels, "uid": "u"}}
     again = plan(observed(found, {**installed(cluster()), (CONFIG_MAPS, name): theirs}))
     assert "ConfigMap/theirs" not in deleted(again)
 
