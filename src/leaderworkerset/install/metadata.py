@@ -17,6 +17,9 @@ LEASE: Final = "b8b2488c.x-k8s.io"
 LABELS: Final[Mapping[str, str]] = {"app.kubernetes.io/name": "lws", "app.kubernetes.io/instance": "lws"}
 SELECTOR: Final[Mapping[str, str]] = {**LABELS, "control-plane": "controller-manager"}
 
+OLDEST_KUBERNETES: Final = "1.27.0"
+"""The first that makes the StatefulSets of workers; which are tested is in docs/how-to/install.md."""
+
 
 def build(resource: Resource, name: str, namespace: str = "", /, **fields: Any) -> JSONObject:
     """Build an object with our labels; `fields` are its fields beside the metadata."""

@@ -13,6 +13,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.metadata import OLDEST_KUBERNETES
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator import operatordeployment
 from leaderworkerset.operator.operatorcrd import operator_crd
@@ -27,9 +28,6 @@ API_HOME: Final = "https://github.com/kubernetes-sigs/lws"
 ARCHITECTURES: Final = ("amd64", "arm64")
 """Those for which all dependencies are published as wheels, which is how the image installs them."""
 MODES: Final = ("OwnNamespace", "SingleNamespace", "MultiNamespace", "AllNamespaces")
-OLDEST_KUBERNETES: Final = "1.27.0"
-"""The first that makes the StatefulSets of workers; which are tested is in docs/how-to/install.md."""
-
 OPENSHIFT: Final = "v4.14"
 """The first OpenShift with that Kubernetes."""
 

@@ -31,7 +31,7 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.packaging import bundle, charttexts, chartvalues
+from leaderworkerset.packaging import charttexts, chartvalues
 from leaderworkerset.packaging.templating import block, either, expressions, inline, items, only_if, value
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
@@ -84,7 +84,7 @@ def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
         "type": "application",
         "version": leaderworkerset.__version__,
         "appVersion": leaderworkerset.__version__,
-        "kubeVersion": f">={bundle.OLDEST_KUBERNETES}-0",
+        "kubeVersion": f">={metadata.OLDEST_KUBERNETES}-0",
         "keywords": ["kubernetes", "leaderworkerset", "inference", "training"],
     }
     return {

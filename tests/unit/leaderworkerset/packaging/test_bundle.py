@@ -12,6 +12,7 @@ import yaml
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
@@ -49,8 +50,8 @@ def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
     """R-OP-55."""
     root = Path(__file__).parents[4]
     chart = yaml.safe_load((root / "deploy/helm/lws/Chart.yaml").read_text())
-    assert chart["kubeVersion"] == f">={bundle.OLDEST_KUBERNETES}-0"
-    oldest = bundle.OLDEST_KUBERNETES.removesuffix(".0")
+    assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
+    oldest = OLDEST_KUBERNETES.removesuffix(".0")
     assert f"before {oldest}" in (root / "docs/how-to/install.md").read_text()
 
 
