@@ -12,6 +12,8 @@ from tests.integration.manager.replicas import LIMIT, Replica, until
 from tests.integration.manager.throttle import TOO_MANY, refusing
 from tests.integration.manager.world import World
 
+from leaderworkerset.install.metadata import MANAGER
+
 pytestmark = pytest.mark.slow
 
 OF_CONTROLLERS: Final = ("", "apps", "events.k8s.io", "leaderworkerset.x-k8s.io")
@@ -47,7 +49,7 @@ def test_refused_requests_are_sent_again_until_they_are_not(
             await space.open()
             names = [f"web-{index}" for index in range(COUNT)]
             token = await token_of(world.client, SCRAPER)
-            async with refusing(world.client, world.plane, token, groups):
+            async with refusing(world.client, world.plane, await token_of(world.client, MANAGER), groups):
                 mark = world.audit.mark()
                 for name in names:
                     await space.create(name, replicas=2, size=2)

@@ -479,6 +479,7 @@ EVENTS: Final[Mapping[str, Recipe]] = {
     "decisionevents.deleting_surge": lambda w: decisionevents.deleting_surge(w.posted, w.text),
     "decisionevents.failed_create": lambda w: decisionevents.failed_create(w.posted, w.text, w.leader),
     "decisionevents.failed_update": lambda w: decisionevents.failed_update(w.posted, w.text),
+    "decisionevents.ignored": lambda w: decisionevents.ignored(w.leader, w.posted),
     "decisionevents.recreating_group": lambda w: decisionevents.recreating_group(w.posted, w.leader, w.text),
     "decisionevents.reference": lambda w: decisionevents.reference(w.posted),
     "decisionevents.replacing_group": lambda w: decisionevents.replacing_group(w.posted, w.text),

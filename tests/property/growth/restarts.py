@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import exhausted
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.restarts import failure, lost, settings
+from leaderworkerset.core.restarts import failure, lost, settings, unseen
 from leaderworkerset.core.restarts.settings import DEFAULTS
 
 Recipe: TypeAlias = Callable[[World], object]
@@ -54,6 +54,8 @@ RESTARTS: Final[Mapping[str, Recipe]] = {
     "settings.Range.read": lambda w: settings.RESETS.read(w.text),
     "settings.RestartSettings.delay": lambda w: DEFAULTS.delay(w.n),
     "settings.RestartSettings.exceeds": lambda w: DEFAULTS.exceeds(w.n),
+    "unseen.whole_since": lambda w: unseen.whole_since(w.posted),
+    "unseen.lost": lambda w: unseen.lost("2099-01-01T00:00:00Z", w.worker_sets[-1], w.workers),
     "settings.RestartSettings.of": lambda w: DEFAULTS.of({labels.RESUME_GROUP_RESTARTS: w.text} | w.labels),
     "settings.RestartSettings.remembers": lambda _: DEFAULTS.remembers,
     "settings.errors": lambda w: list(settings.errors(w.labels, w.labels)),
