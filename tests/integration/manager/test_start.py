@@ -14,6 +14,8 @@ from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
 from kuberuntime.objects.resources import SECRETS
+from leaderworkerset.core.gang.gangs import AUTO
+from leaderworkerset.kinds.managed import managed
 from leaderworkerset.webhooks import certificates
 
 pytestmark = pytest.mark.slow
@@ -62,11 +64,12 @@ def test_with_auto_it_serves_nothing_before_it_knows_the_gang_schedulers(worlds:
 
     async def scenario() -> None:
         async with worlds() as world, Balancer() as away:
+            await installation.install(world.client, world.balancer.port, managed(AUTO))
             authority = certificates.create_authority(datetime.now(UTC))
             installation.write_certificate(world.directory / "certs", authority)
             replica = await world.prepare(
                 "a",
-                gangSchedulingManagement={"schedulerProvider": "auto"},
+                gangSchedulingManagement={"schedulerProvider": AUTO},
                 internalCertManagement={"enable": False},
                 webhook={"certDir": str(world.directory / "certs")},
             )
