@@ -24,6 +24,7 @@ from kuberuntime.plan import Apply, Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import AVAILABLE
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
@@ -160,8 +161,9 @@ def _answer(path: str) -> Recipe:
 ADMISSION: Final[Mapping[str, Recipe]] = {
     "leaderworkerset.default_leaderworkerset": lambda w: admission.default_leaderworkerset(w.posted),
     "leaderworkerset.validate_leaderworkerset": lambda w: list(
-        map(str, admission.validate_leaderworkerset(w.posted, w.edited))
+        map(str, admission.validate_leaderworkerset(w.lws, decode(w.edited)))
     ),
+    "leaderworkerset.null_subdomain": lambda w: list(admission.null_subdomain(w.posted)),
     "queueing.warnings": lambda w: queueing.warnings(w.lws),
     "pod.admit_pod": lambda w: [
         or_denied(partial(pod_admission.admit_pod, w.leader)),
@@ -386,7 +388,6 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "identity.annotations": lambda w: identity.annotations(_made(w)),
     "identity.ordinal": lambda w: identity.ordinal(w.leader),
     "policy.add_nothing": lambda w: policy.add_nothing(_made(w)),
-    "policy.go_on": lambda w: policy.go_on(_live(w)),
     "policy.keep_pod": lambda w: policy.keep_pod(w.leader, LEADER),
     "restartpolicy.decide": lambda w: restartpolicy.decide(_live(w)),
     "startup.decide": lambda w: startup.decide(_live(w)),

@@ -88,12 +88,12 @@ def _never_backs_off() -> Plant:
 
 def _forgets_recreations() -> Plant:
     """Do not record a recreation, so that every one is the first."""
-    decide = restartpolicy.POLICY.decide
+    decide = restartpolicy.decide
 
     def forgetful(group: Any) -> Any:
         return decide(replace(group, record=None))
 
-    return patch.object(restartpolicy, "POLICY", replace(restartpolicy.POLICY, decide=forgetful))
+    return patch.object(restartpolicy, "decide", forgetful)
 
 
 def _partition_off_by_one() -> Plant:

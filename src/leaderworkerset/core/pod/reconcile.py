@@ -139,7 +139,7 @@ def _decide(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
 def _decide_leader(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
     if meta.is_deleting(group.leader):
         return Plan()
-    recreated = restartpolicy.POLICY.decide(group)
+    recreated = restartpolicy.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
     return _build(group, observed, gang)
@@ -165,13 +165,13 @@ def _build(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
     revision = _find_revision(group, observed)
     scheduled = _decide_gang(group, revision, gang)
     actions = (*_make_service(group, observed), *scheduled.actions)
-    is_held = scheduled.holds or startup.POLICY.decide(group).holds
+    is_held = scheduled.holds or startup.decide(group).holds
     size = groupfacts.own_size(group.leader) or group.lws.size
     if size == 1 or _has_workers(observed, group.leader) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
-    placed = exclusive.POLICY.decide(group)
+    placed = exclusive.decide(group)
     return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
 
 

@@ -6,8 +6,8 @@ A policy acts in up to three places, and its module holds all of them:
 - `admit`: the changes of a pod that is about to be created, from what the pod carries alone;
 - `decide`: what a live group needs now: actions, edits of its workers' template, or a reason to create no workers yet.
 
-`core/leaderworkerset/templates.py`, `core/admission/pod.py` and `core/pod/reconcile.py` call the policies, each in a
-fixed order. Pure.
+`core/leaderworkerset/templates.py` and `core/admission/pod.py` call the policies of a table in its order;
+`core/pod/reconcile.py` calls `decide` of the modules that have one. Pure.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -85,16 +85,9 @@ def keep_pod(pod: JSONObject, _member: Member) -> JSONObject:
     return pod
 
 
-def go_on(_group: LiveGroup) -> PolicyDecision:
-    """Decide nothing: the default of a policy that acts on templates and pods alone."""
-    return PolicyDecision()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One policy as a value: its name, and its three functions."""
+    """What a policy adds to pod templates, and to pods at their admission."""
 
-    name: str
     annotations: Callable[[Template], dict[str, str]] = add_nothing
     admit: Callable[[JSONObject, Member], JSONObject] = keep_pod
-    decide: Callable[[LiveGroup], PolicyDecision] = go_on

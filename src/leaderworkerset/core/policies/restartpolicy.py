@@ -6,7 +6,6 @@ deletion of its leader and the record of the recreation, or how long to wait for
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
@@ -15,7 +14,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
-from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.core.restarts.failure import in_brackets
@@ -114,6 +113,3 @@ def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
 
 def _index(group: LiveGroup) -> str:
     return meta.labels(group.leader).get(labels.GROUP_INDEX, "")
-
-
-POLICY: Final = Policy(name="restart", decide=decide)

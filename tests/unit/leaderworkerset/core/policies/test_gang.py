@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Resource
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
@@ -162,7 +162,7 @@ def test_combinations_that_would_never_start_are_refused() -> None:
     """R-KQ-149."""
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
-    assert validate_leaderworkerset(OBJECT, gang=EveryPod(refused=[error])) == [error]
+    assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
 
 
 def test_without_a_gang_scheduler_nothing_is_added() -> None:
@@ -172,7 +172,7 @@ def test_without_a_gang_scheduler_nothing_is_added() -> None:
 
 def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
     """A choice without effect is an error, but one that is stored already stops no other change."""
-    chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}})
+    chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
 
     (error,) = validate_leaderworkerset(chosen)
 
