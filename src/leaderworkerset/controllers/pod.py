@@ -23,7 +23,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import indexes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod.reconcile import ObservedGroup, is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
@@ -42,7 +42,7 @@ class GroupOptions:
     restarts: RestartSettings = DEFAULTS
 
 
-class PodDriver:
+class PodDriver(Driver):
     """Observes groups in the caches; nodes, which few groups need, are read on demand."""
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, options: "GroupOptions") -> None:

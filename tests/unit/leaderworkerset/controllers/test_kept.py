@@ -160,7 +160,7 @@ def test_everything_that_is_declared_is_read(
     [
         (declared.POD, "status.phase", "Pod"),
         (declared.POD, "spec.nodeName", "Pod"),
-        (declared.LEADER_STATEFULSET, "metadata.managedFields", "StatefulSet"),
+        (declared.LEADER_STATEFULSET, "metadata.annotations", "StatefulSet"),
         (declared.REVISION, "data", "ControllerRevision"),
     ],
 )
