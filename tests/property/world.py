@@ -23,6 +23,7 @@ from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.policy import LiveGroup
 from localkube.apiserver.patch import merge
 
 
@@ -96,9 +97,10 @@ class World:
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
-        observed = of_pod.ObservedGroup(
+        observed = LiveGroup(
             leader=leader,
-            leaderworkerset=self.get(LEADERWORKERSETS, name),
+            obj=self.get(LEADERWORKERSETS, name) or {},
+            now=self.now,
             pods=self.all(PODS, name=name, group_index=index),
             gone=gone,
             statefulsets=self.all(STATEFULSETS, name=name, group_index=index),
@@ -106,7 +108,7 @@ class World:
             has_service=self.get(SERVICES, meta.name(leader)) is not None,
             record=self.get(CONTROLLER_REVISIONS, recreation.record_name(leader)),
         )
-        return kept.checked(of_pod.reconcile)(observed, self.now)
+        return kept.checked(of_pod.reconcile)(observed)
 
     # What the executor does.
 

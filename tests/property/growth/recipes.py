@@ -269,11 +269,11 @@ def _helpless(live: meta.JSONObject) -> meta.JSONObject:
 PODS: Final[Mapping[str, Recipe]] = {
     "reconcile.is_leader": lambda w: pod_reconcile.is_leader(w.leader),
     "reconcile.reconcile": lambda w: [
-        pod_reconcile.reconcile(w.observed_group, NOW),
-        pod_reconcile.reconcile(w.observed_new_group, NOW),
+        pod_reconcile.reconcile(w.observed_group),
+        pod_reconcile.reconcile(w.observed_new_group),
     ],
     "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
-    "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group, NOW),
+    "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group),
     "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
     "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
 }
@@ -289,7 +289,6 @@ def _live(world: World) -> policy.LiveGroup:
     seen = world.observed_group
     return policy.LiveGroup(
         obj=world.posted,
-        lws=world.lws,
         leader=world.leader,
         now=NOW,
         pods=seen.pods,

@@ -19,8 +19,8 @@ from leaderworkerset.core.leaderworkerset import fold, groupfacts, revisions, ro
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Case, RolloutStep
-from leaderworkerset.core.pod import reconcile as pod
 from leaderworkerset.core.policies.failures import Members
+from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.webhooks.review import Review
 
 SHAPES: Final[dict[str, int]] = {
@@ -260,11 +260,12 @@ class World:
         )
 
     @cached_property
-    def observed_group(self) -> pod.ObservedGroup:
+    def observed_group(self) -> LiveGroup:
         """Return a group that failed."""
-        return pod.ObservedGroup(
+        return LiveGroup(
+            now=builders.NOW,
             leader=self.bare_leader,
-            leaderworkerset=self.posted,
+            obj=self.posted,
             pods=self.members.pods,
             gone=self.gone,
             statefulsets=self.worker_sets,
@@ -273,11 +274,12 @@ class World:
         )
 
     @cached_property
-    def observed_new_group(self) -> pod.ObservedGroup:
+    def observed_new_group(self) -> LiveGroup:
         """Return a group whose workers are to be made."""
-        return pod.ObservedGroup(
+        return LiveGroup(
+            now=builders.NOW,
             leader=self.leader,
-            leaderworkerset=self.posted,
+            obj=self.posted,
             pods=[self.leader],
             revisions=self.revisions,
             node=self.node,

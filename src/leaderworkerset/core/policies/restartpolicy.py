@@ -24,7 +24,8 @@ def decide(group: LiveGroup) -> PolicyDecision:
     """Delete the leader if a pod of the group failed, or wait until that is due (R-POD-5)."""
     if not failures.is_active(group.lws):
         return PolicyDecision()
-    previous = recreation.read(group.record)
+    is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
+    previous = recreation.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, previous)
     failed = failures.failed_pod(group.lws, Members(group.leader, group.pods, group.gone, group.statefulsets))
