@@ -9,6 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import revisions, statefulsets
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 NAMESPACE = "default"
@@ -178,6 +179,11 @@ def worker_statefulset(
             "updateRevision": "r1",
         },
     }
+
+
+def is_group_ready(group: GroupFacts, size: int) -> bool:
+    """Return whether leader and workers are ready (R-STAT-6)."""
+    return group.is_leader_ready and (size == 1 or (group.workers is not None and group.workers.is_ready))
 
 
 def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:

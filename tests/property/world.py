@@ -226,7 +226,7 @@ class World:
         """Count the groups that are ready as a whole."""
         leaders = self.all(PODS, worker_index="0")
         found = [groupfacts.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
-        return sum(group.is_ready(size) for group in found)
+        return sum(builders.is_group_ready(group, size) for group in found)
 
     def _merged(self, resource: Resource, applied: JSONObject) -> JSONObject:
         before = self.objects.get((resource, meta.key(applied)))

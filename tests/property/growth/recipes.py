@@ -167,6 +167,7 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 DECISIONS: Final[Mapping[str, Recipe]] = {
     "edition.Edition.of": lambda w: edition.Edition.of(w.posted, w.revision),
     "edition.Identity.of": lambda w: edition.Identity.of(w.statefulset),
+    "fold.Folded.of": _each(fold.Folded.of),
     "fold.Folded.available": lambda w: w.folded.available(2),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
@@ -178,9 +179,6 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "fold.Groups.put": _each(lambda group: fold.Groups("web").put(group.leader, group)),
     "fold.Groups.folded": lambda w: fold.Groups("web").folded(),
     "fold.regular_index": _each(lambda group: fold.regular_index(group, "web", fold.FEWEST)),
-    "groupfacts.GroupFacts.is_ready": _each(lambda group: group.is_ready(2)),
-    "groupfacts.GroupFacts.is_updated": _each(lambda group: group.is_updated(2, "old")),
-    "groupfacts.GroupFacts.is_whole": _each(lambda group: group.is_whole(2)),
     "groupfacts.describe": lambda w: groupfacts.describe(w.leader, w.worker_sets[-1]),
     "groupfacts.describe_workers": lambda w: groupfacts.describe_workers(w.statefulset),
     "groupfacts.own_size": lambda w: groupfacts.own_size(w.leader),
