@@ -8,10 +8,9 @@ python -m bench.reconcile [--shape SHAPE ...]
 create   it is new: a revision is made, the leader StatefulSet applied
 edit     its image was changed: the same
 unseen   its image was changed while no manager ran: the same, with nothing known of what was before
-first    nothing changed, but nothing is known of it either: after a start of the manager, or a step of a rollout
+first    nothing changed, but nothing is known of it either: after a start of the manager
 instance its objects came anew, with the same content: another status, another resourceVersion
 again    nothing came
-The leader StatefulSet is one that an API server completed: a protocol for each port, a status for each claim.
 All are processor milliseconds, the best of six.
 """
 
@@ -28,10 +27,10 @@ from bench.record import machine, report
 from tests import builders
 from tests.property.growth import work
 from tests.property.growth.shapes import SHAPES, World
-from tests.property.growth.test_settled import settle
+from tests.property.growth.test_remembered import settle
 
-from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.meta import JSON
+from kuberuntime.plan import PutStatus
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
 
 SHAPES_TRIED: Final = ("long texts", "variables", "quantities", "volumes", "ports", "labels", "claims")
@@ -52,7 +51,7 @@ def measure(shape: str) -> None:
     world = stored(shape)
     alone = alone_stored(shape)
     settled = at_rest(world)
-    unknown = arrived(replace(settled, settled=None))
+    unknown = arrived(replace(settled, edition=None, applied=None))
     edited = _copy(world.edited) | {"status": {}}
     report(
         "reconcile",
@@ -107,32 +106,12 @@ def new(world: World) -> ObservedLeaderWorkerSet:
 
 
 def at_rest(world: World) -> ObservedLeaderWorkerSet:
-    """Return what is observed once nothing is to be done, and what the decision before found in order."""
+    """Return what is observed once nothing is to be done, and what is remembered of it."""
     settled = settle(world)
-    status = {"status": {"observedGeneration": meta.generation(world.posted)}}
-    assert settled.leader_statefulset is not None
-    observed = replace(
-        settled,
-        leaderworkerset=world.posted | status,
-        leader_statefulset=completed(settled.leader_statefulset),
-        settled=None,
-    )
-    decision = decide(observed, builders.NOW)
-    assert decision.settled is not None, "the completed StatefulSet counts as another"
-    return replace(observed, settled=decision.settled)
-
-
-def completed(statefulset: JSONObject) -> JSONObject:
-    """Return a leader StatefulSet with what an API server adds to each item of its lists."""
-    found: JSONObject = _copy(statefulset)
-    for container in found["spec"]["template"]["spec"]["containers"]:
-        container |= {"imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File"}
-        for port in container.get("ports", ()):
-            port.setdefault("protocol", "TCP")
-    for claim in found["spec"].get("volumeClaimTemplates", ()):
-        claim["spec"]["volumeMode"] = "Filesystem"
-        claim["status"] = {"phase": "Pending"}
-    return found
+    counted = next(one.object for one in decide(settled, builders.NOW).plan.actions if isinstance(one, PutStatus))
+    observed = replace(settled, leaderworkerset=counted)
+    assert not decide(observed, builders.NOW).plan
+    return observed
 
 
 def arrived(observed: ObservedLeaderWorkerSet) -> ObservedLeaderWorkerSet:

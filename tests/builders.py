@@ -7,7 +7,9 @@ from typing import Any
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.leaderworkerset import revisions, statefulsets
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 NAMESPACE = "default"
@@ -179,21 +181,19 @@ def worker_statefulset(
     }
 
 
-def as_applied(desired: JSONObject, *, manager: str = labels.FIELD_MANAGER, **changes: Any) -> JSONObject:
-    """Return the live object that an apply by `manager` leaves; `changes` are other top-level fields."""
-    metadata = {
-        "uid": f"uid-of-{meta.name(desired)}",
-        "resourceVersion": "1",
-        "managedFields": [{"manager": manager, "operation": "Apply", "fieldsV1": fields_of(_managed(desired))}],
-    }
+def is_group_ready(group: GroupFacts, size: int) -> bool:
+    """Return whether leader and workers are ready (R-STAT-6)."""
+    return group.is_leader_ready and (size == 1 or (group.workers is not None and group.workers.is_ready))
+
+
+def as_applied(desired: JSONObject, **changes: Any) -> JSONObject:
+    """Return the live object that an apply leaves; `changes` are other top-level fields."""
+    metadata = {"uid": f"uid-of-{meta.name(desired)}", "resourceVersion": "1"}
     return desired | {"metadata": desired["metadata"] | metadata} | changes
 
 
-def fields_of(value: JSONObject) -> JSONObject:
-    """Return the fields of an object as `managedFields` names them; lists count as a whole."""
-    return {f"f:{name}": fields_of(child) if isinstance(child, dict) else {} for name, child in value.items()}
-
-
-def _managed(obj: JSONObject) -> JSONObject:
-    metadata = {name: value for name, value in obj["metadata"].items() if name not in {"name", "namespace"}}
-    return {"metadata": metadata, "spec": obj.get("spec", {})}
+def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
+    """Return what is remembered of the apply that left the leader StatefulSet as it is."""
+    current = statefulsets.position(statefulset)
+    source = Source(Identity.of(lws), revisions.key_of(statefulset), current.replicas, current.partition)
+    return LastApply(source, Identity.of(statefulset))

@@ -57,7 +57,9 @@ class Witness:
 def _is_ready(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) -> bool:
     workers = objects.get((STATEFULSETS.kind, meta.name(leader)))
     is_own = _owner(workers) == meta.uid(leader)
-    return not meta.is_deleting(leader) and is_own and groupfacts.describe(leader, workers).is_ready(SIZE)
+    return (
+        not meta.is_deleting(leader) and is_own and builders.is_group_ready(groupfacts.describe(leader, workers), SIZE)
+    )
 
 
 def _pods(leader: JSONObject, objects: dict[tuple[str, str], JSONObject]) -> list[JSONObject]:

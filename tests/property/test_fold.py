@@ -80,12 +80,12 @@ def test_a_fold_counts_what_a_loop_over_the_groups_counts(
     rolled = [one for one in whole if one.index is not None and partition <= one.index < replicas]
 
     assert status.count(lws, folded, "new") == status.Counts(
-        ready=sum(one.is_ready(size) for one in whole),
-        updated=sum(one.is_updated(size, "new") for one in whole),
-        ready_wanted=sum(one.is_ready(size) and int(one.group_index) < replicas for one in whole),
+        ready=sum(builders.is_group_ready(one, size) for one in whole),
+        updated=sum(is_updated(one, size) for one in whole),
+        ready_wanted=sum(builders.is_group_ready(one, size) and int(one.group_index) < replicas for one in whole),
         rolled=len(rolled),
-        rolled_updated=sum(one.is_updated(size, "new") for one in rolled),
-        rolled_done=sum(one.is_updated(size, "new") and one.is_ready(size) for one in rolled),
+        rolled_updated=sum(is_updated(one, size) for one in rolled),
+        rolled_done=sum(is_updated(one, size) and builders.is_group_ready(one, size) for one in rolled),
     )
 
 
@@ -107,8 +107,7 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     }
 
     expected = {
-        index: rollingupdate.GroupState(stays_ready(one, size), one.is_updated(size, "new"))
-        for index, one in named.items()
+        index: rollingupdate.GroupState(stays_ready(one, size), is_updated(one, size)) for index, one in named.items()
     }
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
@@ -126,10 +125,15 @@ def is_ready(states: Mapping[int, rollingupdate.GroupState], index: int) -> bool
     return index in states and states[index].is_ready
 
 
+def is_updated(group: GroupFacts, size: int) -> bool:
+    """Return whether leader and workers are of the revision `new` (R-STAT-6)."""
+    return group.revision == "new" and (size == 1 or (group.workers is not None and group.workers.revision == "new"))
+
+
 def stays_ready(group: GroupFacts, size: int) -> bool:
     """Return whether a group is ready, and not about to end."""
     is_whole = size == 1 or (group.workers is not None and group.workers.revision == group.revision)
-    return group.is_ready(size) and is_whole and not group.is_deleting
+    return builders.is_group_ready(group, size) and is_whole and not group.is_deleting
 
 
 def fold_index(group: GroupFacts) -> int | None:

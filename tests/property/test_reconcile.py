@@ -149,6 +149,7 @@ def test_a_manager_that_dies_at_any_write_is_followed_up(
     except Crashed:
         keys = [revision_of(one) for one in revisions_of(world)]
         assert len(keys) == len(set(keys))
+        world.restart()
     world.writes_left = None
     world.settle(200)
     assert world.plan_leaderworkerset() == Plan()

@@ -4,6 +4,7 @@ import math
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.core.leaderworkerset import replacement
@@ -57,7 +58,7 @@ def is_available(group: GroupFacts, replicas: int, size: int) -> bool:
     index = group.index
     is_there = index is not None and index < replicas and not group.is_deleting
     is_mixed = size > 1 and group.workers is not None and group.workers.revision != group.revision
-    return is_there and group.is_ready(size) and not is_mixed
+    return is_there and builders.is_group_ready(group, size) and not is_mixed
 
 
 @given(fleets(), budgets(), st.integers(0, 13), st.integers(0, 13), st.sampled_from([1, 2]))

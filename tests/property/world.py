@@ -20,9 +20,10 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
-from leaderworkerset.core.leaderworkerset.settled import Settled
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.policy import LiveGroup
 from localkube.apiserver.patch import merge
 
 
@@ -41,7 +42,8 @@ class World:
     now: datetime = builders.NOW
     writes_left: int | None = None
     deleted_leaders: list[str] = field(default_factory=list)
-    settled: Settled | None = None
+    remembered: of_lws.Decision = field(default_factory=lambda: of_lws.Decision(Plan()))
+    applied: LastApply | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     # What the controllers see.
@@ -70,17 +72,35 @@ class World:
                 for leader in leaders
             ],
         )
-        plan = kept.checked(of_lws.reconcile)(observed, self.now)
-        again = of_lws.decide(replace(observed, settled=self.settled), self.now)
-        assert again.plan == plan, "what was settled before changes the decision"
-        self.settled = again.settled
-        return plan
+        anew = kept.checked(of_lws.decide)(observed, self.now)
+        self.remembered = of_lws.decide(
+            replace(observed, edition=self.remembered.edition, applied=self.applied), self.now
+        )
+        self.check_memory(anew.plan, self.remembered.plan)
+        return self.remembered.plan
+
+    def restart(self) -> None:
+        """Let another manager continue, which remembers nothing."""
+        self.remembered, self.applied = of_lws.Decision(Plan()), None
+
+    def check_memory(self, anew: Plan, plan: Plan) -> None:
+        """Fail where what is remembered changes more than that an apply without effect is left out."""
+        applied = [one for one in anew.actions if isinstance(one, Apply)]
+        if [one for one in plan.actions if isinstance(one, Apply)] or not applied:
+            assert plan == anew
+            return
+        live = self.get(STATEFULSETS, meta.name(applied[0].object))
+        assert live is not None
+        after = self._merged(STATEFULSETS, builders.as_applied(_without_max_unavailable(applied[0].object)))
+        assert after | {"metadata": live["metadata"]} == live, "an apply that is left out would change the StatefulSet"
+        assert Identity.of(after) == Identity.of(live)
 
     def plan_group(self, leader: JSONObject, gone: tuple[JSONObject, ...] = ()) -> Plan:
         name, index = meta.labels(leader)[labels.NAME], meta.labels(leader)[labels.GROUP_INDEX]
-        observed = of_pod.ObservedGroup(
+        observed = LiveGroup(
             leader=leader,
-            leaderworkerset=self.get(LEADERWORKERSETS, name),
+            obj=self.get(LEADERWORKERSETS, name) or {},
+            now=self.now,
             pods=self.all(PODS, name=name, group_index=index),
             gone=gone,
             statefulsets=self.all(STATEFULSETS, name=name, group_index=index),
@@ -88,7 +108,7 @@ class World:
             has_service=self.get(SERVICES, meta.name(leader)) is not None,
             record=self.get(CONTROLLER_REVISIONS, recreation.record_name(leader)),
         )
-        return kept.checked(of_pod.reconcile)(observed, self.now)
+        return kept.checked(of_pod.reconcile)(observed)
 
     # What the executor does.
 
@@ -101,6 +121,10 @@ class World:
             match action:
                 case Apply(resource=resource, object=obj):
                     self.put(resource, self._merged(resource, builders.as_applied(_without_max_unavailable(obj))))
+                    if resource == STATEFULSETS and self.remembered.source is not None:
+                        self.applied = LastApply(
+                            self.remembered.source, Identity.of(self.objects[resource, meta.key(obj)])
+                        )
                 case Create(resource=resource, object=obj):
                     assert self.get(resource, meta.name(obj)) is None, f"{meta.name(obj)} exists"
                     self.put(resource, self._new(obj))
@@ -202,7 +226,7 @@ class World:
         """Count the groups that are ready as a whole."""
         leaders = self.all(PODS, worker_index="0")
         found = [groupfacts.describe(leader, self.get(STATEFULSETS, meta.name(leader))) for leader in leaders]
-        return sum(group.is_ready(size) for group in found)
+        return sum(builders.is_group_ready(group, size) for group in found)
 
     def _merged(self, resource: Resource, applied: JSONObject) -> JSONObject:
         before = self.objects.get((resource, meta.key(applied)))

@@ -28,6 +28,10 @@ Planner: TypeAlias = Callable[[ObjectKey], Awaitable[Plan]]
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+def note_nothing(_key: ObjectKey, _writes: Sequence[Write]) -> None:
+    """Take no note of what a plan wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class Watch:
     """An informer, and the keys to reconcile after a change of its objects."""
@@ -41,13 +45,15 @@ class ControllerOptions:
     """How many keys are processed concurrently, the back-off after failures, and who is notified.
 
     One namespace has at most all workers but one, so that another need not wait until its plans have been executed.
-    With `quiet` a plan that was performed is logged at level debug instead of info.
+    With `quiet` a plan that was performed is logged at level debug instead of info. `written` is called with what each
+    plan wrote, also before a failure.
     """
 
     workers: int = 5
     backoff: Backoff = BACKOFF
     observer: Observer = SILENCE
     quiet: bool = False
+    written: Callable[[ObjectKey, Sequence[Write]], None] = note_nothing
 
 
 DEFAULTS: Final = ControllerOptions()
@@ -130,6 +136,7 @@ class Controller:
             raise
         finally:
             self._barrier.expect(key, writes)
+            self._options.written(key, writes)
         report = self._log.info if plan.actions and not self._options.quiet else self._log.debug
         report("reconciled", key=str(key), actions=len(plan.actions), seconds=time() - started)
         return plan.requeue_after

@@ -15,7 +15,7 @@ An object that exists already (`if_absent`) or is gone already (`Delete`, `if_pr
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, TypeVar
 
 import structlog
@@ -50,11 +50,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An object was written, and has at least this version."""
+    """An object was written, and has at least this version; `object` is the API server's answer."""
 
     resource: Resource
     key: ObjectKey
     version: ResourceVersion
+    object: JSONObject = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _written(resource: Resource, answer: JSONObject) -> _Outcome:
-    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer)), did_something=True)
+    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), answer), did_something=True)
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

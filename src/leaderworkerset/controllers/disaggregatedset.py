@@ -21,7 +21,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.controllers import kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
@@ -57,7 +57,7 @@ SCALER_CACHE: Final = Cache(Selection(ROLE_SCALERS), {BY_SET: set_values}, optio
 SERVICE_CACHE: Final = Cache(Selection(SERVICES, label_selector=SET_NAME), {BY_SET: set_values}, keep=kept.role_service)
 
 
-class DisaggregatedSetDriver:
+class DisaggregatedSetDriver(Driver):
     """Observes DisaggregatedSets in the caches."""
 
     def __init__(self, caches: Caches, clock: Clock) -> None:

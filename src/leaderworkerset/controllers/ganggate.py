@@ -22,7 +22,7 @@ from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.plan import Plan
 from leaderworkerset.controllers import kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.gate import ObservedCluster, group_name, is_gated, reconcile
@@ -86,7 +86,7 @@ class Usage:
             del self._sums[node]
 
 
-class GangGateDriver:
+class GangGateDriver(Driver):
     """Observes nodes, pods and the groups that wait."""
 
     def __init__(self, caches: Caches) -> None:

@@ -71,10 +71,8 @@ _ROLLED: Final = (
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 """The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
 
-LEADER_STATEFULSET: Final = Projection(
-    *_ROLLED, "metadata.labels", "metadata.annotations", "metadata.managedFields", "spec"
-)
-"""The StatefulSet of the leaders: everything that an apply may set, and who set it (`core.leaderworkerset.drift`)."""
+LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
+"""The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
 
 PLACED_POD: Final = Projection(
     "metadata.creationTimestamp",

@@ -6,16 +6,18 @@ nothing.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
+from kuberuntime.controller.executor import Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -23,13 +25,13 @@ from leaderworkerset.controllers import indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import revisionhistory, statefulsets
+from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
-from leaderworkerset.core.leaderworkerset.reconcile import Decision, ObservedLeaderWorkerSet, decide
-from leaderworkerset.core.leaderworkerset.settled import Settled
+from leaderworkerset.core.leaderworkerset.reconcile import Decision, ObservedLeaderWorkerSet, OnDemand, decide
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
@@ -39,11 +41,17 @@ BEHIND: Final = 1.0
 """Seconds until the next decision if the caches were behind the API server."""
 
 
-class LeaderWorkerSetDriver:
-    """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand.
+@dataclass(slots=True)
+class Memory:
+    """What earlier decisions about one LeaderWorkerSet led to, and the source of the plan that is performed now."""
 
-    That is the revision history, and whether the leaders are as the caches show them.
-    """
+    edition: Edition | None = None
+    applied: LastApply | None = None
+    source: Source | None = None
+
+
+class LeaderWorkerSetDriver(Driver):
+    """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand."""
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
         self._client = client
@@ -53,42 +61,41 @@ class LeaderWorkerSetDriver:
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
-        self._settled: dict[ObjectKey, Settled] = {}
+        self._memories: dict[ObjectKey, Memory] = {}
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about one LeaderWorkerSet."""
-        plan = await self._decide(key)
-        if await self._is_behind(key, plan):
+        """Decide about one LeaderWorkerSet, with what the decision needs of the API server."""
+        decision = await self._decide(key)
+        if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
-        if not revisionhistory.is_growing(plan):
-            return plan
-        listing = await self._client.list(
-            CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
-        )
-        return await self._decide(key, listing.items)
-
-    async def _is_behind(self, key: ObjectKey, plan: Plan) -> bool:
-        """Return whether a plan begins an update or retires a revision although the caches are behind with the leaders."""
-        statefulset = self._informers.statefulsets.store.get(key)
-        if statefulsets.begins_to_roll(statefulset, plan):
-            return not await leaders.are_as_known(self._client, key, self._groups.of(key))
-        if revisionhistory.is_retiring(plan, self._revisions(key)):
-            return not await leaders.is_of_revision_known(self._client, key, statefulset)
-        return False
-
-    def _revisions(self, key: ObjectKey) -> Sequence[JSONObject]:
-        return self._informers.revisions.store.by_index(indexes.BY_LWS, str(key))
-
-    async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> Plan:
-        """Decide with this history, and remember what need not be compared again."""
-        decision = await self._compare(key, past)
-        if decision.settled is None:
-            self._settled.pop(key, None)
-        else:
-            self._settled[key] = decision.settled
+        if OnDemand.HISTORY in decision.needs:
+            listing = await self._client.list(
+                CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
+            )
+            decision = await self._decide(key, listing.items)
+        if decision.source is not None:
+            memory = self._memories.setdefault(key, Memory())
+            memory.edition, memory.source = decision.edition, decision.source
         return decision.plan
 
-    async def _compare(self, key: ObjectKey, past: Sequence[JSONObject]) -> Decision:
+    def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
+        """Remember what the leader StatefulSet was applied from, and the API server's answer."""
+        memory = self._memories.get(key)
+        for write in writes:
+            if memory and memory.source and isinstance(write, Written) and write.resource == STATEFULSETS:
+                memory.applied = LastApply(memory.source, Identity.of(write.object))
+
+    async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
+        """Return whether the caches are behind with what a plan is based on."""
+        if OnDemand.LEADERS in needs:
+            return not await leaders.are_as_known(self._client, key, self._groups.of(key))
+        if OnDemand.HISTORY in needs:
+            return not await leaders.is_of_revision_known(
+                self._client, key, self._informers.statefulsets.store.get(key)
+            )
+        return False
+
+    async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
         observed = self.observe(key, past)
         documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
@@ -97,17 +104,18 @@ class LeaderWorkerSetDriver:
         async with self._turn:
             return await asyncio.to_thread(decide, self.observe(key, past), self._clock.now(), self._gang)
 
-    def observe(self, key: ObjectKey, past: Sequence[JSONObject] = ()) -> ObservedLeaderWorkerSet:
+    def observe(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
         lws = self._informers.leaderworkersets.store.get(key)
         if lws is None:
             self._groups.forget(key)
+            self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None)
-        groups = self._groups.of(key)
+        groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
-            revisions=self._revisions(key),
+            revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
             has_shared_service=self._informers.services.store.get(key) is not None,
             groups=groups.values(),
             folded=self._groups.folded(key),
@@ -115,7 +123,8 @@ class LeaderWorkerSetDriver:
             gang_objects=self._gang_objects.shared_by(key),
             history=past,
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
-            settled=self._settled.get(key),
+            edition=memory.edition,
+            applied=memory.applied,
         )
 
     def watches(self) -> Sequence[Watch]:

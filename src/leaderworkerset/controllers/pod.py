@@ -23,11 +23,12 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import indexes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.pod.reconcile import ObservedGroup, is_leader, reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import ANNOTATIONS, DEFAULTS, RestartSettings
 
@@ -42,7 +43,7 @@ class GroupOptions:
     restarts: RestartSettings = DEFAULTS
 
 
-class PodDriver:
+class PodDriver(Driver):
     """Observes groups in the caches; nodes, which few groups need, are read on demand."""
 
     def __init__(self, caches: Caches, client: Client, clock: Clock, options: "GroupOptions") -> None:
@@ -63,31 +64,32 @@ class PodDriver:
         """Decide about the group that the pod `key` leads; in a thread if its objects are large."""
         if key in self._unobserved:
             self._add_unseen(key)
-        observed = await self.observe(key)
-        if observed.leader is None:  # workers that ended after their leader belong to no group any more
+        group = await self.observe(key)
+        if group is not None and is_large((group.obj, *group.revisions), len(group.pods) + len(group.gone)):
+            async with self._turn:
+                group = await self.observe(key)
+                if group is not None:
+                    return self._settle(key, group, await asyncio.to_thread(reconcile, group, self._gang))
+        if group is None:  # workers that ended after their leader belong to no group any more
             self._gone.pop(key, None)
-        if not is_large((observed.leaderworkerset, *observed.revisions), len(observed.pods) + len(observed.gone)):
-            return self._settle(key, observed, reconcile(observed, self._clock.now(), self._gang))
-        async with self._turn:
-            observed = await self.observe(key)
-            plan = await asyncio.to_thread(reconcile, observed, self._clock.now(), self._gang)
-            return self._settle(key, observed, plan)
+            return Plan()
+        return self._settle(key, group, reconcile(group, self._gang))
 
-    def _settle(self, key: ObjectKey, observed: ObservedGroup, plan: Plan) -> Plan:
+    def _settle(self, key: ObjectKey, group: LiveGroup, plan: Plan) -> Plan:
         """Forget the deleted pods if the plan does nothing because of them; return the plan."""
         if not any(isinstance(action, Delete | Apply) for action in plan.actions):
-            self._forget(key, observed.gone)
+            self._forget(key, group.gone)
         return plan
 
-    async def observe(self, key: ObjectKey) -> ObservedGroup:
-        """Collect the objects of a group."""
+    async def observe(self, key: ObjectKey) -> LiveGroup | None:
+        """Collect the objects of a group; None if its leader does not exist."""
         leader = self._informers.pods.store.get(key)
         if leader is None:
-            return ObservedGroup(leader=None)
+            return None
         group = self._observe_cached(key, leader)
         if node := wants_node(group):
             group = replace(group, node=await self._get_node(node))
-        if names := wants_lost_nodes(group, self._clock.now()):
+        if names := wants_lost_nodes(group):
             group = replace(group, lost_nodes={name: await self._get_node(name) for name in names})
         return group
 
@@ -102,14 +104,15 @@ class PodDriver:
             *self._gang_objects.watches(keys_of_controlled),
         )
 
-    def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> ObservedGroup:
+    def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
         informers = self._informers
         lws = indexes.lws_key(leader)
         group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
         group = indexes.group_value(lws, group_index)
-        return ObservedGroup(
+        return LiveGroup(
             leader=leader,
-            leaderworkerset=informers.leaderworkersets.store.get(lws),
+            obj=informers.leaderworkersets.store.get(lws) or {},
+            now=self._clock.now(),
             pods=informers.pods.store.by_index(indexes.BY_GROUP, group),
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
@@ -118,7 +121,7 @@ class PodDriver:
             record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
             gang_objects=self._gang_objects.of_group(lws, group_index),
             gang_kinds=self._gang_objects.served(),
-            restarts=self._restarts,
+            defaults=self._restarts,
         )
 
     async def _get_node(self, name: str) -> JSONObject | None:

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
+from kuberuntime.controller.executor import Write
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 from kuberuntime.policyrules import Permission
@@ -22,6 +23,10 @@ class Driver(Protocol):
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for one key."""
         ...
+
+    def written(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
+        """Take note of what the last plan for a key wrote; nothing by default."""
+        return
 
     def watches(self) -> Sequence[Watch]:
         """Return every cache that is read, and the keys that its changes enqueue.

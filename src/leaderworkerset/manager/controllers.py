@@ -65,7 +65,8 @@ class Controllers:
                 spec,
                 spec.build(self._caches, client, clock),
                 executor,
-                ControllerOptions(observer=instruments.controller(spec.name), backoff=backoff),
+                instruments,
+                backoff,
             )
             for spec in specs
         )
@@ -134,7 +135,10 @@ class Controllers:
             log.warning("events were lost: the API server did not take them in time", after=FINISH_SECONDS)
 
 
-def _build(spec: ControllerSpec, driver: Driver, executor: Executor, options: ControllerOptions) -> Controller:
+def _build(
+    spec: ControllerSpec, driver: Driver, executor: Executor, instruments: Instruments, backoff: Backoff
+) -> Controller:
+    options = ControllerOptions(observer=instruments.controller(spec.name), backoff=backoff, written=driver.written)
     return Controller(spec.name, watches=driver.watches(), plan=driver.plan, executor=executor, options=options)
 
 

@@ -23,7 +23,7 @@ from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMEN
 from kuberuntime.plan import Emit, Event, Plan
 from kuberuntime.policyrules import Permission
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
@@ -81,7 +81,7 @@ def issued(name: str, namespace: str) -> Cache:
     return Cache(only(SECRETS, ObjectKey(namespace, name)), keep=lambda _obj: ISSUED)
 
 
-class OperatorDriver:
+class OperatorDriver(Driver):
     """Observes the object `cluster` and the operand; sets the events of `served` while definitions establish the kinds."""
 
     def __init__(
@@ -149,7 +149,7 @@ def establishes(definition: JSONObject) -> tuple[str, ...]:
     return (f"{spec['names']['plural']}.{spec['group']}",)
 
 
-class LoggingDriver:
+class LoggingDriver(Driver):
     """Follows `operatorLogLevel` (R-OP-27)."""
 
     def __init__(self, verbosity: Verbosity, namespace: str, caches: Caches) -> None:

@@ -39,12 +39,13 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     if review.operation == "DELETE":
         return Admitted(review.object)
     round_trip("LeaderWorkerSet", review.object)
-    if review.old is not None:
-        round_trip("LeaderWorkerSet", review.old)
-    errors = leaderworkerset.validate_leaderworkerset(review.object, review.old, gang)
+    new, old = decode(review.object), None if review.old is None else decode(review.old)
+    errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
+    if old is not None:
+        errors += leaderworkerset.null_subdomain(review.object)
     if errors:
         raise DeniedError(aggregate(errors))
-    return Admitted(review.object, queueing.warnings(decode(review.object)))
+    return Admitted(review.object, queueing.warnings(new))
 
 
 def validate_disaggregatedset(review: Review) -> Admitted:

@@ -18,12 +18,10 @@ from tests.property.growth.restarts import GIVEN_UP, RESTARTS
 from tests.property.growth.shapes import World
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.gotypes.canonicaljson import WrittenJSON
-from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Apply, Plan
 from leaderworkerset import core
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import AVAILABLE
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.core.admission import pod as pod_admission
@@ -32,8 +30,7 @@ from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang import builtin, coscheduling, demand, fit, gate, native, provider, volcano
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
-    drift,
-    fieldsets,
+    edition,
     fold,
     groupfacts,
     reconcile,
@@ -42,7 +39,6 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollingupdate,
     services,
-    settled,
     statefulsets,
     status,
     templates,
@@ -139,16 +135,6 @@ def _built_template(world: World) -> object:
     )
 
 
-def _seen(world: World) -> settled.Settled:
-    found = settled.describe(world.posted, world.statefulset, world.revisions)
-    assert found is not None
-    return found
-
-
-def _applying(world: World) -> Plan:
-    return Plan((Apply(resource=STATEFULSETS, object=world.desired, manager="lws"),))
-
-
 def _recreation(world: World) -> recreation.Recreation:
     return recreation.following(None, world.leader, failure.describe(world.worker), DEFAULTS, NOW)
 
@@ -160,8 +146,9 @@ def _answer(path: str) -> Recipe:
 ADMISSION: Final[Mapping[str, Recipe]] = {
     "leaderworkerset.default_leaderworkerset": lambda w: admission.default_leaderworkerset(w.posted),
     "leaderworkerset.validate_leaderworkerset": lambda w: list(
-        map(str, admission.validate_leaderworkerset(w.posted, w.edited))
+        map(str, admission.validate_leaderworkerset(w.lws, decode(w.edited)))
     ),
+    "leaderworkerset.null_subdomain": lambda w: list(admission.null_subdomain(w.posted)),
     "queueing.warnings": lambda w: queueing.warnings(w.lws),
     "pod.admit_pod": lambda w: [
         or_denied(partial(pod_admission.admit_pod, w.leader)),
@@ -178,12 +165,9 @@ def _in_subgroups(pod: meta.JSONObject) -> meta.JSONObject:
 
 
 DECISIONS: Final[Mapping[str, Recipe]] = {
-    "drift.applied_fields": lambda w: drift.applied_fields(w.statefulset, labels.FIELD_MANAGER),
-    "drift.covers": lambda w: drift.covers(w.statefulset, w.desired),
-    "drift.owns_more": lambda w: drift.owns_more(w.statefulset, labels.FIELD_MANAGER, w.desired),
-    "fieldsets.names_more": lambda w: fieldsets.names_more(
-        drift.applied_fields(w.statefulset, labels.FIELD_MANAGER) or {}, w.desired
-    ),
+    "edition.Edition.of": lambda w: edition.Edition.of(w.posted, w.revision),
+    "edition.Identity.of": lambda w: edition.Identity.of(w.statefulset),
+    "fold.Folded.of": _each(fold.Folded.of),
     "fold.Folded.available": lambda w: w.folded.available(2),
     "fold.Folded.ready": lambda w: w.folded.ready(2),
     "fold.Folded.updated": lambda w: w.folded.updated(2, w.key),
@@ -195,21 +179,12 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "fold.Groups.put": _each(lambda group: fold.Groups("web").put(group.leader, group)),
     "fold.Groups.folded": lambda w: fold.Groups("web").folded(),
     "fold.regular_index": _each(lambda group: fold.regular_index(group, "web", fold.FEWEST)),
-    "groupfacts.GroupFacts.is_ready": _each(lambda group: group.is_ready(2)),
-    "groupfacts.GroupFacts.is_updated": _each(lambda group: group.is_updated(2, "old")),
-    "groupfacts.GroupFacts.is_whole": _each(lambda group: group.is_whole(2)),
     "groupfacts.describe": lambda w: groupfacts.describe(w.leader, w.worker_sets[-1]),
     "groupfacts.describe_workers": lambda w: groupfacts.describe_workers(w.statefulset),
     "groupfacts.own_size": lambda w: groupfacts.own_size(w.leader),
     "groupfacts.is_pod_ready": lambda w: groupfacts.is_pod_ready(w.leader),
     "groupfacts.is_of_one_revision": lambda w: groupfacts.is_of_one_revision(w.statefulset),
     "groupfacts.is_statefulset_ready": lambda w: groupfacts.is_statefulset_ready(w.statefulset),
-    "revisionhistory.is_growing": lambda w: revisionhistory.is_growing(
-        Plan(tuple(revisionhistory.settle(w.posted, w.key, w.revisions, ())))
-    ),
-    "revisionhistory.is_retiring": lambda w: revisionhistory.is_retiring(
-        Plan(tuple(revisionhistory.settle(w.posted, w.key, w.revisions, ()))), w.revisions
-    ),
     "revisionhistory.key_of": lambda w: revisionhistory.key_of(w.revision),
     "revisionhistory.limit": lambda w: revisionhistory.limit(w.posted),
     "revisionhistory.newest": lambda w: revisionhistory.newest(w.revisions, w.key, 10),
@@ -225,25 +200,21 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     ),
     "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
     "revisions.Resolution.found": lambda w: revisions.Resolution.found(w.revision, w.posted, 7),
-    "revisions.Resolution.made": lambda w: revisions.Resolution.made(
-        w.posted, WrittenJSON(w.data, w.revision["data"]), 1
-    ),
+    "revisions.Resolution.made": lambda w: revisions.Resolution.made(w.posted, w.data, 1),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
     "revisions.build_content": lambda w: revisions.build_content(w.posted),
     "revisions.build_data": lambda w: revisions.build_data(w.posted),
     "revisions.change_cause": lambda w: revisions.change_cause(w.posted),
     "revisions.correction": lambda w: revisions.correction(w.revision, w.posted, 7),
     "revisions.content_hash": lambda w: revisions.content_hash(w.data),
-    "revisions.current_of": lambda w: revisions.current_of(w.revisions, w.statefulset),
     "revisions.encode": lambda w: revisions.encode(w.revision),
     "revisions.find": lambda w: revisions.find(w.revisions, w.key),
-    "revisions.has_content": lambda w: revisions.has_content(w.revision, w.edited, revisions.build_content(w.edited)),
+    "revisions.has_content": lambda w: revisions.has_content(w.revision, w.edited, revisions.build_data(w.edited)),
     "revisions.key_of": lambda w: revisions.key_of(w.revision),
     "revisions.next_number": lambda w: revisions.next_number(w.revisions),
     "revisions.number_of": lambda w: revisions.number_of(w.revision),
     "revisions.outdated": lambda w: revisions.outdated(w.revisions, w.key),
     "revisions.owned": lambda w: revisions.owned(w.revisions, w.posted),
-    "revisions.reading_of": lambda w: revisions.reading_of(w.posted["spec"], w.revision),
     "revisions.resolve": lambda w: revisions.resolve(w.edited, w.statefulset, w.revisions),
     "revisions.restore": lambda w: revisions.restore(w.posted, w.revision),
     "rollingupdate.Budget.burst": lambda w: w.limits.burst,
@@ -252,8 +223,10 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollingupdate.States.of": lambda w: rollingupdate.States.of(
         {i: rollingupdate.GroupState(True, False) for i in range(len(w.groups))}
     ),
+    "rollingupdate.begins": lambda w: rollingupdate.begins(statefulsets.current(w.statefulset), w.step),
     "rollingupdate.budget": lambda w: rollingupdate.budget(w.lws.spec),
     "rollingupdate.count_unready": lambda w: rollingupdate.count_unready(w.states, w.lws.spec.replicas),
+    "rollingupdate.is_at": lambda w: rollingupdate.is_at(statefulsets.current(w.statefulset), w.step),
     "rollingupdate.next_step": lambda w: rollingupdate.next_step(
         w.limits, rollingupdate.Current(w.lws.spec.replicas, 2, str(w.lws.spec.replicas)), w.states
     ),
@@ -267,14 +240,9 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollingupdate.states": lambda w: rollingupdate.states(w.folded, size=w.lws.size, revision=w.key),
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
-    "settled.describe": lambda w: settled.describe(w.posted, w.statefulset, w.revisions),
-    "settled.with_reading": lambda w: settled.with_reading(_seen(w), w.posted),
-    "statefulsets.begins_to_roll": lambda w: statefulsets.begins_to_roll(w.statefulset, _applying(w)),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
     "statefulsets.current": lambda w: statefulsets.current(w.statefulset),
     "statefulsets.is_behind": lambda w: statefulsets.is_behind(w.statefulset),
-    "statefulsets.is_applied": lambda w: statefulsets.is_applied(w.statefulset, w.desired),
-    "statefulsets.is_at": lambda w: statefulsets.is_at(statefulsets.current(w.statefulset), w.step),
     "statefulsets.may_create_older": lambda w: statefulsets.may_create_older(w.statefulset, w.key),
     "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
@@ -283,9 +251,6 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "status.event_note": lambda w: status.event_note(w.lws, w.lws.status, AVAILABLE),
     "status.is_update_done": lambda w: status.is_update_done(w.lws, status.Counts()),
     "status.set_true": lambda w: status.set_true(w.lws.status.conditions, AVAILABLE, 1, NOW),
-    "templates.add_metadata": lambda w: templates.add_metadata(
-        revisions.build_content(w.posted)["spec"]["leaderWorkerTemplate"]["leaderTemplate"], w.labels, w.labels
-    ),
     "templates.build_pod_template": _built_template,
     "templates.claim_fields": lambda w: templates.claim_fields(w.lws.spec.leader_worker_template, "default"),
     "templates.group_annotations": lambda w: templates.group_annotations(
@@ -302,11 +267,11 @@ def _helpless(live: meta.JSONObject) -> meta.JSONObject:
 PODS: Final[Mapping[str, Recipe]] = {
     "reconcile.is_leader": lambda w: pod_reconcile.is_leader(w.leader),
     "reconcile.reconcile": lambda w: [
-        pod_reconcile.reconcile(w.observed_group, NOW),
-        pod_reconcile.reconcile(w.observed_new_group, NOW),
+        pod_reconcile.reconcile(w.observed_group),
+        pod_reconcile.reconcile(w.observed_new_group),
     ],
     "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
-    "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group, NOW),
+    "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group),
     "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
     "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),
 }
@@ -322,7 +287,6 @@ def _live(world: World) -> policy.LiveGroup:
     seen = world.observed_group
     return policy.LiveGroup(
         obj=world.posted,
-        lws=world.lws,
         leader=world.leader,
         now=NOW,
         pods=seen.pods,
@@ -386,7 +350,6 @@ POLICIES: Final[Mapping[str, Recipe]] = {
     "identity.annotations": lambda w: identity.annotations(_made(w)),
     "identity.ordinal": lambda w: identity.ordinal(w.leader),
     "policy.add_nothing": lambda w: policy.add_nothing(_made(w)),
-    "policy.go_on": lambda w: policy.go_on(_live(w)),
     "policy.keep_pod": lambda w: policy.keep_pod(w.leader, LEADER),
     "restartpolicy.decide": lambda w: restartpolicy.decide(_live(w)),
     "startup.decide": lambda w: startup.decide(_live(w)),

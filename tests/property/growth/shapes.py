@@ -1,27 +1,26 @@
 """Everything that decisions read, for one LeaderWorkerSet that is large in one way.
 
 A `World` has a shape and a number: `World("variables", 500)` is a LeaderWorkerSet with 500 variables, its leader
-StatefulSet with managedFields as an API server writes them, its revisions, groups and pods.
+StatefulSet, its revisions, groups and pods.
 """
 
-import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import fold, groupfacts, revisions, rollingupdate, statefulsets
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Case, RolloutStep
-from leaderworkerset.core.pod import reconcile as pod
 from leaderworkerset.core.policies.failures import Members
+from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.webhooks.review import Review
 
 SHAPES: Final[dict[str, int]] = {
@@ -45,16 +44,6 @@ SHAPES: Final[dict[str, int]] = {
     "volumes": 110,
 }
 """The ways to be large, and about how many bytes of JSON one more costs."""
-
-ASSOCIATIVE: Final = {
-    "containers": ("name",),
-    "env": ("name",),
-    "volumes": ("name",),
-    "volumeMounts": ("mountPath",),
-    "ports": ("containerPort", "protocol"),
-    "ownerReferences": ("uid",),
-}
-"""The keys of the lists in a StatefulSet that an API server merges by item."""
 
 TPU: Final = "google.com/tpu"
 
@@ -148,6 +137,7 @@ class World:
         """Return it with every leaf of its templates another object, and one changed."""
         copy: JSONObject = msgspec.json.decode(msgspec.json.encode(self.posted))
         copy["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["image"] = "app:2"
+        copy["metadata"]["generation"] = 2
         return copy
 
     @cached_property
@@ -188,7 +178,8 @@ class World:
     @cached_property
     def statefulset(self) -> JSONObject:
         """Return the leader StatefulSet as it lives."""
-        return as_live(self.desired)
+        status = {"observedGeneration": 0, "updateRevision": "r1"}
+        return builders.as_applied(self.desired, status=status)
 
     @cached_property
     def leader(self) -> JSONObject:
@@ -269,11 +260,12 @@ class World:
         )
 
     @cached_property
-    def observed_group(self) -> pod.ObservedGroup:
+    def observed_group(self) -> LiveGroup:
         """Return a group that failed."""
-        return pod.ObservedGroup(
+        return LiveGroup(
+            now=builders.NOW,
             leader=self.bare_leader,
-            leaderworkerset=self.posted,
+            obj=self.posted,
             pods=self.members.pods,
             gone=self.gone,
             statefulsets=self.worker_sets,
@@ -282,11 +274,12 @@ class World:
         )
 
     @cached_property
-    def observed_new_group(self) -> pod.ObservedGroup:
+    def observed_new_group(self) -> LiveGroup:
         """Return a group whose workers are to be made."""
-        return pod.ObservedGroup(
+        return LiveGroup(
+            now=builders.NOW,
             leader=self.leader,
-            leaderworkerset=self.posted,
+            obj=self.posted,
             pods=[self.leader],
             revisions=self.revisions,
             node=self.node,
@@ -305,27 +298,3 @@ class World:
 
     def review_of(self, obj: JSONObject) -> Review:
         return Review("u", "CREATE", obj, None)
-
-
-def as_live(desired: JSONObject) -> JSONObject:
-    """Return a leader StatefulSet as it lives after an apply, its managedFields as an API server writes them."""
-    live = builders.as_applied(desired, status={"observedGeneration": 0, "updateRevision": "r1"})
-    content = {name: live[name] for name in ("metadata", "spec")}
-    content["metadata"] = {name: live["metadata"][name] for name in ("labels", "annotations", "ownerReferences")}
-    live["metadata"]["managedFields"][0]["fieldsV1"] = fields_v1(content)
-    return live
-
-
-def fields_v1(value: JSON, name: str = "") -> JSONObject:
-    """Return the fields of a value as an API server writes them into managedFields."""
-    if isinstance(value, dict):
-        return {f"f:{field}": fields_v1(child, field) for field, child in value.items()}
-    keys = ASSOCIATIVE.get(name)
-    if not isinstance(value, list) or keys is None:
-        return {}
-    return {f"k:{_item_key(item, keys)}": {".": {}} | fields_v1(item) for item in value}
-
-
-def _item_key(item: JSONObject, keys: tuple[str, ...]) -> str:
-    defaults: dict[str, Any] = {"protocol": "TCP"}
-    return json.dumps({key: item.get(key, defaults.get(key)) for key in keys}, separators=(",", ":"))

@@ -88,12 +88,12 @@ def _never_backs_off() -> Plant:
 
 def _forgets_recreations() -> Plant:
     """Do not record a recreation, so that every one is the first."""
-    decide = restartpolicy.POLICY.decide
+    decide = restartpolicy.decide
 
     def forgetful(group: Any) -> Any:
         return decide(replace(group, record=None))
 
-    return patch.object(restartpolicy, "POLICY", replace(restartpolicy.POLICY, decide=forgetful))
+    return patch.object(restartpolicy, "decide", forgetful)
 
 
 def _partition_off_by_one() -> Plant:
@@ -173,7 +173,12 @@ def _writes_status_over_others() -> Plant:
 
 def _never_repairs() -> Plant:
     """Take a StatefulSet that is there for the wanted one."""
-    return patch.object(statefulsets, "is_applied", lambda current, desired: current is not None)
+    real = reconcile._move_statefulset
+
+    def move(facts: Any, current: Any, step: Any, source: Any) -> Any:
+        return real(facts, current, step, source) if current is None else []
+
+    return patch.object(reconcile, "_move_statefulset", move)
 
 
 def _forgets_what_is_due_later() -> Plant:

@@ -50,28 +50,10 @@ def round_trip(types: GoTypes, struct: str, value: JSON, path: str = "") -> JSON
             raise GoTypeError(found or Mismatch(path, value, struct, struct, syntax=str(error))) from error
 
 
-def is_written_as(types: GoTypes, struct: str, value: JSON, written: JSON) -> bool:
-    """Return whether `round_trip` surely returns `written`, to the bytes of its JSON; it is false, too, where a field is null.
-
-    >>> from kuberuntime.objects.gotypes.declarations import KUBERNETES
-    >>> is_written_as(KUBERNETES, "Container", {"name": "c", "image": ""}, {"name": "c", "resources": {}})
-    True
-    """
-    try:
-        decoded = _read(types, struct, value)
-    except msgspec.ValidationError:
-        return False
-    encoded = msgspec.json.encode(decoded, enc_hook=scalars.encode, order="sorted")
-    return encoded == msgspec.json.encode(written, order="sorted")
-
-
 def _round_trip(types: GoTypes, struct: str, value: JSON) -> JSONObject:
-    result: JSONObject = msgspec.to_builtins(_read(types, struct, value), enc_hook=scalars.encode)
+    read = msgspec.convert(value, _compile(types.owner(struct), struct), dec_hook=scalars.decode)
+    result: JSONObject = msgspec.to_builtins(read, enc_hook=scalars.encode)
     return result
-
-
-def _read(types: GoTypes, struct: str, value: JSON) -> msgspec.Struct:
-    return msgspec.convert(value, _compile(types.owner(struct), struct), dec_hook=scalars.decode)
 
 
 @cache

@@ -11,6 +11,7 @@ from kuberuntime.errors import APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import missingnamespaces, serverside, unknownfields
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -86,7 +87,7 @@ def check_here(documents: Sequence[Document], namespace: str) -> None:
 
 def _errors(obj: JSONObject) -> Sequence[object]:
     try:
-        return admission.validate_leaderworkerset(admission.default_leaderworkerset(obj))
+        return admission.validate_leaderworkerset(decode(admission.default_leaderworkerset(obj)))
     except ValueError as error:
         return [error]
 

@@ -21,7 +21,6 @@ from leaderworkerset.api.leaderworkerset import (
     SubdomainPolicy,
     SubGroupPolicy,
     SubGroupPolicyType,
-    decode,
 )
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -72,20 +71,21 @@ def _without_null(obj: JSONObject, field: str, default: object) -> JSONObject:
     return obj | {field: default} if obj.get(field) is None else obj
 
 
-def validate_leaderworkerset(obj: JSONObject, old: JSONObject | None = None, gang: Gang = NO_GANG) -> list[FieldError]:
+def validate_leaderworkerset(
+    lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
+) -> list[FieldError]:
     """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
-    lws, stored = decode(obj), None if old is None else decode(old)
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
         *_budgets(lws),
         *_subgroups(lws),
         *_annotations(lws),
-        *_templates(obj, old),
-        *gang.errors(lws, stored),
-        *settings.errors(lws.annotations, {} if stored is None else stored.annotations),
+        *_templates(lws, old),
+        *gang.errors(lws, old),
+        *settings.errors(lws.annotations, {} if old is None else old.annotations),
     ]
-    return errors if stored is None else [*errors, *_update(lws, stored), *_null_subdomain(obj)]
+    return errors if old is None else [*errors, *_update(lws, old)]
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -161,19 +161,17 @@ def _annotations(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(f"metadata.annotations.{key}", lws.annotations[key], text)
 
 
-def _templates(obj: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+def _templates(lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Iterator[FieldError]:
     """Require containers in each template that is new or changed (Q-34); a stored one does not block other edits."""
-    new_template, old_template = (_template(meta.spec(version)) for version in (obj, old or {}))
-    for field in ("leaderTemplate", "workerTemplate"):
-        template = new_template.get(field)
-        is_wanted = field == "workerTemplate" or template is not None
-        is_stored = old is not None and template == old_template.get(field)
-        if is_wanted and not is_stored and not ((template or {}).get("spec") or {}).get("containers"):
+    stored = {} if old is None else _pod_templates(old)
+    for field, template in _pod_templates(lws).items():
+        if template is not None and template != stored.get(field) and not meta.spec(template).get("containers"):
             yield required(f"{TEMPLATE}.{field}.spec.containers", "a pod needs at least one container")
 
 
-def _template(spec: JSONObject) -> JSONObject:
-    return spec.get("leaderWorkerTemplate") or {}
+def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
+    template = lws.spec.leader_worker_template
+    return {"leaderTemplate": template.leader_template, "workerTemplate": template.worker_template}
 
 
 def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
@@ -198,8 +196,8 @@ def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> 
         yield invalid(SUBGROUP_SIZE, old.sub_group_size, "cannot remove subGroupSize after enabled")
 
 
-def _null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
-    """Return an error if `subdomainPolicy` is null (R-VAL-25)."""
+def null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
+    """Return an error if an update leaves `subdomainPolicy` null, which decodes as absent (R-VAL-25)."""
     network = meta.spec(obj).get("networkConfig")
     if network is not None and network.get("subdomainPolicy") is None:
         yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")

@@ -47,6 +47,11 @@ class Folded:
     statefulset_revisions: Mapping[str, int] = field(default_factory=dict)
     irregular: Mapping[str, GroupFacts] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, group: GroupFacts) -> "Folded":
+        """Return the fold of one group, whatever its index, as group 0."""
+        return _added(cls(), group, 0)
+
     def whole(self, size: int) -> int:
         """Return the groups that have all their parts."""
         return self.members if size == 1 else self.with_workers

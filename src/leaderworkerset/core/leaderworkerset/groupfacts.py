@@ -46,20 +46,6 @@ class GroupFacts:
     is_gated: bool = False
     own_size: int = 0
 
-    def is_whole(self, size: int) -> bool:
-        """Return whether all objects of a group of this size exist."""
-        return size == 1 or self.workers is not None
-
-    def is_ready(self, size: int) -> bool:
-        """Return whether leader and workers are ready (R-STAT-6)."""
-        return self.is_leader_ready and (size == 1 or (self.workers is not None and self.workers.is_ready))
-
-    def is_updated(self, size: int, revision: str) -> bool:
-        """Return whether leader and workers are of the given revision (R-STAT-6)."""
-        if self.revision != revision:
-            return False
-        return size == 1 or (self.workers is not None and self.workers.revision == revision)
-
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
     """Extract the facts from a leader pod and the StatefulSet with the same name.

@@ -9,13 +9,14 @@ contract:
 4. write the status, and delete revisions that no group needs.
 
 No action depends on the result of a write of the same plan: the status counts the state before it, and the next
-reconcile, which observes the write, counts again. Writes that would change nothing are not sent. So a plan that was
+reconcile, which observes the write, counts again. Writes that are known to change nothing are not sent. So a plan that was
 performed and observed is followed by an empty one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import Enum, auto
 from typing import Final
 
 from kuberuntime.objects import meta
@@ -33,19 +34,31 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollingupdate,
     services,
-    settled,
     statefulsets,
     status,
 )
+from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.rollingupdate import Current, RolloutStep
-from leaderworkerset.core.leaderworkerset.settled import Settled
+from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
+
+
+AGAIN: Final = 0.0
+"""Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
+
+
+class OnDemand(Enum):
+    """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
+
+    LEADERS = auto()
+    """An update begins: no leader that stays may be deleted already. Otherwise the plan is void."""
+    HISTORY = auto()
+    """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +66,8 @@ class ObservedLeaderWorkerSet:
     """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
 
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
-    leaders; if absent, both are computed. `history` is only needed if a plan adds to it (`revisionhistory.is_growing`).
-    `records` are those of recreations. `settled` is what the previous decision found up to date, if known.
+    leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
+    recreations. `edition` and `applied` are what earlier decisions led to, if known.
     """
 
     leaderworkerset: JSONObject | None
@@ -65,33 +78,36 @@ class ObservedLeaderWorkerSet:
     folded: Folded | None = None
     leaders: Mapping[str, GroupFacts] | None = None
     gang_objects: Sequence[JSONObject] = ()
-    history: Sequence[JSONObject] = ()
+    history: Sequence[JSONObject] | None = None
     records: Sequence[JSONObject] = ()
-    settled: Settled | None = None
+    edition: Edition | None = None
+    applied: LastApply | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A plan, and what the next decision need not compare again: nothing if the plan changes it."""
+    """A plan, what must be read before it is performed, and what to remember for the next decision.
+
+    That is the edition, and the source of the leader StatefulSet, which is applied if the plan applies one.
+    """
 
     plan: Plan
-    settled: Settled | None = None
+    needs: frozenset[OnDemand] = frozenset()
+    edition: Edition | None = None
+    source: Source | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
-
-    `is_settled` says that an earlier decision compared the same spec, StatefulSet and revision.
-    """
+    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have."""
 
     observed: ObservedLeaderWorkerSet
     obj: JSONObject
     lws: LeaderWorkerSet
+    limits: Budget
     revision: Resolution
     gang: Gang
     folded: Folded
-    is_settled: bool
 
 
 def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -100,38 +116,51 @@ def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_
 
 
 def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
-    """Decide as `reconcile` does, and return also what was found up to date."""
+    """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
     obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
     if obj is None or meta.is_deleting(obj):
         return Decision(Plan())
     if statefulset is not None and _is_going(statefulset, obj):
         return Decision(Plan(requeue_after=RECHECK_DELETION))
-    seen = settled.describe(obj, statefulset, observed.revisions)
     try:
-        facts = _read(observed, obj, gang, is_settled=seen is not None and seen == observed.settled)
-        seen = _with_reading(facts, seen)
-        moving = _move_statefulset(facts)
-        actions = [*_record_revision(facts), *(moving or _replace_leaders(facts)), *_make_service(facts)]
+        return _decide(_read(observed, obj, gang), now)
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
-    is_moving = moving or facts.revision.is_new or facts.revision.created is not None
-    return Decision(_report(facts, actions, now), None if is_moving else seen)
 
 
-def _read(observed: ObservedLeaderWorkerSet, obj: JSONObject, gang: Gang, *, is_settled: bool) -> _Facts:
+def _read(observed: ObservedLeaderWorkerSet, obj: JSONObject, gang: Gang) -> _Facts:
     lws = leaderworkerset.decode(obj)
-    before = None if observed.settled is None else observed.settled.reading
-    revision = revisions.resolve(
-        obj, observed.leader_statefulset, observed.revisions, is_settled=is_settled, before=before
-    )
-    return _Facts(observed, obj, lws, revision, gang, _fold(observed, lws.name), is_settled)
+    revision = revisions.resolve(obj, observed.leader_statefulset, observed.revisions, observed.edition)
+    folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
+    return _Facts(observed, obj, lws, rollingupdate.budget(lws.spec), revision, gang, folded)
 
 
-def _with_reading(facts: _Facts, seen: Settled | None) -> Settled | None:
-    """Return what is in order with the reading of the template that the next decision about an edit begins with."""
-    past = facts.observed.settled
-    is_exact = facts.revision.is_exact or (facts.is_settled and past is not None and past.reading is not None)
-    return settled.with_reading(seen, facts.obj) if seen is not None and is_exact else seen
+def _decide(facts: _Facts, now: datetime) -> Decision:
+    current = statefulsets.current(facts.observed.leader_statefulset)
+    step = _next_step(facts, current)
+    source = Source(Identity.of(facts.obj), facts.revision.key, step.replicas, step.partition)
+    moves = _move_statefulset(facts, current, step, source)
+    actions = [*_record_revision(facts), *(moves or _replace_leaders(facts)), *_make_service(facts)]
+    outdated: Sequence[JSONObject] = ()
+    error = None
+    if facts.observed.leader_statefulset is not None:  # before it is observed the status is unchanged (R-STAT-2)
+        try:
+            counts = status.count(facts.lws, facts.folded, facts.revision.key)
+        except status.UnknownIndexError as unknown:
+            error = str(unknown)
+        else:
+            actions += _write_status(facts, facts.observed.leader_statefulset, counts, now)
+            if status.is_update_done(facts.lws, counts):
+                outdated = _outdated_revisions(facts, facts.observed.leader_statefulset)
+                actions += _clean_up(facts, outdated)
+    needs = _needs(facts, outdated, begins=bool(moves) and rollingupdate.begins(current, step))
+    again = AGAIN if moves and rollingupdate.is_at(current, step) else None
+    return Decision(Plan(tuple(actions), again, error), needs, facts.revision.edition, source)
+
+
+def _needs(facts: _Facts, outdated: Sequence[JSONObject], *, begins: bool) -> frozenset[OnDemand]:
+    is_history_needed = bool(outdated) and facts.observed.history is None
+    return frozenset({OnDemand.LEADERS} if begins else {OnDemand.HISTORY} if is_history_needed else ())
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
@@ -143,10 +172,6 @@ def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
     return meta.is_deleting(statefulset) or meta.is_of_predecessor(statefulset, obj)
 
 
-def _fold(observed: ObservedLeaderWorkerSet, name: str) -> Folded:
-    return fold(observed.groups, name) if observed.folded is None else observed.folded
-
-
 def _record_revision(facts: _Facts) -> list[Action]:
     revision = facts.revision.created
     if revision is None:
@@ -156,7 +181,7 @@ def _record_revision(facts: _Facts) -> list[Action]:
         Create(
             resource=CONTROLLER_REVISIONS,
             object=revision,
-            body=revisions.encode(revision, facts.revision.data),
+            body=revisions.encode(revision),
             on_success=(decisionevents.creating_revision(facts.obj, revision, note),),
         )
     ]
@@ -187,25 +212,24 @@ def _revision_note(revision: Resolution) -> str:
     return f"{text} updated LWS" if revision.is_new else f"{text} a newly created LeaderWorkerSet"
 
 
-def _move_statefulset(facts: _Facts) -> list[Action]:
-    """Apply the leader StatefulSet where that would change it (R-LSTS-1), and record an event (R-LSTS-7)."""
-    lws, key = facts.lws, facts.revision.key
-    limits = rollingupdate.budget(lws.spec)
-    living = facts.observed.leader_statefulset
-    current = statefulsets.current(living)
-    replaced = replacement.abandoned(living, facts.folded, limits=limits, size=lws.size, key=key)
-    states = rollingupdate.states(facts.folded, size=lws.size, revision=key, replaced=replaced)
-    step = rollingupdate.next_step(limits, current, states, is_new_revision=facts.revision.is_new)
+def _next_step(facts: _Facts, current: Current | None) -> RolloutStep:
+    living, key = facts.observed.leader_statefulset, facts.revision.key
+    replaced = replacement.abandoned(living, facts.folded, limits=facts.limits, size=facts.lws.size, key=key)
+    states = rollingupdate.states(facts.folded, size=facts.lws.size, revision=key, replaced=replaced)
+    step = rollingupdate.next_step(facts.limits, current, states, is_new_revision=facts.revision.is_new)
     if living is not None and current is not None and statefulsets.is_behind(living):
-        step = rollingupdate.wait(step, current)
-    if facts.is_settled and statefulsets.is_at(current, step):
-        return []
-    desired = statefulsets.build(facts.obj, lws, key=key, limits=limits, step=step, typed=facts.revision.template)
-    if statefulsets.is_applied(living, desired):
+        return rollingupdate.wait(step, current)
+    return step
+
+
+def _move_statefulset(facts: _Facts, current: Current | None, step: RolloutStep, source: Source) -> list[Action]:
+    """Apply the leader StatefulSet unless it is as applied from this source (R-LSTS-1); record an event (R-LSTS-7)."""
+    living = facts.observed.leader_statefulset
+    if living is not None and facts.observed.applied == LastApply(source, Identity.of(living)):
         return []
     apply = Apply(
         resource=STATEFULSETS,
-        object=desired,
+        object=statefulsets.build(facts.obj, facts.lws, key=facts.revision.key, limits=facts.limits, step=step),
         manager=labels.FIELD_MANAGER,
         on_success=_progress_events(facts, current, step),
         on_failure=(_failure_event(facts),),
@@ -248,7 +272,7 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
     chosen = replacement.choose(
         facts.observed.leader_statefulset,
         facts.folded,
-        limits=rollingupdate.budget(facts.lws.spec),
+        limits=facts.limits,
         size=facts.lws.size,
         key=facts.revision.key,
     )
@@ -290,28 +314,18 @@ def _make_service(facts: _Facts) -> list[Action]:
     ]
 
 
-def _report(facts: _Facts, actions: list[Action], now: datetime) -> Plan:
-    """Add the status and what follows from it; before the StatefulSet is observed the status is unchanged (R-STAT-2)."""
-    statefulset = facts.observed.leader_statefulset
-    if statefulset is None:
-        return Plan(tuple(actions))
-    try:
-        counts = status.count(facts.lws, facts.folded, facts.revision.key)
-    except status.UnknownIndexError as error:
-        return Plan(tuple(actions), error=str(error))
-    given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
-    actions += _write_status(facts, status.build(facts.lws, statefulset, counts, now, given_up), counts)
-    if status.is_update_done(facts.lws, counts):
-        retired = [] if statefulsets.may_create_older(statefulset, facts.revision.key) else _retire_revisions(facts)
-        actions += [*retired, *_delete_abandoned_records(facts), *_remove_gang(facts)]
-    return Plan(tuple(actions))
+def _outdated_revisions(facts: _Facts, statefulset: JSONObject) -> Sequence[JSONObject]:
+    """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
+    key = facts.revision.key
+    if statefulsets.may_create_older(statefulset, key):
+        return ()
+    return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key)
 
 
-def _retire_revisions(facts: _Facts) -> list[Action]:
-    """Move the revisions that no group uses any more to the history (R-REV-14)."""
-    known = revisions.owned(facts.observed.revisions, facts.obj)
-    outdated = revisions.outdated(known, facts.revision.key)
-    return revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history)
+def _clean_up(facts: _Facts, outdated: Sequence[JSONObject]) -> list[Action]:
+    """Move outdated revisions to the history; delete records and gang objects of groups that are gone."""
+    retired = revisionhistory.settle(facts.obj, facts.revision.key, outdated, facts.observed.history or ())
+    return [*retired, *_delete_abandoned_records(facts), *_remove_gang(facts)]
 
 
 def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
@@ -324,7 +338,9 @@ def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
     ]
 
 
-def _write_status(facts: _Facts, new: leaderworkerset.LeaderWorkerSetStatus, counts: status.Counts) -> list[Action]:
+def _write_status(facts: _Facts, statefulset: JSONObject, counts: status.Counts, now: datetime) -> list[Action]:
+    given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
+    new = status.build(facts.lws, statefulset, counts, now, given_up)
     if new == facts.lws.status:
         return []
     outcome = status.choose(facts.lws, counts)[0]

@@ -4,7 +4,7 @@ Once all groups are of the current revision, the Go controller deletes all other
 instead: that of the LeaderWorkerSet's name, and that of their key. Both controllers and all clients find revisions by
 these labels, so they count what the Go controller would have kept. The reasons: docs/adr/0012-revision-history.md.
 
-In: the LeaderWorkerSet, the outdated revisions and, only if some of them are kept, the history so far. Out: the actions
+In: the LeaderWorkerSet, the outdated revisions and, only if there are some, the history so far. Out: the actions
 that keep the newest revision of each content and delete the rest. One write moves a revision; without a change there
 is none.
 """
@@ -15,7 +15,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from kuberuntime.plan import Action, Delete, Patch, Plan, guarded_delete, guarded_patch
+from kuberuntime.plan import Action, Patch, guarded_delete, guarded_patch
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 
@@ -65,25 +65,6 @@ def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject
 def key_of(revision: JSONObject) -> str:
     """Return the key of a revision, in the history or before."""
     return revisions.key_of(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
-
-
-def is_growing(plan: Plan) -> bool:
-    """Return whether a plan adds to the history, so that the history so far has to be known."""
-    return any(
-        isinstance(action, Patch)
-        and action.resource == CONTROLLER_REVISIONS
-        and labels.HISTORY_OF in meta.labels(action.patch)
-        for action in plan.actions
-    )
-
-
-def is_retiring(plan: Plan, known: Iterable[JSONObject]) -> bool:
-    """Return whether a plan moves one of these revisions to the history, or deletes it."""
-    names = {meta.key(one) for one in known}
-    return is_growing(plan) or any(
-        isinstance(action, Delete) and action.resource == CONTROLLER_REVISIONS and action.key in names
-        for action in plan.actions
-    )
 
 
 def _is_owned(revision: JSONObject, obj: JSONObject) -> bool:

@@ -168,6 +168,16 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
     return RolloutStep(step.case, max(step.partition, current.partition), max(step.replicas, current.replicas))
 
 
+def begins(current: Current | None, step: RolloutStep) -> bool:
+    """Return whether a step releases the first groups of a StatefulSet that holds all of its groups back."""
+    return current is not None and step.partition < current.partition >= current.replicas
+
+
+def is_at(current: Current | None, step: RolloutStep) -> bool:
+    """Return whether the leader StatefulSet has the partition and replicas of the step."""
+    return current is not None and (current.replicas, current.partition) == (step.replicas, step.partition)
+
+
 def _choose(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool) -> RolloutStep:
     wanted = limits.replicas
     if current is None:

@@ -1,33 +1,20 @@
-"""The leader StatefulSet: its desired state, and whether it has that state (R-LSTS-1 to R-LSTS-5).
+"""The leader StatefulSet: its desired state, and how far the live one is (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
-manager `lws`; and whether applying it would change nothing.
+manager `lws`.
 """
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
-from leaderworkerset.core.leaderworkerset import drift, groupfacts, revisions, templates
+from leaderworkerset.core.leaderworkerset import groupfacts, revisions, templates
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 
 
-def build(
-    obj: JSONObject,
-    lws: LeaderWorkerSet,
-    *,
-    key: str,
-    limits: Budget,
-    step: RolloutStep,
-    typed: JSONObject | None = None,
-) -> JSONObject:
-    """Build the leader StatefulSet (R-LSTS-2).
-
-    `obj` is the LeaderWorkerSet as read, `lws` the same, decoded; `typed` is its `leaderWorkerTemplate` as Go writes it,
-    if that is known already.
-    """
+def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: RolloutStep) -> JSONObject:
+    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
     own = {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
     return {
         "apiVersion": STATEFULSETS.api_version,
@@ -48,9 +35,9 @@ def build(
                 "type": lws.spec.rollout_strategy.type,
                 "rollingUpdate": {"partition": step.partition, "maxUnavailable": limits.max_unavailable},
             },
-            "template": _build_template(lws, own, typed),
+            "template": _build_template(lws, own),
         }
-        | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace, typed),
+        | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
     }
 
 
@@ -88,53 +75,15 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
     return revisions.key_of(statefulset) != key or not is_rolled
 
 
-def begins_to_roll(statefulset: JSONObject | None, plan: Plan) -> bool:
-    """Return whether a plan releases the first groups of a StatefulSet that holds all of its groups back."""
-    if statefulset is None:
-        return False
-    held = position(statefulset)
-    applied = [
-        action.object for action in plan.actions if isinstance(action, Apply) and action.resource == STATEFULSETS
-    ]
-    return held.partition >= held.replicas and any(position(one).partition < held.partition for one in applied)
-
-
-def is_at(position: Current | None, step: RolloutStep) -> bool:
-    """Return whether the leader StatefulSet has the partition and replicas of the step."""
-    return position is not None and (position.replicas, position.partition) == (step.replicas, step.partition)
-
-
-def is_applied(statefulset: JSONObject | None, desired: JSONObject) -> bool:
-    """Return whether applying `desired` would change nothing.
-
-    API servers without the feature drop `maxUnavailable`; its absence is no reason to send it again.
-    """
-    if statefulset is None:
-        return False
-    rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    expected = desired if "maxUnavailable" in rolling else _without_max_unavailable(desired)
-    return drift.covers(statefulset, expected) and not drift.owns_more(statefulset, labels.FIELD_MANAGER, desired)
-
-
-def _without_max_unavailable(desired: JSONObject) -> JSONObject:
-    spec = desired["spec"]
-    strategy = spec["updateStrategy"]
-    rolling = {"partition": strategy["rollingUpdate"]["partition"]}
-    return desired | {"spec": spec | {"updateStrategy": strategy | {"rollingUpdate": rolling}}}
-
-
-def _build_template(lws: LeaderWorkerSet, own: dict[str, str], typed: JSONObject | None) -> JSONObject:
+def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
     template = lws.spec.leader_worker_template
     annotations = templates.group_annotations(template, lws.annotations)
     if lws.spec.network_config.subdomain_policy == SubdomainPolicy.UNIQUE_PER_REPLICA:
         annotations[labels.SUBDOMAIN_POLICY] = SubdomainPolicy.UNIQUE_PER_REPLICA.value
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
-    own_labels = own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
-    if typed is not None:
-        return templates.add_metadata(typed[field], own_labels, annotations)
     return templates.build_pod_template(
         lws.leader_template,
         path=f"{templates.TEMPLATE_PATH}.{field}",
-        own_labels=own_labels,
+        own_labels=own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
         own_annotations=annotations,
     )

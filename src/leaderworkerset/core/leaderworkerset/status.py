@@ -6,8 +6,8 @@ its changes. All conditions are set in one pass. The Go controller stops after t
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -18,15 +18,13 @@ from leaderworkerset.api.conditions import AVAILABLE, PROGRESSING, UPDATE_IN_PRO
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.core.leaderworkerset import exhausted
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
-from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 
 class UnknownIndexError(ValueError):
     """A leader pod whose group index is not a number; nothing can be counted (R-STAT-5)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(NamedTuple):
     """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas."""
 
     ready: int = 0
@@ -40,40 +38,30 @@ class Counts:
 def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
     """Count the groups whose objects all exist; raise `UnknownIndexError` for an index that is not a number."""
     replicas, partition, size = lws.spec.replicas, lws.rolling_update.partition, lws.size
+    wanted = below(folded.members, replicas)
+    found = [_count(folded, size, revision, wanted=wanted, held=below(wanted, partition))]
+    for group in folded.irregular.values():
+        if group.index is None:
+            raise UnknownIndexError(
+                f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
+            )
+        alone, is_wanted, is_held = Folded.of(group), group.index < replicas, group.index < partition
+        found.append(_count(alone, size, revision, wanted=alone.members * is_wanted, held=alone.members * is_held))
+    return Counts(*map(sum, zip(*found, strict=True)))
+
+
+def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) -> Counts:
+    """Count groups, of which some are wanted, and some of these held back by the partition."""
     whole = folded.whole(size)
     ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
-    rolled = below(whole, replicas) & ~below(whole, partition)
-    counts = Counts(
+    rolled = whole & wanted & ~held
+    return Counts(
         ready.bit_count(),
         updated.bit_count(),
-        below(ready, replicas).bit_count(),
+        (ready & wanted).bit_count(),
         rolled.bit_count(),
         (rolled & updated).bit_count(),
         (rolled & updated & ready).bit_count(),
-    )
-    for group in folded.irregular.values():
-        counts = _with_irregular(counts, group, lws, revision)
-    return counts
-
-
-def _with_irregular(counts: Counts, group: GroupFacts, lws: LeaderWorkerSet, revision: str) -> Counts:
-    """Count a group whose leader is not named after its index."""
-    index, size = group.index, lws.size
-    if index is None:
-        raise UnknownIndexError(
-            f"pod {group.leader}: label {labels.GROUP_INDEX}: {group.group_index!r} is not a number"
-        )
-    if not group.is_whole(size):
-        return counts
-    is_ready, is_updated = group.is_ready(size), group.is_updated(size, revision)
-    is_rolled = lws.rolling_update.partition <= index < lws.spec.replicas
-    return Counts(
-        counts.ready + is_ready,
-        counts.updated + is_updated,
-        counts.ready_wanted + (is_ready and index < lws.spec.replicas),
-        counts.rolled + is_rolled,
-        counts.rolled_updated + (is_rolled and is_updated),
-        counts.rolled_done + (is_rolled and is_updated and is_ready),
     )
 
 

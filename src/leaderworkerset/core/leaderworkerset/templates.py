@@ -4,8 +4,7 @@ In: a template of a LeaderWorkerSet and the labels and annotations that the cont
 Out: the template as the StatefulSet gets it, in the form that Go's typed structs have (R-LSTS-2, R-LSTS-5, R-WSTS-3).
 """
 
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
@@ -30,11 +29,7 @@ def build_pod_template(
     template: JSONObject, *, path: str, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]
 ) -> JSONObject:
     """Build `spec.template` of a StatefulSet; `path` names the template in errors."""
-    return add_metadata(round_trip("PodTemplateSpec", template, path), own_labels, own_annotations)
-
-
-def add_metadata(typed: JSONObject, own_labels: Mapping[str, str], own_annotations: Mapping[str, str]) -> JSONObject:
-    """Return a template, as Go writes it, with the labels and annotations of the controllers."""
+    typed = round_trip("PodTemplateSpec", template, path)
     metadata = typed["metadata"]
     return typed | {
         "metadata": metadata
@@ -54,15 +49,13 @@ def group_annotations(template: LeaderWorkerTemplate, live: Mapping[str, str]) -
     return {key: value for policy in ANNOTATING for key, value in policy.annotations(made).items()}
 
 
-def claim_fields(template: LeaderWorkerTemplate, namespace: str, typed: JSONObject | None = None) -> JSONObject:
-    """Return the fields of a StatefulSet's spec about claims; none if the user set none (R-LSTS-5).
-
-    `typed` is the template as Go writes it, if that is known already.
-    """
+def claim_fields(template: LeaderWorkerTemplate, namespace: str) -> JSONObject:
+    """Return the fields of a StatefulSet's spec about claims; none if the user set none (R-LSTS-5)."""
     fields: JSONObject = {}
     if template.volume_claim_templates:
-        claims = _read_claims(template) if typed is None else typed["volumeClaimTemplates"]
-        fields["volumeClaimTemplates"] = _reduce_claims(claims, namespace)
+        claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
+        typed = round_trip("LeaderWorkerTemplate", claims, TEMPLATE_PATH)["volumeClaimTemplates"]
+        fields["volumeClaimTemplates"] = [_reduce_claim(claim, namespace) for claim in typed]
     retention = template.persistent_volume_claim_retention_policy
     if retention is not None:
         fields["persistentVolumeClaimRetentionPolicy"] = {
@@ -72,25 +65,11 @@ def claim_fields(template: LeaderWorkerTemplate, namespace: str, typed: JSONObje
     return fields
 
 
-def _read_claims(template: LeaderWorkerTemplate) -> list[JSONObject]:
-    """Read all claims at once: there may be thousands."""
-    claims = {"volumeClaimTemplates": list(template.volume_claim_templates)}
-    read: list[JSONObject] = round_trip("LeaderWorkerTemplate", claims, TEMPLATE_PATH)["volumeClaimTemplates"]
-    return read
-
-
-def _reduce_claims(claims: Sequence[JSONObject], namespace: str) -> list[JSONObject]:
-    """Keep of claims, as Go writes them, what a StatefulSet gets."""
-    reduced: list[JSONObject] = [
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": claim["metadata"].get("name", ""), "namespace": namespace},
-            "spec": claim["spec"],
-        }
-        for claim in claims
-    ]
-    if not set().union(*map(itemgetter("spec"), claims)) <= KEPT_OF_CLAIMS:
-        for claim in reduced:
-            claim["spec"] = {name: value for name, value in claim["spec"].items() if name in KEPT_OF_CLAIMS}
-    return reduced
+def _reduce_claim(claim: JSONObject, namespace: str) -> JSONObject:
+    """Keep of a claim, as Go writes it, what a StatefulSet gets."""
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": claim["metadata"].get("name", ""), "namespace": namespace},
+        "spec": {name: value for name, value in claim["spec"].items() if name in KEPT_OF_CLAIMS},
+    }

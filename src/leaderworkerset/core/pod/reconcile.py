@@ -1,20 +1,18 @@
 """Decides about one group: recreate it, or create what its leader pod leads (contract 8.1).
 
-In: `ObservedGroup`, the leader pod and all related objects, as the caches show them. Out: a `Plan`. A group has one key,
+In: `LiveGroup`, the leader pod and all related objects, as the caches show them. Out: a `Plan`. A group has one key,
 that of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
 failures of a group cause one recreation.
 
 Only new groups get workers: a worker StatefulSet that exists is never changed (R-ARC-3).
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
@@ -26,49 +24,20 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
-from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 AWAIT_REVISION: Final = 1.0
 """Seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedGroup:
-    """The facts about a group: the pod of its key, and the objects that carry its name and index.
-
-    `gone` are pods deleted since the last reconcile, in their last state; `node` is the leader's, if placement needs it
-    (`wants_node`); `record` describes the group's last recreation; `gang_objects` are those of the gang scheduler,
-    `gang_kinds` the kinds of them that the API server serves; `lost_nodes` are the nodes of stuck pods, by name
-    (`wants_lost_nodes`). `restarts` are the manager's settings.
-    """
-
-    leader: JSONObject | None
-    leaderworkerset: JSONObject | None = None
-    pods: Sequence[JSONObject] = ()
-    gone: Sequence[JSONObject] = ()
-    statefulsets: Sequence[JSONObject] = ()
-    revisions: Sequence[JSONObject] = ()
-    has_service: bool = False
-    node: JSONObject | None = None
-    record: JSONObject | None = None
-    gang_objects: Sequence[JSONObject] = ()
-    gang_kinds: Collection[Resource] = ()
-    lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
-    restarts: RestartSettings = DEFAULTS
-
-
-def reconcile(observed: ObservedGroup, now: datetime, gang: Gang = NO_GANG) -> Plan:
+def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     """Decide about the group; an unusable object is reported as `Plan.error`."""
-    leader, obj = observed.leader, observed.leaderworkerset
-    if leader is None:
-        return Plan()
     try:
-        require_labels(leader)
-        if obj is None or meta.is_deleting(obj):
+        require_labels(group.leader)
+        if not group.obj or meta.is_deleting(group.obj):
             return Plan()
-        return _decide(_live_group(observed, obj, leader, now), observed, gang)
+        return _decide(group, gang)
     except ValueError as error:
-        return Plan(error=f"pod {meta.key(leader)}: {error}")
+        return Plan(error=f"pod {meta.key(group.leader)}: {error}")
 
 
 def is_leader(pod: JSONObject) -> bool:
@@ -83,66 +52,42 @@ def require_labels(pod: JSONObject) -> None:
             raise ValueError(f"{label} label is unexpected missing")
 
 
-def wants_node(observed: ObservedGroup) -> str:
+def wants_node(group: LiveGroup) -> str:
     """Return the name of the node that the decision depends on, empty if there is none."""
-    leader, obj = observed.leader, observed.leaderworkerset
-    if leader is None or obj is None or labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(obj):
+    if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or _has_workers(group):
         return ""
-    return "" if _has_workers(observed, leader) else exclusive.node_name(leader)
+    return exclusive.node_name(group.leader)
 
 
-def wants_lost_nodes(observed: ObservedGroup, now: datetime) -> set[str]:
+def wants_lost_nodes(group: LiveGroup) -> set[str]:
     """Return the names of the nodes of stuck pods, if such pods are to be released."""
-    if observed.leaderworkerset is None:
-        return set()
-    stuck = _stuck(observed, observed.leaderworkerset, now)
+    stuck = _stuck(group)
     return set() if stuck is None else lost.nodes_of(stuck)
 
 
-def _stuck(observed: ObservedGroup, obj: JSONObject, now: datetime) -> Stuck | None:
+def _stuck(group: LiveGroup) -> Stuck | None:
     """Return the facts about stuck pods; None if they are waited for, as the Go controller does."""
-    grace = observed.restarts.of(meta.annotations(obj)).release_after
-    return None if grace is None else Stuck(lws=obj, pods=observed.pods, grace=grace, now=now)
+    grace = group.restarts.release_after
+    if grace is None or not group.obj:
+        return None
+    return Stuck(lws=group.obj, pods=group.pods, grace=grace, now=group.now)
 
 
-def _live_group(observed: ObservedGroup, obj: JSONObject, leader: JSONObject, now: datetime) -> LiveGroup:
-    return LiveGroup(
-        obj=obj,
-        lws=leaderworkerset.decode(obj),
-        leader=leader,
-        now=now,
-        pods=observed.pods,
-        gone=observed.gone,
-        statefulsets=observed.statefulsets,
-        gang_objects=observed.gang_objects,
-        gang_kinds=observed.gang_kinds,
-        node=observed.node,
-        record=_own_record(observed, obj),
-        restarts=observed.restarts.of(meta.annotations(obj)),
-    )
-
-
-def _own_record(observed: ObservedGroup, obj: JSONObject) -> JSONObject | None:
-    """Return the record of the group's last recreation; one of an earlier LeaderWorkerSet of this name is ignored."""
-    record = observed.record
-    return None if record is None or meta.is_of_predecessor(record, obj) else record
-
-
-def _decide(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
+def _decide(group: LiveGroup, gang: Gang) -> Plan:
     if not is_leader(group.leader):
         return _refuse_stray(group)
-    stuck = _stuck(observed, group.obj, group.now)
-    plan = _decide_leader(group, observed, gang)
-    return plan if stuck is None else _after(lost.release(stuck, observed.lost_nodes), plan)
+    stuck = _stuck(group)
+    plan = _decide_leader(group, gang)
+    return plan if stuck is None else _after(lost.release(stuck, group.lost_nodes), plan)
 
 
-def _decide_leader(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
+def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
     if meta.is_deleting(group.leader):
         return Plan()
-    recreated = restartpolicy.POLICY.decide(group)
+    recreated = restartpolicy.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
-    return _build(group, observed, gang)
+    return _build(group, gang)
 
 
 def _after(release: Release, plan: Plan) -> Plan:
@@ -158,26 +103,26 @@ def _refuse_stray(group: LiveGroup) -> Plan:
     return Plan()
 
 
-def _build(group: LiveGroup, observed: ObservedGroup, gang: Gang) -> Plan:
+def _build(group: LiveGroup, gang: Gang) -> Plan:
     """Create what the leader pod leads: service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
-    revision = _find_revision(group, observed)
+    revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    actions = (*_make_service(group, observed), *scheduled.actions)
-    is_held = scheduled.holds or startup.POLICY.decide(group).holds
+    actions = (*_make_service(group), *scheduled.actions)
+    is_held = scheduled.holds or startup.decide(group).holds
     size = groupfacts.own_size(group.leader) or group.lws.size
-    if size == 1 or _has_workers(observed, group.leader) or is_held:
+    if size == 1 or _has_workers(group) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
-    placed = exclusive.POLICY.decide(group)
+    placed = exclusive.decide(group)
     return Plan(actions if placed.holds else (*actions, _make_workers(group, revision, placed)))
 
 
-def _find_revision(group: LiveGroup, observed: ObservedGroup) -> JSONObject | None:
+def _find_revision(group: LiveGroup) -> JSONObject | None:
     """Return the revision that the leader pod was created from."""
-    known = revisions.owned(observed.revisions, group.obj)
+    known = revisions.owned(group.revisions, group.obj)
     return revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
 
 
@@ -189,10 +134,10 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
     return gang.decide(GangGroup(group, revised))
 
 
-def _make_service(group: LiveGroup, observed: ObservedGroup) -> tuple[Action, ...]:
+def _make_service(group: LiveGroup) -> tuple[Action, ...]:
     """Create the group's own service if it shall have one; the live spec decides (R-SVC-2)."""
     is_shared = group.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
-    if is_shared or observed.has_service:
+    if is_shared or group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
     return (Create(resource=SERVICES, object=service, if_absent=True),)
@@ -213,8 +158,8 @@ def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision
     )
 
 
-def _has_workers(observed: ObservedGroup, leader: JSONObject) -> bool:
-    return any(meta.name(one) == meta.name(leader) for one in observed.statefulsets)
+def _has_workers(group: LiveGroup) -> bool:
+    return any(meta.name(one) == meta.name(group.leader) for one in group.statefulsets)
 
 
 def _mistake_note(group: LiveGroup) -> str:

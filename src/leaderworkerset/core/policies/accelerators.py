@@ -183,4 +183,4 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return inject(pod, size=member.size, is_leader=member.is_leader)
 
 
-POLICY: Final = Policy(name="accelerators", admit=admit)
+POLICY: Final = Policy(admit=admit)

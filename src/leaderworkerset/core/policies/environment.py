@@ -61,4 +61,4 @@ def admit(pod: JSONObject, _member: Member) -> JSONObject:
     return inject(pod)
 
 
-POLICY: Final = Policy(name="environment", admit=admit)
+POLICY: Final = Policy(admit=admit)

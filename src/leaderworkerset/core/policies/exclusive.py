@@ -64,4 +64,4 @@ def decide(group: LiveGroup) -> PolicyDecision:
     return PolicyDecision(node_selector=node_selector(group.lws, group.leader, group.node))
 
 
-POLICY: Final = Policy(name="exclusive placement", annotations=annotations, admit=admit, decide=decide)
+POLICY: Final = Policy(annotations=annotations, admit=admit)

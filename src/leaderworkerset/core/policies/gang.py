@@ -132,4 +132,4 @@ def inherited(leader: JSONObject) -> dict[str, str]:
     return non_empty(own, labels.GANG_SCHEDULER) | non_empty(own, labels.GANG_GROUP)
 
 
-POLICY: Final = Policy(name="gang scheduling", annotations=annotations)
+POLICY: Final = Policy(annotations=annotations)

@@ -47,4 +47,4 @@ def ordinal(pod: JSONObject) -> int:
     return parts.number
 
 
-POLICY: Final = Policy(name="identity", annotations=annotations, admit=admit)
+POLICY: Final = Policy(annotations=annotations, admit=admit)

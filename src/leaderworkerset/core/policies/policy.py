@@ -6,17 +6,20 @@ A policy acts in up to three places, and its module holds all of them:
 - `admit`: the changes of a pod that is about to be created, from what the pod carries alone;
 - `decide`: what a live group needs now: actions, edits of its workers' template, or a reason to create no workers yet.
 
-`core/leaderworkerset/templates.py`, `core/admission/pod.py` and `core/pod/reconcile.py` call the policies, each in a
-fixed order. Pure.
+`core/leaderworkerset/templates.py` and `core/admission/pod.py` call the policies of a table in its order;
+`core/pod/reconcile.py` calls `decide` of the modules that have one. Pure.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
+from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
@@ -38,27 +41,40 @@ class Member:
     is_leader: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LiveGroup:
-    """A live group whose LeaderWorkerSet has been read.
+    """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
 
-    `obj` is the LeaderWorkerSet as read, `lws` the same, decoded. `gone` are pods deleted since the last reconcile, in
-    their last state; `node` is the leader's, if exclusive placement needs it; `record` describes the last recreation,
-    `restarts` are the settings of the next ones. `gang_kinds` are the kinds of gang schedulers that are served.
+    `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
+    their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
+    `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
+    are the nodes of stuck pods, by name (`wants_lost_nodes`). `defaults` are the manager's settings of recreations.
     """
 
-    obj: JSONObject
-    lws: LeaderWorkerSet
     leader: JSONObject
+    obj: JSONObject = field(default_factory=dict)
     now: datetime
     pods: Sequence[JSONObject] = ()
     gone: Sequence[JSONObject] = ()
     statefulsets: Sequence[JSONObject] = ()
-    gang_objects: Sequence[JSONObject] = ()
-    gang_kinds: Collection[Resource] = ()
+    revisions: Sequence[JSONObject] = ()
+    has_service: bool = False
     node: JSONObject | None = None
     record: JSONObject | None = None
-    restarts: RestartSettings = DEFAULTS
+    gang_objects: Sequence[JSONObject] = ()
+    gang_kinds: Collection[Resource] = ()
+    lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
+    defaults: RestartSettings = DEFAULTS
+
+    @cached_property
+    def lws(self) -> LeaderWorkerSet:
+        """Return the LeaderWorkerSet decoded; raise `DecodeError` for a field of the wrong type."""
+        return leaderworkerset.decode(self.obj)
+
+    @cached_property
+    def restarts(self) -> RestartSettings:
+        """Return the settings of recreations of this group."""
+        return self.defaults.of(meta.annotations(self.obj))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +101,9 @@ def keep_pod(pod: JSONObject, _member: Member) -> JSONObject:
     return pod
 
 
-def go_on(_group: LiveGroup) -> PolicyDecision:
-    """Decide nothing: the default of a policy that acts on templates and pods alone."""
-    return PolicyDecision()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One policy as a value: its name, and its three functions."""
+    """What a policy adds to pod templates, and to pods at their admission."""
 
-    name: str
     annotations: Callable[[Template], dict[str, str]] = add_nothing
     admit: Callable[[JSONObject, Member], JSONObject] = keep_pod
-    decide: Callable[[LiveGroup], PolicyDecision] = go_on

@@ -6,7 +6,6 @@ deletion of its leader and the record of the recreation, or how long to wait for
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
@@ -15,7 +14,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
-from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.core.restarts.failure import in_brackets
@@ -25,7 +24,8 @@ def decide(group: LiveGroup) -> PolicyDecision:
     """Delete the leader if a pod of the group failed, or wait until that is due (R-POD-5)."""
     if not failures.is_active(group.lws):
         return PolicyDecision()
-    previous = recreation.read(group.record)
+    is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
+    previous = recreation.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, previous)
     failed = failures.failed_pod(group.lws, Members(group.leader, group.pods, group.gone, group.statefulsets))
@@ -114,6 +114,3 @@ def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
 
 def _index(group: LiveGroup) -> str:
     return meta.labels(group.leader).get(labels.GROUP_INDEX, "")
-
-
-POLICY: Final = Policy(name="restart", decide=decide)

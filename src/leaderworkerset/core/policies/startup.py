@@ -1,10 +1,8 @@
 """Startup policy: with `LeaderReady`, workers are created once their leader is ready (R-POD-7)."""
 
-from typing import Final
-
 from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
-from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
+from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
@@ -13,6 +11,3 @@ def decide(group: LiveGroup) -> PolicyDecision:
     if is_gated and not meta.is_condition_true(group.leader, "Ready"):
         return PolicyDecision(holds=AWAITS_LEADER)
     return PolicyDecision()
-
-
-POLICY: Final = Policy(name="startup", decide=decide)

@@ -16,4 +16,4 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return with_spec(pod, {"subdomain": meta.name(pod)}) if member.is_leader and is_unique else pod
 
 
-POLICY: Final = Policy(name="subdomain", admit=admit)
+POLICY: Final = Policy(admit=admit)

@@ -81,4 +81,4 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     return join_as_worker(pod, size=member.size, worker_index=member.worker_index)
 
 
-POLICY: Final = Policy(name="subgroups", annotations=annotations, admit=admit)
+POLICY: Final = Policy(annotations=annotations, admit=admit)

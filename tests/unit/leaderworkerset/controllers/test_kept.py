@@ -20,6 +20,7 @@ from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
+from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
 
 TPU = {"limits": {"google.com/tpu": "4"}}
@@ -76,14 +77,12 @@ def decide_the_rest() -> None:
     """Make the decisions that need what the cluster of these tests does not do."""
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
-    checked(of_pod.reconcile)(of_pod.ObservedGroup(leader=confused, leaderworkerset=lws), builders.NOW)
+    checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
-    checked(of_pod.reconcile)(
-        of_pod.ObservedGroup(leader=linked, leaderworkerset=lws), builders.NOW, Gangs(default="volcano")
-    )
+    checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
 
 
 END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory"}}
@@ -103,14 +102,15 @@ def decide_failure(lws: JSONObject, worker: JSONObject, status: JSONObject) -> N
     """Decide about a group one of whose workers failed, and hangs on a node that is gone."""
     release = {"annotations": {labels.RELEASE_LOST_PODS_AFTER: "1s"}}
     leader = builders.leader_pod(lws)
-    observed = of_pod.ObservedGroup(
+    observed = LiveGroup(
+        now=builders.NOW,
         leader=leader,
-        leaderworkerset=lws | {"metadata": lws["metadata"] | release},
+        obj=lws | {"metadata": lws["metadata"] | release},
         pods=(leader, worker | {"status": worker["status"] | {"containerStatuses": []} | status}),
         statefulsets=(builders.worker_statefulset(leader),),
         lost_nodes={"n1": None},
     )
-    plan = checked(of_pod.reconcile)(observed, builders.NOW)
+    plan = checked(of_pod.reconcile)(observed)
     assert [type(action) for action in plan.actions] == [Delete, Delete, Apply]
 
 
@@ -160,7 +160,7 @@ def test_everything_that_is_declared_is_read(
     [
         (declared.POD, "status.phase", "Pod"),
         (declared.POD, "spec.nodeName", "Pod"),
-        (declared.LEADER_STATEFULSET, "metadata.managedFields", "StatefulSet"),
+        (declared.LEADER_STATEFULSET, "metadata.annotations", "StatefulSet"),
         (declared.REVISION, "data", "ControllerRevision"),
     ],
 )

@@ -60,15 +60,47 @@ async def test_groups_come_up_and_then_nothing_is_written(cluster: Cluster) -> N
 
 @scenario
 async def test_a_new_manager_finds_everything_as_it_shall_be(cluster: Cluster) -> None:
-    """Design, decision 5: nothing is remembered, so a restart writes nothing."""
+    """docs/adr/0013-a-straight-line.md: it applies the leader StatefulSet once, which changes nothing."""
     async with cluster.managed():
         await cluster.create(builders.leaderworkerset_object(replicas=2))
         await cluster.settle()
     before, uids = cluster.transport.writes.total(), await cluster.uids()
+    applied = await cluster.get(STATEFULSETS, "web")
     async with cluster.managed():
-        await cluster.settle()
-    assert cluster.transport.writes.total() == before
+        await cluster.settle(3600)
+    assert cluster.transport.writes.total() == before + 1
+    assert await cluster.get(STATEFULSETS, "web") == applied
     assert await cluster.uids() == uids
+
+
+@scenario
+@pytest.mark.parametrize(
+    ("change", "is_corrected"),
+    [
+        ({"spec": {"replicas": 1}}, True),
+        ({"spec": {"template": {"metadata": {"annotations": {labels.SIZE: "7"}}}}}, True),
+        ({"metadata": {"labels": {"team": "b"}}}, True),
+        ({"metadata": {"annotations": {labels.REPLICAS: "7"}}}, True),
+        ({"metadata": {"annotations": {"note": "n"}}}, False),
+    ],
+    ids=["replicas", "template", "label", "annotation", "an annotation of their own"],
+)
+async def test_an_edit_of_the_leader_statefulset_by_others_is_answered_with_one_apply(
+    cluster: Cluster, change: dict[str, Any], *, is_corrected: bool
+) -> None:
+    """R-LSTS-1, Q-26."""
+    async with cluster.managed():
+        await cluster.create(builders.leaderworkerset_object(metadata={"labels": {"team": "a"}}))
+        await cluster.settle()
+        applied = await cluster.get(STATEFULSETS, "web")
+        before = cluster.transport.writes["PATCH"]
+        await cluster.client.patch(STATEFULSETS, meta.key(applied), change, kind="merge")
+        await cluster.settle()
+    found = await cluster.get(STATEFULSETS, "web")
+    assert found["spec"] == applied["spec"]
+    assert meta.labels(found) == meta.labels(applied)
+    assert (meta.annotations(found) == meta.annotations(applied)) is is_corrected
+    assert cluster.transport.writes["PATCH"] == before + 1
 
 
 @scenario

@@ -30,7 +30,7 @@ from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.instruments import Meter
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.kind import Definition, Kind
@@ -72,7 +72,7 @@ def fill_text(review: Review) -> JSONObject:
     return review.object | {"spec": {"text": "hello"} | meta.spec(review.object)}
 
 
-class Driver:
+class WidgetDriver(Driver):
     """Wants one ConfigMap for each Widget."""
 
     def __init__(self, caches: Caches, _client: Client, _clock: Clock) -> None:
@@ -129,7 +129,7 @@ WIDGET = Kind(
         ControllerSpec(
             name="widget",
             caches=(WIDGET_CACHE, MADE_CACHE),
-            build=Driver,
+            build=WidgetDriver,
             writes=(
                 Permission(CONFIG_MAPS, ("create", "patch")),
                 Permission(WIDGETS, ("update",), "finalizers"),

@@ -2,12 +2,16 @@
 
 import base64
 import json
+import sys
+from collections import Counter
+from types import FrameType
 from typing import Any
 
 import jsonpatch
 import msgspec
 import pytest
 
+from leaderworkerset.api import fieldtypes, leaderworkerset
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
@@ -159,3 +163,20 @@ def test_a_mark_of_null_is_an_empty_text_as_go_reads_it() -> None:
 def test_every_pod_is_valid() -> None:
     """R-ADM-16."""
     assert ask(handlers.VALIDATE_POD, {"anything": 1})["allowed"]
+
+
+def test_the_review_of_an_update_decodes_each_object_once() -> None:
+    calls: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code in {leaderworkerset.decode.__code__, fieldtypes.round_trip.__code__}:
+            calls[frame.f_code.co_name] += 1
+
+    sys.setprofile(count)
+    try:
+        answer = ask(handlers.VALIDATE_LEADERWORKERSET, LWS | {"metadata": LWS["metadata"] | {"generation": 2}}, LWS)
+    finally:
+        sys.setprofile(None)
+
+    assert answer["allowed"]
+    assert calls == {"decode": 2, "round_trip": 1}

@@ -6,7 +6,7 @@ import pytest
 
 from kuberuntime.objects.gotypes.declarations import KUBERNETES
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
-from kuberuntime.objects.gotypes.roundtrip import is_written_as, round_trip
+from kuberuntime.objects.gotypes.roundtrip import round_trip
 
 
 @pytest.mark.parametrize(
@@ -57,28 +57,6 @@ from kuberuntime.objects.gotypes.roundtrip import is_written_as, round_trip
 def test_round_trip(type_name: str, value: Any, expected: Any) -> None:
     """R-REV-6.1 to 6.6, contract appendix B."""
     assert round_trip(KUBERNETES, type_name, value) == expected
-
-
-@pytest.mark.parametrize(
-    ("value", "written", "surely"),
-    [
-        ({"name": "c", "image": "", "unknown": 1}, {"resources": {}, "name": "c"}, True),
-        ({"name": "c"}, {"name": "c"}, False),
-        ({"name": "c"}, {"name": "c", "resources": {}, "image": ""}, False),
-        ({"name": "c", "tty": True}, {"name": "c", "resources": {}, "tty": 1}, False),
-        ({"name": 1}, {"name": 1, "resources": {}}, False),
-        ({"name": "c", "image": None}, {"name": "c", "resources": {}}, False),
-        (None, {"name": "", "resources": {}}, False),
-        (
-            {"name": "c", "resources": {"limits": {"b": "1000m", "a": "1"}}},
-            {"name": "c", "resources": {"limits": {"a": "1", "b": "1"}}},
-            True,
-        ),
-    ],
-)
-def test_what_go_writes_is_told_without_building_it(value: Any, written: Any, *, surely: bool) -> None:
-    """R-REV-6: false where nulls would have to be replaced first."""
-    assert is_written_as(KUBERNETES, "Container", value, written) is surely
 
 
 def test_what_is_written_shares_nothing() -> None:

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.field import aggregate
+from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.core.admission.leaderworkerset import (
     CLAIMS_TEXT,
     PERCENT_TEXT,
     default_leaderworkerset,
+    null_subdomain,
     validate_leaderworkerset,
 )
 
@@ -51,7 +53,9 @@ def subgroups(size: Any, kind: str = "LeaderWorker", group_size: int = 4) -> dic
 
 
 def errors(obj: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
-    return [str(error) for error in validate_leaderworkerset(obj, old)]
+    if old is None:
+        return [str(error) for error in validate_leaderworkerset(decode(obj))]
+    return [str(error) for error in (*validate_leaderworkerset(decode(obj), decode(old)), *null_subdomain(obj))]
 
 
 @pytest.mark.parametrize(
@@ -298,7 +302,7 @@ def test_refused_on_create_and_on_update(obj: dict[str, Any], expected: list[str
 
 def test_several_faults_come_in_one_answer() -> None:
     obj = lws(metadata={"name": "2cube"}, rollout={"maxUnavailable": -1, "maxSurge": "200%"})
-    message = aggregate(validate_leaderworkerset(obj))
+    message = aggregate(validate_leaderworkerset(decode(obj)))
     assert message.startswith('[metadata.name: Invalid value: "2cube": a DNS-1035 label must consist of')
     assert message.endswith(
         f", {UNAVAILABLE}: Invalid value: -1: must be greater than or equal to 0,"

@@ -35,8 +35,7 @@ def created(name: str = "web-0", choice: str = "", **spec: object) -> JSONObject
 def worker_of(leader: JSONObject, gang: Gangs) -> JSONObject:
     """Return the worker that follows from the template which the controllers make for this leader."""
     plan = of_group.reconcile(
-        of_group.ObservedGroup(leader=leader, leaderworkerset=LWS, pods=(leader,), revisions=(REVISION,)),
-        builders.NOW,
+        LiveGroup(now=builders.NOW, leader=leader, obj=LWS, pods=(leader,), revisions=(REVISION,)),
         gang,
     )
     template = plan.actions[-1].object["spec"]["template"]  # type: ignore[union-attr]
@@ -186,7 +185,7 @@ def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited
 
 def decide(gang: Gangs, leader: JSONObject, *known: JSONObject, kinds: Collection[Resource] = ()) -> PolicyDecision:
     lws = leaderworkerset.decode(LWS)
-    live = LiveGroup(obj=LWS, lws=lws, leader=leader, now=builders.NOW, gang_objects=known, gang_kinds=kinds)
+    live = LiveGroup(obj=LWS, leader=leader, now=builders.NOW, gang_objects=known, gang_kinds=kinds)
     return gang.decide(GangGroup(live, lws))
 
 

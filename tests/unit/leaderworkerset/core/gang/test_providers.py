@@ -25,9 +25,7 @@ def requesting(cpu: str, **spec: Any) -> JSONObject:
 
 def group_of(lws: JSONObject, revised: JSONObject | None = None) -> GangGroup:
     """Return the first group of a LeaderWorkerSet."""
-    live = LiveGroup(
-        obj=lws, lws=leaderworkerset.decode(lws), leader=builders.leader_pod(lws, key="rev"), now=builders.NOW
-    )
+    live = LiveGroup(obj=lws, leader=builders.leader_pod(lws, key="rev"), now=builders.NOW)
     return GangGroup(live, leaderworkerset.decode(revised or lws))
 
 

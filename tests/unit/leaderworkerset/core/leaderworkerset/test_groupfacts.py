@@ -78,15 +78,3 @@ def test_a_statefulset_is_ready_when_all_its_pods_are_and_of_one_revision(
 ) -> None:
     """R-ROLL-9."""
     assert groupfacts.is_statefulset_ready({"spec": spec, "status": status}) is expected
-
-
-def test_the_workers_count_only_in_groups_of_more_than_one() -> None:
-    """R-STAT-5, R-STAT-6, Q-12."""
-    leader = builders.leader_pod(LWS, key="new")
-    alone = groupfacts.describe(leader, None)
-    behind = groupfacts.describe(leader, builders.worker_statefulset(leader, ready=False, key="old"))
-
-    assert (alone.is_whole(1), alone.is_ready(1), alone.is_updated(1, "new")) == (True, True, True)
-    assert (alone.is_whole(2), alone.is_ready(2), alone.is_updated(2, "new")) == (False, False, False)
-    assert (behind.is_whole(2), behind.is_ready(2), behind.is_updated(2, "new")) == (True, False, False)
-    assert not alone.is_updated(1, "other")

@@ -1,5 +1,6 @@
 """Whole plans for a LeaderWorkerSet, in the order of contract 2.1."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -20,9 +21,10 @@ from leaderworkerset.core.leaderworkerset import (
     statefulsets,
     status,
 )
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, OnDemand, decide, reconcile
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 LWS = builders.leaderworkerset_object()
@@ -70,12 +72,16 @@ def at_rest(obj: dict[str, Any] = LWS, *, count: int = 2) -> ObservedLeaderWorke
         has_shared_service=True,
         groups=ready_groups(obj, count),
     )
-    return replace(observed, leaderworkerset=settled(obj, observed))
+    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=live(obj))
 
 
 def replace(observed: ObservedLeaderWorkerSet, **fields: Any) -> ObservedLeaderWorkerSet:
-    names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups")
-    return ObservedLeaderWorkerSet(**({name: getattr(observed, name) for name in names} | fields))
+    """Return the observation with other fields; another StatefulSet is as the manager applied it."""
+    names = ("leaderworkerset", "leader_statefulset", "revisions", "has_shared_service", "groups", "applied")
+    found = {name: getattr(observed, name) for name in names} | fields
+    if fields.get("leader_statefulset"):
+        found["applied"] = builders.applied(found["leaderworkerset"], found["leader_statefulset"])
+    return ObservedLeaderWorkerSet(**found)
 
 
 def kinds(plan: Plan) -> list[type[Action]]:
@@ -319,7 +325,22 @@ def test_outdated_revisions_are_retired_when_all_groups_are_updated() -> None:
     record = builders.revision(LWS) | {"metadata": {"name": "web-0-recreations", "labels": {labels.NAME: "web"}}}
     observed = replace(at_rest(), revisions=[old, builders.revision(LWS, number=8), record])
 
-    assert reconcile(observed, builders.NOW) == Plan(tuple(revisionhistory.settle(LWS, KEY, [old], ())))
+    decision = decide(observed, builders.NOW)
+    assert decision.plan == Plan(tuple(revisionhistory.settle(LWS, KEY, [old], ())))
+    assert decision.needs == {OnDemand.HISTORY}
+
+
+def test_the_history_is_trimmed_once_it_was_read() -> None:
+    obj = builders.leaderworkerset_object(metadata={"annotations": {labels.REVISION_HISTORY_LIMIT: "1"}})
+    old, past = (builders.revision(builders.leaderworkerset_object(image=f"app:0.{n}"), number=n) for n in (7, 6))
+    observed = dataclasses.replace(
+        replace(at_rest(obj), revisions=[old, builders.revision(obj, number=8)]), history=[past]
+    )
+
+    decision = decide(observed, builders.NOW)
+
+    assert kinds(decision.plan) == [Patch, Delete]
+    assert decision.needs == set()
 
 
 def test_a_revision_that_becomes_current_again_gets_the_next_number() -> None:
@@ -403,10 +424,13 @@ def test_a_leader_without_usable_index_stops_the_status_and_nothing_else() -> No
     assert plan.error is not None
 
 
-def rolling(groups_: list[GroupFacts], **status_: Any) -> ObservedLeaderWorkerSet:
-    """Return four groups in mid-rollout from `older` to LWS at partition 2, on a cluster that drops maxUnavailable."""
+def rolling(
+    groups_: list[GroupFacts], *, partition: int = 2, generation: int = 0, **status_: Any
+) -> ObservedLeaderWorkerSet:
+    """Return four groups in mid-rollout from `older` to LWS, on a cluster that drops maxUnavailable."""
     obj = builders.leaderworkerset_object(replicas=4, rollout={"maxUnavailable": 2})
-    built = desired(obj, partition=2, replicas=4)
+    built = desired(obj, partition=partition, replicas=4)
+    built["metadata"]["generation"] = generation
     built["spec"]["updateStrategy"]["rollingUpdate"].pop("maxUnavailable")
     seen = {"replicas": 4, "observedGeneration": 0, "updateRevision": "web-new"} | status_
     observed = ObservedLeaderWorkerSet(
@@ -416,7 +440,7 @@ def rolling(groups_: list[GroupFacts], **status_: Any) -> ObservedLeaderWorkerSe
         has_shared_service=True,
         groups=groups_,
     )
-    return replace(observed, leaderworkerset=settled(obj, observed))
+    return replace(observed, leaderworkerset=settled(obj, observed), leader_statefulset=observed.leader_statefulset)
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
@@ -452,11 +476,65 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
     )
 
 
+@pytest.mark.parametrize(("held", "needs"), [(4, {OnDemand.LEADERS}), (3, set())], ids=["the first", "the second"])
+def test_the_first_groups_of_an_update_go_once_the_leaders_are_known(held: int, needs: set[OnDemand]) -> None:
+    """Docs/adr/0010-bounds.md: leaders that the previous update released may be on their way."""
+    observed = rolling(ready_groups(LWS, 4, key="older"), partition=held)
+
+    decision = decide(observed, builders.NOW)
+
+    assert kinds(decision.plan) == [Apply]
+    assert decision.needs == needs
+
+
+def test_after_a_start_the_statefulset_is_applied_once() -> None:
+    """R-LSTS-1: nothing else is remembered of it, and the next decision is made at once, as no watch reports it."""
+    unknown = dataclasses.replace(at_rest(), applied=None)
+
+    decision = decide(unknown, builders.NOW)
+
+    assert kinds(decision.plan) == [Apply]
+    assert decision.plan.requeue_after == 0
+    assert decision.source is not None
+    assert at_rest().applied == LastApply(decision.source, Identity.of(unknown.leader_statefulset or {}))
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        {"generation": 7},
+        {"labels": {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: KEY, "other": "1"}},
+        {"annotations": {labels.REPLICAS: "7"}},
+        {"ownerReferences": []},
+        {"uid": "another"},
+    ],
+    ids=["spec", "labels", "annotations", "owner", "another"],
+)
+def test_an_edit_of_the_statefulset_by_others_is_corrected(foreign: dict[str, Any]) -> None:
+    """R-LSTS-1, Q-26."""
+    observed = at_rest()
+    assert observed.leader_statefulset is not None
+    edited = observed.leader_statefulset["metadata"] | foreign
+    found = dataclasses.replace(observed, leader_statefulset=observed.leader_statefulset | {"metadata": edited})
+
+    assert Apply in kinds(reconcile(found, builders.NOW))
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"generation": 2}, {"labels": {"team": "a"}}, {"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}]
+)
+def test_an_edit_of_the_leaderworkerset_is_applied_once(metadata: dict[str, Any]) -> None:
+    """R-LSTS-1."""
+    obj = builders.leaderworkerset_object(metadata=metadata)
+    observed = replace(at_rest(), leaderworkerset=settled(obj, at_rest()))
+
+    assert kinds(reconcile(observed, builders.NOW)) == [Apply]
+    assert reconcile(replace(observed, leader_statefulset=live(obj)), builders.NOW) == Plan()
+
+
 def test_no_leader_is_deleted_in_the_look_that_moves_the_partition() -> None:
     """R-ARC-4: the StatefulSet controller has not seen the new partition then."""
-    observed = rolling(ready_groups(LWS, 4, key="older"))
-    assert observed.leader_statefulset is not None
-    observed.leader_statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 4
+    observed = rolling(ready_groups(LWS, 4, key="older"), partition=4)
 
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
 
@@ -470,14 +548,10 @@ def test_leaders_wait_for_a_statefulset_controller() -> None:
 
 def test_no_group_is_let_go_before_the_statefulset_controller_has_observed_the_last_step() -> None:
     """Docs/adr/0010-bounds.md: what was let go before may be on its way, and is not seen to be."""
-    observed = rolling(ready_groups(LWS, 4, key="older"))
-    assert observed.leader_statefulset is not None
-    observed.leader_statefulset["spec"]["updateStrategy"]["rollingUpdate"]["partition"] = 4
-    observed.leader_statefulset["metadata"]["generation"] = 2
-    observed.leader_statefulset["status"]["observedGeneration"] = 1
+    observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=1)
     assert kinds(reconcile(observed, builders.NOW)) == []
 
-    observed.leader_statefulset["status"]["observedGeneration"] = 2
+    observed = rolling(ready_groups(LWS, 4, key="older"), partition=4, generation=2, observedGeneration=2)
     assert kinds(reconcile(observed, builders.NOW)) == [Apply]
 
 

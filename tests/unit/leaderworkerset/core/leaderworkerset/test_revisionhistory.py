@@ -6,8 +6,8 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
-from kuberuntime.plan import Action, Delete, Patch, Plan
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.plan import Action, Delete, Patch
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisionhistory
 
@@ -110,24 +110,3 @@ def test_ten_are_kept_where_nothing_is_said() -> None:
 
 def test_the_history_is_found_by_its_label() -> None:
     assert revisionhistory.selector("web") == "leaderworkerset.sigs.k8s.io/history-of=web"
-
-
-def test_a_plan_that_keeps_a_revision_is_growing() -> None:
-    patch = {"metadata": {"labels": {"app": "web"}}}
-    other = Patch(resource=PODS, key=meta.key(LWS), patch=patch)
-    numbered = Patch(resource=CONTROLLER_REVISIONS, key=meta.key(LWS), patch={"revision": 2})
-    assert not revisionhistory.is_growing(Plan((other, numbered)))
-    assert revisionhistory.is_growing(Plan((other, *revisionhistory.settle(LWS, KEY, [revision(2)], ()))))
-
-
-@pytest.mark.parametrize("lws", [LWS, limited("0")], ids=["kept", "deleted"])
-def test_a_plan_that_keeps_or_deletes_a_revision_retires_it(lws: dict[str, Any]) -> None:
-    old = revision(2)
-    plan = Plan(tuple(revisionhistory.settle(lws, KEY, [old], ())))
-    assert revisionhistory.is_retiring(plan, [old])
-
-
-def test_a_plan_that_deletes_what_is_history_already_retires_nothing() -> None:
-    plan = Plan(tuple(revisionhistory.settle(limited("0"), KEY, [], [past(2)])))
-    assert plan.actions
-    assert not revisionhistory.is_retiring(plan, [revision(3)])

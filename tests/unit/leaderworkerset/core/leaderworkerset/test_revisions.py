@@ -10,6 +10,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
+from leaderworkerset.core.leaderworkerset.edition import Edition
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 
 VECTORS = json.loads(Path("tests/vectors/lws-revision-vectors.json").read_text())
@@ -175,46 +176,30 @@ def test_other_bytes_for_the_same_template_do_not_roll() -> None:
     assert revisions.resolve(LWS, leader_statefulset(KEY), [stored | {"data": older}]) == Resolution(KEY)
 
 
-def held(**changes: Any) -> dict[str, Any]:
-    """Return the data of a revision of `LWS` in which fields of its template, or of the whole, are others."""
-    spec = builders.revision(LWS)["data"]["spec"]
-    template = spec["leaderWorkerTemplate"] | changes
-    return {"spec": spec | {"leaderWorkerTemplate": {name: one for name, one in template.items() if one is not None}}}
+def test_an_edition_whose_revision_is_known_is_not_read_again() -> None:
+    """R-REV-11: while the generation and the revision are the same, so is the content."""
+    current, statefulset = builders.revision(LWS), leader_statefulset(KEY)
+    known = revisions.resolve(LWS, statefulset, [current]).edition
+    unreadable = LWS | {"spec": {"leaderWorkerTemplate": {"size": "two"}}}
+
+    assert known == Edition.of(LWS, current)
+    assert revisions.resolve(unreadable, statefulset, [current], known) == Resolution(KEY)
 
 
 @pytest.mark.parametrize(
-    "data",
-    [
-        held(),
-        held(size=3),
-        held(size=2.0),
-        held(size=True),
-        held(unknown=1),
-        held(**{"$patch": "merge"}),
-        held(**{"$patch": None}),
-        held() | {"other": 1},
-        {"spec": held()["spec"] | {"other": 1}},
-        {"spec": held()["spec"] | {"networkConfig": None}},
-        {"spec": {"leaderWorkerTemplate": held()["spec"]["leaderWorkerTemplate"]}},
-        None,
-        [1],
-    ],
-    ids=json.dumps,
+    ("metadata", "uid"),
+    [({"generation": 2}, "uid-of-revision"), ({"uid": "another"}, "uid-of-revision"), ({}, "another")],
+    ids=["edited", "created again", "another revision"],
 )
-@pytest.mark.parametrize("lws", [LWS, EDITED, builders.leaderworkerset_object(template={"size": "two"})])
-def test_a_status_of_this_generation_makes_no_difference(data: Any, lws: dict[str, Any]) -> None:
-    """R-REV-11: it says which comparison is tried first."""
-    known, statefulset = [builders.revision(LWS) | {"data": data}], leader_statefulset(KEY)
+def test_another_edition_is_read(metadata: dict[str, Any], uid: str) -> None:
+    """R-REV-11."""
+    known = Edition.of(LWS, builders.revision(LWS, uid="uid-of-revision"))
+    edited = builders.leaderworkerset_object(image="app:2", metadata=metadata)
+    current = builders.revision(edited | {"spec": LWS["spec"]}, uid=uid)
 
-    def resolved(observed: int) -> Any:
-        obj = lws | {"status": {"observedGeneration": observed}}
-        try:
-            found = revisions.resolve(obj, statefulset, known)
-        except ValueError as error:
-            return str(error)
-        return found, found.template, found.is_exact
+    found = revisions.resolve(edited, leader_statefulset(KEY), [current], known)
 
-    assert resolved(meta.generation(lws)) == resolved(0)
+    assert (found.key, found.is_new, found.edition) == (EDITED_KEY, True, None)
 
 
 @pytest.mark.parametrize("data", [None, [], {"spec": 1}, {"spec": {"leaderWorkerTemplate": {"size": "two"}}}])
@@ -222,7 +207,7 @@ def test_data_that_cannot_be_read_is_different(data: object) -> None:
     """R-REV-11."""
     broken = builders.revision(LWS) | {"data": data}
 
-    assert not revisions.has_content(broken, EDITED, revisions.build_content(EDITED))
+    assert not revisions.has_content(broken, EDITED, revisions.build_data(EDITED))
 
 
 def test_data_of_other_types_that_no_text_tells_apart_is_different() -> None:
@@ -231,7 +216,7 @@ def test_data_of_other_types_that_no_text_tells_apart_is_different() -> None:
     template = stored["data"]["spec"]["leaderWorkerTemplate"]
     broken = {"spec": {"leaderWorkerTemplate": template | {"volumeClaimTemplates": "none"}}}
 
-    assert not revisions.has_content(stored | {"data": broken}, EDITED, revisions.build_content(EDITED))
+    assert not revisions.has_content(stored | {"data": broken}, EDITED, revisions.build_data(EDITED))
 
 
 def test_differs_from_upstream_a_template_edited_back_finds_its_old_revision() -> None:

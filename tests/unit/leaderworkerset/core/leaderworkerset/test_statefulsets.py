@@ -6,8 +6,6 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import STATEFULSETS
-from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import rollingupdate, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
@@ -125,65 +123,3 @@ def test_older_pods_may_be_created_until_the_statefulset_controller_is_done(
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
     assert statefulsets.may_create_older(living, key) is expected
-
-
-@pytest.mark.parametrize(
-    ("held", "wanted", "begins"),
-    [
-        ((5, 5), (5, 4), True),
-        ((5, 7), (5, 4), True),
-        ((5, 5), (5, 5), False),
-        ((5, 4), (5, 3), False),
-        ((3, 3), (5, 3), False),
-    ],
-    ids=["the first", "the first, held by more", "none goes", "the second", "more groups"],
-)
-def test_an_update_begins_where_all_groups_were_held_and_one_goes(
-    held: tuple[int, int], wanted: tuple[int, int], *, begins: bool
-) -> None:
-    obj = builders.leaderworkerset_object(replicas=4)
-    living, desired = (build(obj, partition=partition, replicas=replicas) for replicas, partition in (held, wanted))
-    plan = Plan((Apply(resource=STATEFULSETS, object=desired, manager="lws"),))
-
-    assert statefulsets.begins_to_roll(living, plan) is begins
-    assert not statefulsets.begins_to_roll(None, plan)
-    assert not statefulsets.begins_to_roll(living, Plan())
-
-
-def without_max_unavailable(obj: dict[str, Any]) -> dict[str, Any]:
-    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
-    return obj | {"spec": obj["spec"] | {"updateStrategy": strategy}}
-
-
-@pytest.mark.parametrize(
-    ("position", "expected"),
-    [(Current(3, 1, "2"), True), (Current(2, 1, "2"), False), (Current(3, 0, "2"), False), (None, False)],
-    ids=["as far", "other replicas", "other partition", "no statefulset"],
-)
-def test_a_statefulset_is_at_a_step_that_changes_nothing(position: Current | None, expected: bool) -> None:
-    assert statefulsets.is_at(position, RolloutStep(Case.ROLLING, partition=1, replicas=3)) is expected
-
-
-def test_what_was_applied_needs_no_second_apply() -> None:
-    """R-LSTS-1 as improved: at rest nothing is written, also where the server drops maxUnavailable (T-11)."""
-    desired = build(builders.leaderworkerset_object())
-
-    assert statefulsets.is_applied(builders.as_applied(desired), desired)
-    assert statefulsets.is_applied(without_max_unavailable(builders.as_applied(desired)), desired)
-
-
-@pytest.mark.parametrize(
-    "live",
-    [
-        None,
-        builders.as_applied(build(builders.leaderworkerset_object(image="app:2"))),
-        builders.as_applied(build(builders.leaderworkerset_object(), replicas=9)),
-        builders.as_applied(build(builders.leaderworkerset_object(rollout={"maxSurge": 1}))),
-        builders.as_applied(build(builders.leaderworkerset_object(metadata={"labels": {"gone": "1"}}))),
-        builders.as_applied(build(builders.leaderworkerset_object()), manager="kubectl"),
-    ],
-    ids=["missing", "image", "replicas", "maxUnavailable", "label given up", "never applied"],
-)
-def test_anything_else_is_applied(live: dict[str, Any] | None) -> None:
-    """R-LSTS-1, Q-26."""
-    assert not statefulsets.is_applied(live, build(builders.leaderworkerset_object()))

@@ -131,7 +131,7 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
     moved = builders.as_applied(applied[0].object) | {"status": status}
     del moved["spec"]["updateStrategy"]["rollingUpdate"]["maxUnavailable"]
     moved["metadata"]["generation"] = 1
-    return replace(found, leader_statefulset=moved)
+    return replace(found, leader_statefulset=moved, applied=builders.applied(observed.leaderworkerset or {}, moved))
 
 
 def deleted(plan: Plan) -> list[str]:

@@ -13,8 +13,9 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.pod.reconcile import ObservedGroup, reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.failure import describe
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -33,10 +34,11 @@ def group(
     leader: dict[str, Any] = LEADER,
     sets: tuple[dict[str, Any], ...] = (SET,),
     **fields: Any,
-) -> ObservedGroup:
-    return ObservedGroup(
+) -> LiveGroup:
+    return LiveGroup(
+        now=builders.NOW,
         leader=leader,
-        leaderworkerset=lws,
+        obj=lws,
         pods=(leader, *workers),
         statefulsets=sets,
         revisions=(builders.revision(lws),),
@@ -44,7 +46,7 @@ def group(
     )
 
 
-def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> ObservedGroup:
+def new_group(lws: dict[str, Any] = LWS, **fields: Any) -> LiveGroup:
     fields = {"leader": builders.leader_pod(lws), "sets": ()} | fields
     return group(lws=lws, **fields)
 
@@ -65,7 +67,7 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
 
 def test_a_new_leader_gets_its_workers() -> None:
     """R-WSTS-1, R-WSTS-2."""
-    assert reconcile(new_group(), builders.NOW) == Plan((create_workers(LWS, LEADER),))
+    assert reconcile(new_group()) == Plan((create_workers(LWS, LEADER),))
 
 
 def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None:
@@ -73,14 +75,15 @@ def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None
     now = builders.leaderworkerset_object(size=2, image="app:2", metadata={"labels": {"team": "new"}})
     before = builders.leaderworkerset_object(size=4, image="app:1")
     leader = builders.leader_pod(before)
-    observed = ObservedGroup(
+    observed = LiveGroup(
+        now=builders.NOW,
         leader=leader,
-        leaderworkerset=now,
+        obj=now,
         pods=(leader,),
         revisions=(builders.revision(before), builders.revision(now, number=2)),
     )
 
-    (action,) = reconcile(observed, builders.NOW).actions
+    (action,) = reconcile(observed).actions
 
     assert isinstance(action, Create)
     spec = action.object["spec"]
@@ -92,12 +95,12 @@ def test_a_group_that_is_built_in_an_update_is_of_its_leaders_revision() -> None
 
 def test_a_group_that_is_complete_is_left_alone() -> None:
     """R-ARC-3, R-WSTS-1k, Q-26."""
-    assert reconcile(group(builders.worker_pod(LEADER)), builders.NOW) == Plan()
+    assert reconcile(group(builders.worker_pod(LEADER))) == Plan()
 
 
 def test_a_group_of_one_has_no_worker_statefulset() -> None:
     """R-WSTS-8."""
-    assert reconcile(new_group(builders.leaderworkerset_object(size=1)), builders.NOW) == Plan()
+    assert reconcile(new_group(builders.leaderworkerset_object(size=1))) == Plan()
 
 
 def test_differs_from_upstream_a_group_is_built_as_large_as_its_leader_was_made_for() -> None:
@@ -107,11 +110,11 @@ def test_differs_from_upstream_a_group_is_built_as_large_as_its_leader_was_made_
     of_small = builders.leader_pod(small, annotations={labels.SIZE: "1"})
     of_large = builders.leader_pod(large, annotations={labels.SIZE: "3"})
 
-    while_growing = ObservedGroup(leader=of_small, leaderworkerset=large, pods=[of_small], revisions=revisions_)
-    while_shrinking = ObservedGroup(leader=of_large, leaderworkerset=small, pods=[of_large], revisions=revisions_)
+    while_growing = LiveGroup(now=builders.NOW, leader=of_small, obj=large, pods=[of_small], revisions=revisions_)
+    while_shrinking = LiveGroup(now=builders.NOW, leader=of_large, obj=small, pods=[of_large], revisions=revisions_)
 
-    assert reconcile(while_growing, builders.NOW) == Plan()
-    (created,) = reconcile(while_shrinking, builders.NOW).actions
+    assert reconcile(while_growing) == Plan()
+    (created,) = reconcile(while_shrinking).actions
     assert isinstance(created, Create)
     assert created.object["spec"]["replicas"] == 2
 
@@ -122,8 +125,8 @@ def test_a_group_gets_a_service_of_its_own() -> None:
     leader = builders.leader_pod(lws)
     service = Create(resource=SERVICES, object=services.build_for_group(leader, "web"), if_absent=True)
 
-    assert reconcile(new_group(lws), builders.NOW) == Plan((service, create_workers(lws, leader)))
-    assert reconcile(new_group(lws, has_service=True), builders.NOW) == Plan((create_workers(lws, leader),))
+    assert reconcile(new_group(lws)) == Plan((service, create_workers(lws, leader)))
+    assert reconcile(new_group(lws, has_service=True)) == Plan((create_workers(lws, leader),))
 
 
 LEADER_READY = builders.leaderworkerset_object(spec={"startupPolicy": "LeaderReady"})
@@ -134,17 +137,15 @@ def test_workers_wait_for_a_ready_leader_where_they_shall() -> None:
     waiting = builders.leader_pod(LEADER_READY, ready=False)
     ready = builders.leader_pod(LEADER_READY, ready=True, phase="Pending")
 
-    assert reconcile(new_group(LEADER_READY, leader=waiting), builders.NOW) == Plan()
-    assert reconcile(new_group(LEADER_READY, leader=ready), builders.NOW) == Plan(
-        (create_workers(LEADER_READY, ready),)
-    )
+    assert reconcile(new_group(LEADER_READY, leader=waiting)) == Plan()
+    assert reconcile(new_group(LEADER_READY, leader=ready)) == Plan((create_workers(LEADER_READY, ready),))
 
 
 def test_a_missing_revision_is_waited_for() -> None:
     """R-WSTS-1 (i), Q-24."""
     leader = builders.leader_pod(LWS, key="unknown")
 
-    assert reconcile(new_group(leader=leader), builders.NOW) == Plan(requeue_after=1.0)
+    assert reconcile(new_group(leader=leader)) == Plan(requeue_after=1.0)
 
 
 def test_workers_wait_until_their_leader_is_placed() -> None:
@@ -153,22 +154,19 @@ def test_workers_wait_until_their_leader_is_placed() -> None:
     placed = builders.leader_pod(lws, node="n1")
     node = {"metadata": {"name": "n1", "labels": {"rack": "r7"}}}
 
-    assert reconcile(new_group(lws), builders.NOW) == Plan()
+    assert reconcile(new_group(lws)) == Plan()
     assert wants_node(new_group(lws)) == ""
     assert wants_node(new_group(lws, leader=placed)) == "n1"
     assert wants_node(new_group(leader=placed)) == ""
     assert wants_node(group(lws=lws, leader=placed)) == ""
-    assert wants_node(ObservedGroup(leader=None)) == ""
-    assert reconcile(new_group(lws, leader=placed, node=node), builders.NOW) == Plan(
-        (create_workers(lws, placed, {"rack": "r7"}),)
-    )
+    assert reconcile(new_group(lws, leader=placed, node=node)) == Plan((create_workers(lws, placed, {"rack": "r7"}),))
 
 
 def test_a_node_that_is_gone_is_an_error() -> None:
     """R-WSTS-6."""
     lws = builders.leaderworkerset_object(metadata=RACK)
 
-    plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")), builders.NOW)
+    plan = reconcile(new_group(lws, leader=builders.leader_pod(lws, node="n1")))
 
     assert plan == Plan(error='pod default/web-0: getting node "n1": nodes "n1" not found')
 
@@ -176,8 +174,7 @@ def test_a_node_that_is_gone_is_an_error() -> None:
 @pytest.mark.parametrize(
     "observed",
     [
-        ObservedGroup(leader=None),
-        ObservedGroup(leader=LEADER, leaderworkerset=None),
+        LiveGroup(now=builders.NOW, leader=LEADER),
         group(sets=(), lws=builders.leaderworkerset_object(metadata={"deletionTimestamp": "2026-03-01T11:00:00Z"})),
         group(sets=(), leader=builders.leader_pod(LWS, deleting=True)),
         group(
@@ -186,11 +183,11 @@ def test_a_node_that_is_gone_is_an_error() -> None:
             lws=builders.leaderworkerset_object(spec=OWN_SERVICES),
         ),
     ],
-    ids=["no leader", "no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
+    ids=["no LeaderWorkerSet", "going LeaderWorkerSet", "going leader", "going leader, own services"],
 )
-def test_what_is_gone_or_going_is_left_alone(observed: ObservedGroup) -> None:
+def test_what_is_gone_or_going_is_left_alone(observed: LiveGroup) -> None:
     """R-POD-1, R-POD-5.4, R-POD-7, R-SVC-8."""
-    assert reconcile(observed, builders.NOW) == Plan()
+    assert reconcile(observed) == Plan()
 
 
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
@@ -198,16 +195,14 @@ def test_a_pod_without_its_labels_is_an_error(label: str) -> None:
     """R-POD-1."""
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
-    assert reconcile(group(leader=pod), builders.NOW) == Plan(
-        error=f"pod default/web-0: {label} label is unexpected missing"
-    )
+    assert reconcile(group(leader=pod)) == Plan(error=f"pod default/web-0: {label} label is unexpected missing")
 
 
 def test_a_worker_leads_nothing() -> None:
     """R-POD-2: nothing is built for it, whatever is missing."""
     worker = builders.worker_pod(builders.leader_pod(LWS))
 
-    assert reconcile(ObservedGroup(leader=worker, leaderworkerset=LWS), builders.NOW) == Plan()
+    assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
 
 
 def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:
@@ -217,10 +212,8 @@ def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:
     )
     failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
 
-    assert reconcile(group(leader=stray), builders.NOW) == Plan()
-    assert reconcile(group(leader=failed), builders.NOW) == Plan(
-        error="pod default/stray: parsing pod name for pod stray"
-    )
+    assert reconcile(group(leader=stray)) == Plan()
+    assert reconcile(group(leader=failed)) == Plan(error="pod default/stray: parsing pod name for pod stray")
 
 
 def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:
@@ -234,7 +227,7 @@ def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:
         "Warning", "FailedCreate", "Create", note, decisionevents.reference(LWS), decisionevents.reference(leader)
     )
 
-    assert reconcile(new_group(leader=leader), builders.NOW) == Plan((Emit(events=(event,)),))
+    assert reconcile(new_group(leader=leader)) == Plan((Emit(events=(event,)),))
 
 
 def delete_leader(failed: str) -> Delete:
@@ -285,20 +278,20 @@ EARLIER = builders.leader_pod(LWS, uid="earlier")
 
 def test_a_failed_worker_costs_its_leader_and_is_recorded_after() -> None:
     """R-POD-5: at once, by UID, in the foreground."""
-    assert reconcile(group(FAILED), builders.NOW) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
+    assert reconcile(group(FAILED)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
 def test_several_failures_of_a_group_are_one_recreation() -> None:
     """R-POD-5: one key, one plan; and a record condemns its leader once."""
     observed = group(FAILED, builders.worker_pod(LEADER, 2, deleting=True))
 
-    assert len([a for a in reconcile(observed, builders.NOW).actions if isinstance(a, Delete)]) == 1
-    assert reconcile(group(FAILED, record=record(1, 0)), builders.NOW) == Plan((delete_leader("web-0-1"),))
+    assert len([a for a in reconcile(observed).actions if isinstance(a, Delete)]) == 1
+    assert reconcile(group(FAILED, record=record(1, 0))) == Plan((delete_leader("web-0-1"),))
 
 
 def test_a_group_that_fails_again_waits() -> None:
     """The record is written first, so that nothing is forgotten."""
-    again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)), builders.NOW)
+    again = reconcile(group(FAILED, record=record(1, -60, leader=EARLIER)))
 
     note = "Pod web-0-1 failed again, group 0 is recreated in 10 s (number 2 in a row)"
     told = Event("Warning", "BackOff", "Delete", note, decisionevents.reference(LWS), decisionevents.reference(LEADER))
@@ -310,9 +303,9 @@ def test_a_condemned_group_goes_when_its_time_has_come() -> None:
     whole = builders.worker_pod(LEADER)
 
     waiting = record(2, 10, RecreationState.WAITING)
-    assert reconcile(group(whole, record=waiting), builders.NOW) == Plan(requeue_after=10.0)
-    assert reconcile(group(whole, sets=(), record=waiting), builders.NOW) == Plan(requeue_after=10.0)
-    assert reconcile(group(whole, record=record(2, 0, RecreationState.WAITING)), builders.NOW) == Plan(
+    assert reconcile(group(whole, record=waiting)) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, sets=(), record=waiting)) == Plan(requeue_after=10.0)
+    assert reconcile(group(whole, record=record(2, 0, RecreationState.WAITING))) == Plan(
         (apply(record(2, 0)), delete_leader("web-0-1"))
     )
 
@@ -322,7 +315,7 @@ def test_a_condemned_group_goes_at_once_where_the_clock_was_ahead_when_its_time_
     ahead = record(2, 400 * 86400, RecreationState.WAITING)
 
     delete = Plan((apply(record(2, 400 * 86400)), delete_leader("web-0-1")))
-    assert reconcile(group(whole, record=ahead), builders.NOW) == delete
+    assert reconcile(group(whole, record=ahead)) == delete
 
 
 def test_a_record_of_a_leaderworkerset_before_this_one_counts_for_nothing() -> None:
@@ -331,12 +324,12 @@ def test_a_record_of_a_leaderworkerset_before_this_one_counts_for_nothing() -> N
     (owner,) = known["metadata"]["ownerReferences"]
     known["metadata"]["ownerReferences"] = [owner | {"uid": "uid-of-predecessor"}]
 
-    assert reconcile(group(FAILED, record=known), builders.NOW) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
+    assert reconcile(group(FAILED, record=known)) == Plan((delete_leader("web-0-1"), apply(record(1, 0))))
 
 
 def test_a_recreation_that_was_recorded_and_not_done_is_done() -> None:
     """The record comes before the deletion: a manager that died between both is made good for, with one write."""
-    assert reconcile(group(record=record(2, -5)), builders.NOW) == Plan((delete_leader("web-0-1"),))
+    assert reconcile(group(record=record(2, -5))) == Plan((delete_leader("web-0-1"),))
 
 
 def annotated(**found: str) -> dict[str, Any]:
@@ -349,16 +342,12 @@ def test_without_backoff_every_failure_recreates_at_once_and_nothing_is_recorded
     off = annotated(restart_backoff="off")
     earlier = record(7, -1, leader=EARLIER)
 
-    assert reconcile(group(FAILED, lws=off, record=earlier), builders.NOW) == Plan((delete_leader("web-0-1"),))
-    assert reconcile(group(FAILED, restarts=RestartSettings(backs_off=False)), builders.NOW) == Plan(
-        (delete_leader("web-0-1"),)
-    )
+    assert reconcile(group(FAILED, lws=off, record=earlier)) == Plan((delete_leader("web-0-1"),))
+    assert reconcile(group(FAILED, defaults=RestartSettings(backs_off=False))) == Plan((delete_leader("web-0-1"),))
 
 
 def test_turning_the_backoff_off_lets_a_group_go_that_waits() -> None:
-    plan = reconcile(
-        group(lws=annotated(restart_backoff="off"), record=record(2, 10, RecreationState.WAITING)), builders.NOW
-    )
+    plan = reconcile(group(lws=annotated(restart_backoff="off"), record=record(2, 10, RecreationState.WAITING)))
 
     assert plan == Plan((apply(record(2, 10)), delete_leader("web-0-1")))
 
@@ -366,7 +355,7 @@ def test_turning_the_backoff_off_lets_a_group_go_that_waits() -> None:
 def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
     """It is told once, and nothing is written after it."""
     earlier = record(3, -60, leader=EARLIER)
-    plan = reconcile(group(FAILED, lws=annotated(max_group_restarts="3"), record=earlier), builders.NOW)
+    plan = reconcile(group(FAILED, lws=annotated(max_group_restarts="3"), record=earlier))
 
     note = (
         "Pod web-0-1 failed again, group 0 is left as it is after recreation number 3 in a row:"
@@ -377,12 +366,12 @@ def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
     told = Event("Warning", "MaxGroupRestartsExceeded", "Hold", note, *references)
     assert plan == Plan((apply(record(4, 0, RecreationState.EXHAUSTED), told),))
     left = group(FAILED, lws=annotated(max_group_restarts="3"), record=record(4, -9999, RecreationState.EXHAUSTED))
-    assert reconcile(left, builders.NOW) == Plan()
+    assert reconcile(left) == Plan()
 
 
 def test_a_smaller_budget_also_holds_for_a_group_that_waits() -> None:
     waiting = group(FAILED, lws=annotated(max_group_restarts="1"), record=record(2, 10, RecreationState.WAITING))
-    (recorded,) = reconcile(waiting, builders.NOW).actions
+    (recorded,) = reconcile(waiting).actions
 
     assert isinstance(recorded, Apply)
     assert recorded.object == record(2, 10, RecreationState.EXHAUSTED)
@@ -393,20 +382,20 @@ def test_a_smaller_budget_also_holds_for_a_group_that_waits() -> None:
 def test_a_larger_budget_resumes(annotations: dict[str, str]) -> None:
     left = group(FAILED, lws=annotated(**annotations), record=record(4, -60, RecreationState.EXHAUSTED))
 
-    assert reconcile(left, builders.NOW) == Plan((apply(record(4, -60)), delete_leader("web-0-1")))
+    assert reconcile(left) == Plan((apply(record(4, -60)), delete_leader("web-0-1")))
 
 
 @pytest.mark.parametrize("state", [RecreationState.EXHAUSTED, RecreationState.WAITING])
 def test_a_new_text_starts_anew(state: RecreationState) -> None:
     """Also a group that waits goes at once."""
     resumed = annotated(max_group_restarts="3", resume_group_restarts="again")
-    plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, state)), builders.NOW)
+    plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, state)))
 
     anew = record(1, 0)
     anew["metadata"]["annotations"][labels.RESUMED] = "again"
     assert plan == Plan((apply(anew), delete_leader("web-0-1")))
     done = group(FAILED, lws=resumed, record=anew)
-    assert reconcile(done, builders.NOW) == Plan((delete_leader("web-0-1"),))
+    assert reconcile(done) == Plan((delete_leader("web-0-1"),))
 
 
 def stuck_worker() -> dict[str, Any]:
@@ -419,8 +408,8 @@ def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
     leader = builders.leader_pod(lws, deleting=True)
     observed = group(stuck_worker(), lws=lws, leader=leader, lost_nodes={"n1": None})
 
-    assert wants_lost_nodes(observed, builders.NOW) == {"n1"}
-    plan = reconcile(observed, builders.NOW)
+    assert wants_lost_nodes(observed) == {"n1"}
+    plan = reconcile(observed)
 
     assert [(type(action), action.grace_period) for action in plan.actions if isinstance(action, Delete)] == [
         (Delete, 0)
@@ -430,7 +419,7 @@ def test_a_lost_worker_is_released_while_its_leader_waits_for_it() -> None:
 
 def test_a_release_and_a_recreation_are_one_plan() -> None:
     lws = annotated(release_lost_pods_after="10s")
-    plan = reconcile(group(stuck_worker(), lws=lws), builders.NOW)
+    plan = reconcile(group(stuck_worker(), lws=lws))
 
     assert plan.actions[0] == delete_leader("web-0-1")
     assert plan.requeue_after == 9.0
@@ -440,30 +429,30 @@ def test_lost_pods_are_waited_for_by_default() -> None:
     """As the Go controller does."""
     observed = group(stuck_worker(), leader=builders.leader_pod(LWS, deleting=True))
 
-    assert wants_lost_nodes(observed, builders.NOW) == set()
-    assert wants_lost_nodes(ObservedGroup(leader=LEADER), builders.NOW) == set()
-    assert reconcile(observed, builders.NOW) == Plan()
+    assert wants_lost_nodes(observed) == set()
+    assert wants_lost_nodes(LiveGroup(now=builders.NOW, leader=LEADER)) == set()
+    assert reconcile(observed) == Plan()
 
 
 def test_the_successor_of_a_condemned_leader_starts_unmarked() -> None:
     """A record is for one UID."""
     observed = new_group(record=record(3, 10, leader=EARLIER))
 
-    assert reconcile(observed, builders.NOW) == Plan((create_workers(LWS, LEADER),))
+    assert reconcile(observed) == Plan((create_workers(LWS, LEADER),))
 
 
 def test_a_policy_that_recreates_nothing_stops_a_recreation_that_waits() -> None:
     """R-POD-3: the live spec decides."""
     never = builders.leaderworkerset_object(template={"restartPolicy": "None"})
 
-    assert reconcile(group(FAILED, lws=never, record=record(2, 0)), builders.NOW) == Plan()
+    assert reconcile(group(FAILED, lws=never, record=record(2, 0))) == Plan()
 
 
 def test_a_worker_that_vanished_costs_its_leader() -> None:
     """R-POD-11."""
     gone = builders.worker_pod(LEADER, deleting=True)
 
-    assert reconcile(group(gone=(gone,)), builders.NOW).actions[0] == delete_leader("web-0-1")
+    assert reconcile(group(gone=(gone,))).actions[0] == delete_leader("web-0-1")
 
 
 def test_a_failure_that_does_not_count_leaves_the_leader_its_normal_course() -> None:
@@ -471,12 +460,12 @@ def test_a_failure_that_does_not_count_leaves_the_leader_its_normal_course() -> 
     lws = builders.leaderworkerset_object(template={"restartPolicy": "RecreateGroupAfterStart"})
     leader = builders.leader_pod(lws, init_restarts=1, phase="Pending")
 
-    assert reconcile(new_group(lws, leader=leader), builders.NOW) == Plan((create_workers(lws, leader),))
+    assert reconcile(new_group(lws, leader=leader)) == Plan((create_workers(lws, leader),))
 
 
 def test_a_spec_that_cannot_be_read_is_an_error() -> None:
     """Q-23."""
-    plan = reconcile(ObservedGroup(leader=LEADER, leaderworkerset=LWS | {"spec": {"replicas": "two"}}), builders.NOW)
+    plan = reconcile(LiveGroup(now=builders.NOW, leader=LEADER, obj=LWS | {"spec": {"replicas": "two"}}))
 
     assert plan.error is not None
     assert "spec.replicas" in plan.error

@@ -12,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS, Resource
 from kuberuntime.plan import Action, Create, Delete
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
@@ -66,15 +66,15 @@ def kinds(actions: Sequence[Action]) -> list[str]:
     return [f"{action.resource.kind} {meta.name(action.object)}" for action in actions if isinstance(action, Create)]
 
 
-def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> of_group.ObservedGroup:
-    return of_group.ObservedGroup(
-        leader=LEADER, leaderworkerset=obj, pods=(LEADER,), revisions=(REVISION,), gang_objects=gang_objects
+def group(obj: JSONObject = OBJECT, gang_objects: Sequence[JSONObject] = ()) -> LiveGroup:
+    return LiveGroup(
+        now=builders.NOW, leader=LEADER, obj=obj, pods=(LEADER,), revisions=(REVISION,), gang_objects=gang_objects
     )
 
 
 def test_the_object_of_a_group_is_created_before_its_workers() -> None:
     """R-GANG-3: a creation that fails ends the plan, and no workers appear (R-GANG-7)."""
-    plan = of_group.reconcile(group(), builders.NOW, EveryPod())
+    plan = of_group.reconcile(group(), EveryPod())
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0", f"{STATEFULSETS.kind} web-0"]
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
@@ -84,7 +84,7 @@ def test_a_group_has_the_size_of_its_own_revision() -> None:
     """A group that is made anew during an update of the size is as large as before."""
     resized = builders.leaderworkerset_object(size=5)
 
-    plan = of_group.reconcile(group(resized), builders.NOW, EveryPod())
+    plan = of_group.reconcile(group(resized), EveryPod())
 
     assert plan.actions[0].object["spec"] == {"minMember": 2}  # type: ignore[union-attr]
 
@@ -93,20 +93,20 @@ def test_a_group_of_one_pod_has_its_object_too() -> None:
     """R-GANG-3: before the size is considered."""
     obj = builders.leaderworkerset_object(size=1)
 
-    assert kinds(of_group.reconcile(group(obj), builders.NOW, EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
+    assert kinds(of_group.reconcile(group(obj), EveryPod()).actions) == [f"{GROUP_KIND.kind} web-0"]
 
 
 def test_an_object_that_exists_is_not_created_again() -> None:
     """R-GANG-3: never updated."""
     known = [{"kind": "Other", "metadata": {"name": "web-0"}}]
 
-    plan = of_group.reconcile(group(gang_objects=known), builders.NOW, EveryPod())
+    plan = of_group.reconcile(group(gang_objects=known), EveryPod())
 
     assert kinds(plan.actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
 def test_workers_wait_while_the_scheduler_holds_them() -> None:
-    plan = of_group.reconcile(group(), builders.NOW, EveryPod(holds="waits"))
+    plan = of_group.reconcile(group(), EveryPod(holds="waits"))
 
     assert kinds(plan.actions) == [f"{GROUP_KIND.kind} web-0"]
 
@@ -162,17 +162,17 @@ def test_combinations_that_would_never_start_are_refused() -> None:
     """R-KQ-149."""
     error = invalid("spec.startupPolicy", "LeaderReady", "workers would wait for ever")
 
-    assert validate_leaderworkerset(OBJECT, gang=EveryPod(refused=[error])) == [error]
+    assert validate_leaderworkerset(decode(OBJECT), gang=EveryPod(refused=[error])) == [error]
 
 
 def test_without_a_gang_scheduler_nothing_is_added() -> None:
     """R-GANG-1: the default."""
-    assert kinds(of_group.reconcile(group(), builders.NOW, NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
+    assert kinds(of_group.reconcile(group(), NO_GANG).actions) == [f"{STATEFULSETS.kind} web-0"]
 
 
 def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
     """A choice without effect is an error, but one that is stored already stops no other change."""
-    chosen = builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}})
+    chosen = decode(builders.leaderworkerset_object(metadata={"annotations": {labels.GANG_SCHEDULER: "volcano"}}))
 
     (error,) = validate_leaderworkerset(chosen)
 
@@ -182,7 +182,7 @@ def test_without_a_gang_scheduler_none_can_be_chosen() -> None:
 
 
 def test_without_a_scheduler_nothing_is_decided_and_nothing_is_outdated() -> None:
-    live = LiveGroup(obj=OBJECT, lws=leaderworkerset.decode(OBJECT), leader=LEADER, now=builders.NOW)
+    live = LiveGroup(obj=OBJECT, leader=LEADER, now=builders.NOW)
     group = GangGroup(live, leaderworkerset.decode(OBJECT))
     assert NO_GANG.decide(group) == PolicyDecision()
     assert NO_GANG.outdated([LEADER], ["key"]) == ()

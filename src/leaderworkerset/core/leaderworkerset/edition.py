@@ -1,0 +1,60 @@
+"""What the next decision need not read again: the revision of an edition, and what the leader StatefulSet was applied from.
+
+What a revision holds follows from `spec` alone, and `spec` changes only with `metadata.generation`: once a revision was
+found to hold a generation's content, neither is read again. What the leader StatefulSet shall be follows from the
+LeaderWorkerSet's generation and metadata, the revision's key and the step of the rollout: while these are those of the
+last apply, and the live StatefulSet is as that apply left it, nothing is applied.
+
+In: objects. Out: small values, which the caller keeps between decisions. Without them, after a start of the manager, the
+revision is compared and the StatefulSet applied once, which changes nothing.
+"""
+
+from typing import NamedTuple
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+
+
+class Identity(NamedTuple):
+    """What distinguishes the states of an object that writes lead to; a write of its status alone leads to the same."""
+
+    uid: UID
+    generation: int
+    labels: dict[str, str]
+    annotations: dict[str, str]
+    owners: list[JSONObject]
+
+    @classmethod
+    def of(cls, obj: JSONObject) -> "Identity":
+        """Return the identity of an object as it is."""
+        owners = meta.metadata(obj).get("ownerReferences") or []
+        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), meta.annotations(obj), owners)
+
+
+class Edition(NamedTuple):
+    """A generation of a LeaderWorkerSet, and the UID of the revision that holds its content."""
+
+    uid: UID
+    generation: int
+    revision: UID
+
+    @classmethod
+    def of(cls, obj: JSONObject, revision: JSONObject) -> "Edition":
+        """Return the edition that an object is of if the revision holds its content."""
+        return cls(meta.uid(obj), meta.generation(obj), meta.uid(revision))
+
+
+class Source(NamedTuple):
+    """What the leader StatefulSet is built from: the LeaderWorkerSet, the revision's key, and the rollout's step."""
+
+    leaderworkerset: Identity
+    key: str
+    replicas: int
+    partition: int
+
+
+class LastApply(NamedTuple):
+    """What the leader StatefulSet was last applied from, and the API server's answer."""
+
+    source: Source
+    statefulset: Identity
