@@ -12,8 +12,8 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.metadata import OLDEST_KUBERNETES
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator import operatordeployment
 from leaderworkerset.operator.operatorcrd import operator_crd
