@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kuberuntime.clock import SystemClock
+from localkube.kubelet.processes.descriptors import raise_limit, restore_limit
 from localkube.kubelet.processes.runner import (
     Capabilities,
     ContainerSpec,
@@ -38,7 +39,6 @@ from localkube.kubelet.sandbox.addresses import (
 )
 from localkube.kubelet.sandbox.channel import LauncherEndedError
 from localkube.kubelet.sandbox.deaths import Deaths
-from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.launcherprocess import (
     Isolation,

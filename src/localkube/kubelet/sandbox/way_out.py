@@ -20,7 +20,7 @@ from localkube.kubelet.sandbox.addresses import POD_NETWORK, WAY_OUT_GATEWAY, WA
 from localkube.kubelet.sandbox.launcherprocess import DIRECTORY, Launcher
 from localkube.kubelet.sandbox.outputlog import OutputLog
 
-_LOADER = "import sys; sys.path.append(sys.argv[1]); from launcher.leash import main; main()"
+_LOADER = "import sys; sys.path.append(sys.argv[1]); from localkube.kubelet.sandbox.launcher.leash import main; main()"
 _INTERFACE = "tap0"
 _SECONDS_TO_START = 5.0
 _SECONDS_BETWEEN_LOOKS = 0.02
