@@ -9,6 +9,9 @@ import asyncio
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -46,38 +49,8 @@ class Copy:
 
     def describe(self, now: datetime) -> str:
         """Return the name and age of the copy."""
-        return f"{self.path.name} (taken {self.taken:%Y-%m-%d %H:%M:%S} UTC, {format_age(now - self.taken)} ago)"
-
-
-class Copies:
-    """Makes copies of an open store."""
-
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._path = Path(store.path)
-        self._copied = store.revision if find(self._path, clock.now()) else -1
-
-    async def run(self, every: float = EVERY) -> None:
-        """Make copies until cancelled, each in a thread; one that was begun is finished."""
-        while True:
-            await asyncio.sleep(every)
-            copying = asyncio.ensure_future(asyncio.to_thread(self.keep))
-            try:
-                await asyncio.shield(copying)
-            finally:
-                await asyncio.wait([copying])
-
-    def keep(self) -> None:
-        """Make a copy of what is committed, if that changed; failures are logged."""
-        if (revision := self._store.revision) == self._copied:
-            return
-        try:
-            take(self._path, self._clock.now())
-        except StoreError as error:
-            log.warning("no copy of the objects was made", error=str(error))
-        else:
-            self._copied = revision
+        age = timedelta(seconds=max(int((now - self.taken).total_seconds()), 0))
+        return f"{self.path.name} (taken {self.taken:%Y-%m-%d %H:%M:%S} UTC, {age} ago)"
 
 
 def find(path: Path, now: datetime) -> list[Copy]:
@@ -105,6 +78,17 @@ def take(path: Path, now: datetime) -> None:
             old.path.unlink(missing_ok=True)
         for unfinished in path.parent.glob(f"{path.name}.copy-*.new*"):
             unfinished.unlink(missing_ok=True)
+
+
+def take_apart(path: Path, now: datetime) -> None:
+    """Make a copy in another process: reading every row would hold up this one, and cost memory for good."""
+    command = [sys.executable, "-P", "-m", __name__, str(path), now.isoformat()]
+    nothing = subprocess.DEVNULL  # a new session: Ctrl-C ends the cluster, which waits for the copy
+    done = subprocess.run(
+        command, stdin=nothing, stdout=nothing, stderr=subprocess.PIPE, start_new_session=True, check=False
+    )
+    if done.returncode:
+        raise StoreError(done.stderr.decode(errors="replace").strip() or f"{path}: not copied: {done.returncode}")
 
 
 def restore(path: Path, now: datetime) -> tuple[str, Path | None]:
@@ -135,14 +119,39 @@ def _newest_good(path: Path, now: datetime) -> Copy:
     raise StoreError(f"{path}: no copy can be restored: {'; '.join(problems) or 'there is none'}")
 
 
-def format_age(age: timedelta) -> str:
-    """Format a duration in its largest unit.
+class Copies:
+    """Makes copies of an open store."""
 
-    >>> format_age(timedelta(seconds=150)), format_age(timedelta(days=3))
-    ('2 min', '3 days')
-    """
-    seconds = max(int(age.total_seconds()), 0)
-    for unit, size in (("days", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= 2 * size:
-            return f"{seconds // size} {unit}"
-    return f"{seconds} s"
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._path = Path(store.path)
+        self._copied = store.revision if find(self._path, clock.now()) else -1
+
+    async def run(self, every: float = EVERY) -> None:
+        """Make copies until cancelled, each in a process of its own; one that was begun is finished."""
+        while True:
+            await asyncio.sleep(every)
+            copying = asyncio.ensure_future(asyncio.to_thread(self.keep, take_apart))
+            try:
+                await asyncio.shield(copying)
+            finally:
+                await asyncio.wait([copying])
+
+    def keep(self, make: Callable[[Path, datetime], None] = take) -> None:
+        """Make a copy of what is committed, if that changed; failures are logged."""
+        if (revision := self._store.revision) == self._copied:
+            return
+        try:
+            make(self._path, self._clock.now())
+        except (StoreError, OSError) as error:  # OSError: no process can be started
+            log.warning("no copy of the objects was made", error=str(error))
+        else:
+            self._copied = revision
+
+
+if __name__ == "__main__":
+    try:
+        take(Path(sys.argv[1]), datetime.fromisoformat(sys.argv[2]))
+    except StoreError as failure:
+        sys.exit(str(failure))
