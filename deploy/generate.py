@@ -20,6 +20,7 @@ sys.path.append(str(Path(__file__).parents[1]))  # started as a file, Python fin
 from deploy.packages import alerts, board, bundle, bundlelint, catalog, helmchart, sbom, userroles
 from deploy.packages.bundle import Package
 from deploy.packages.bundlelint import Bundle
+from deploy.packages.operatordeployment import OperatorSettings, build_operator
 
 import leaderworkerset
 from kuberuntime.objects import meta
@@ -41,7 +42,6 @@ from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, Instal
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity

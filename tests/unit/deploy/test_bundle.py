@@ -10,6 +10,7 @@ import pytest
 import yaml
 from deploy.packages import bundle, catalog
 from deploy.packages.bundle import ALIAS, LEADER_WORKER_SET, PACKAGES, Package
+from deploy.packages.operatordeployment import OperatorSettings, build_operator
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -19,7 +20,6 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
 

@@ -8,10 +8,10 @@ import pytest
 from deploy.packages import bundle, bundlelint
 from deploy.packages.bundle import Package
 from deploy.packages.bundlelint import Bundle, errors
+from deploy.packages.operatordeployment import OperatorSettings
 
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
