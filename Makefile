@@ -24,11 +24,11 @@ ifneq ($(origin PYTHON),file)
 	{ echo "$(VENV) is of Python $$has, and PYTHON is $$wanted: remove $(VENV), or choose another place: make VENV=DIRECTORY" >&2; exit 1; }
 endif
 
-$(RUNS): requirements/runtime.lock requirements/build.lock pyproject.toml
+$(RUNS): requirements/local.lock requirements/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=/path/to/another" if sys.version_info < (3, 11) else 0)'
 	@echo "Installing what running needs into $(VENV), from a package index; that takes a minute or so …"
 	@$(PYTHON) -m venv $(VENV)
-	@$(PIP) --require-hashes -r requirements/runtime.lock -r requirements/build.lock
+	@$(PIP) --require-hashes -r requirements/local.lock -r requirements/build.lock
 	@$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -98,7 +98,8 @@ recording: setup ## record `lws run`, and a rollout that gets stuck, anew for th
 
 lock: setup ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --extra local --no-emit-package kuberuntime --no-emit-package localkube -o requirements/local.lock pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/local.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/build.lock requirements/build.in
 
 coverage: setup ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests

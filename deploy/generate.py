@@ -15,6 +15,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[1]))  # started as a file, Python finds no `deploy`
+
+from deploy.packages import alerts, board, bundle, bundlelint, catalog, helmchart, sbom, userroles
+from deploy.packages.bundle import Package
+from deploy.packages.bundlelint import Bundle
+from deploy.packages.operatordeployment import OperatorSettings, build_operator
+
 import leaderworkerset
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -30,18 +37,14 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.install import alerts, board, rendering, userroles
+from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.packaging import bundle, bundlelint, catalog, helmchart, sbom
-from leaderworkerset.packaging.bundle import Package
-from leaderworkerset.packaging.bundlelint import Bundle
 
 DEPLOY = Path(__file__).parent
 RECORDED = DEPLOY / "openapi" / "core-v1.json"

@@ -57,6 +57,16 @@ def mutual(package: str, sources: Path = SOURCES) -> list[tuple[str, str]]:
     return [(one, other) for one, other in pairs if not other.startswith(f"{one}.")]
 
 
+def unread(package: str, sources: Path = SOURCES) -> list[str]:
+    """Return the modules of a package that no other one in the sources imports."""
+    names = {".".join(path.relative_to(sources).with_suffix("").parts) for path in modules(package, sources)}
+    for path in sources.rglob("*.py"):
+        for node in statements(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                names -= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return sorted(name for name in names if name.rpartition(".")[2] not in UNNAMED)
+
+
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
     """Yield each statement below a node; imports are statements, and looking for them in expressions takes ten times as long.
 

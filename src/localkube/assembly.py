@@ -21,7 +21,7 @@ from localkube.apiserver.front.http import LOOPBACK, HttpServer, ListenError
 from localkube.apiserver.front.kubeconfig import Access, write_kubeconfig
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer, ServerOptions
-from localkube.apiserver.storage.copying import Copies
+from localkube.apiserver.storage.copies import Copies
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
 from localkube.clustersettings import Settings
@@ -92,7 +92,7 @@ async def _copying(settings: Settings, api: ApiServer, clock: Clock) -> AsyncIte
         task.cancel()
         await asyncio.wait([task])
         store.flush()
-        copies.keep(clock.now())
+        copies.keep()
 
 
 async def _listen(http: HttpServer, settings: Settings, own: Identity) -> int:

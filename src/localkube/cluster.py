@@ -120,5 +120,4 @@ def restore(directory: Path, now: datetime) -> tuple[str, Path | None]:
     """Replace a cluster's objects by the newest good copy; return its description, and where the replaced file is."""
     from localkube.apiserver.storage import copies
 
-    restored = copies.restore(directory / DATABASE, now)
-    return restored.source, restored.aside
+    return copies.restore(directory / DATABASE, now)

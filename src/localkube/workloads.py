@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from localkube.assembly import Cluster
 from localkube.clustersettings import Settings
 from localkube.kubelet.processes.runner import Capabilities, ProcessRunner
-from localkube.kubelet.sandbox import create_runner
+from localkube.kubelet.sandbox.sandboxrunner import create_runner
 
 if TYPE_CHECKING:
     from localkube.kubelet.processes.kubeletsettings import KubeletSettings

@@ -57,7 +57,7 @@ def test_the_demo_installs_what_running_needs_only_and_says_what_it_waits_for() 
         text=True,
         check=True,
     ).stdout
-    assert "requirements/runtime.lock" in planned
+    assert "requirements/local.lock" in planned
     assert "requirements/dev.lock" not in planned
     assert "Installing what running needs" in planned
     assert "Starting a cluster" in planned

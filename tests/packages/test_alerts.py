@@ -8,11 +8,12 @@ from typing import Any, Final
 
 import pytest
 import yaml
+from deploy.packages import alerts, board
+from deploy.packages.alerts import ALERTS, Alert
 from tests.packages import build
 
-from leaderworkerset.install import alerts, board, monitoring
-from leaderworkerset.install.alerts import ALERTS, Alert
-from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE
+from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE
+from leaderworkerset.install import monitoring
 
 PROMTOOL = build.PROMTOOL.find()
 LENGTH: Final = 150

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 import yaml
+from deploy.packages import alerts, userroles
 from tests.packages import build
 from tests.shipped import factors, pairs
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.restarts.settings import RestartSettings
-from leaderworkerset.install import alerts, metadata, userroles
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed

@@ -55,6 +55,19 @@ def test_two_folders_that_import_each_other_would_be_found(tmp_path: Path) -> No
     assert layout.mutual("p", tmp_path) == [("p.a", "p.b")]
 
 
+def test_the_product_has_no_module_that_nothing_in_it_reads() -> None:
+    """Commands are loaded by their names; what builds releases, or serves tests, is not in the wheel."""
+    unread = [name for name in layout.unread("leaderworkerset") if not name.startswith("leaderworkerset.cli.commands.")]
+    assert unread == []
+
+
+def test_a_module_that_nothing_reads_would_be_found(tmp_path: Path) -> None:
+    (tmp_path / "p").mkdir()
+    for name, text in {"one": "from p import two", "two": "", "three": ""}.items():
+        (tmp_path / "p" / f"{name}.py").write_text(text)
+    assert layout.unread("p", tmp_path) == ["p.one", "p.three"]
+
+
 @pytest.mark.parametrize("package", layout.PACKAGES)
 def test_no_two_public_types_of_a_package_have_one_name(package: str) -> None:
     assert layout.repeated(layout.type_names(package)) == []

@@ -7,6 +7,8 @@ from typing import Final
 
 import pytest
 import yaml
+from deploy.packages import chartvalues
+from deploy.packages.operatordeployment import cluster
 from tests.shipped import factors, pairs, replaced
 from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS, Value
 
@@ -23,9 +25,7 @@ from leaderworkerset.operator import desired, openshift, operand
 from leaderworkerset.operator.desired import OPERAND_VERBOSITY
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import CERTIFICATES, GROUP_RESTARTS
-from leaderworkerset.packaging import chartvalues
 
 SET_BY_US: Final = frozenset(
     [

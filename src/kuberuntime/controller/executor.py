@@ -198,7 +198,9 @@ class Executor:
             if isinstance(action, Put | PutStatus) and isinstance(error, ConflictError):
                 raise RequeueError(_describe(action, error)) from error
             if isinstance(error, APIError):
-                self._record(_with_error(event, error) for event in action.on_failure)
+                self._record(
+                    replace(event, note=event.note.replace("{error}", error.message)) for event in action.on_failure
+                )
             raise ActionError(_describe(action, error)) from error
         log.debug("wrote", action=type(action).__name__, write=outcome, seconds=self._clock.monotonic() - started)
         if outcome.write is not None:
@@ -303,10 +305,6 @@ def _uid_of(answer: JSONObject) -> UID | None:
     """Return the UID in the response to a deletion: an object, or a Status that names one."""
     details = answer.get("details") or {}
     return meta.uid(answer) or UID(str(details.get("uid") or "")) or None
-
-
-def _with_error(event: Event, error: APIError) -> Event:
-    return replace(event, note=event.note.replace("{error}", error.message))
 
 
 def _naming(value: JSON, error: ExecutionError) -> JSON:

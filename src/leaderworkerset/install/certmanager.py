@@ -8,8 +8,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.api.metadata import METRICS_SERVICE, build
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
-from leaderworkerset.install.metadata import METRICS_SERVICE, build
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
 ISSUER: Final = "lws-selfsigned-issuer"

@@ -1,7 +1,7 @@
 """Whether a configuration of the manager conflicts with its installed objects: ports, paths and names in both."""
 
 from kuberuntime.objects.field import FieldError, not_supported
-from leaderworkerset.install.metadata import LEASE
+from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME

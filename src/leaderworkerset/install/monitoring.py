@@ -15,9 +15,9 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.policyrules import Permission, policy_rules
+from leaderworkerset.api.metadata import METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.foreign import SERVICE_MONITORS
-from leaderworkerset.install.metadata import METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install.rbac import METRICS_READER
 
 MONITOR: Final = "lws-controller-manager-metrics-monitor"

@@ -20,7 +20,8 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from leaderworkerset.install import certmanager, metadata, monitoring, rbac, workload
+from leaderworkerset.api import metadata
+from leaderworkerset.install import certmanager, monitoring, rbac, workload
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.install.installsettings import Certificates, InstallSettings

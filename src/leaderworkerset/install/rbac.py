@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import (
 )
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
-from leaderworkerset.install.metadata import LEASE, MANAGER, build
+from leaderworkerset.api.metadata import LEASE, MANAGER, build
 from leaderworkerset.webhooks import permissions as webhooks
 
 METRICS_READER: Final = "lws-metrics-reader"

@@ -17,9 +17,9 @@ from kuberuntime.objects.resources import (
     SERVICES,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.api.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATION_KEY: Final = "controller_manager_config.yaml"

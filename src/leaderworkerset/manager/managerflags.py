@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from msgspec import structs
 
 from kuberuntime.objects import decimals, duration
+from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.goflags import Flag, boolean
 from leaderworkerset.manager.managerlog import LEVELS, TIMES, Encoder, LogSettings
@@ -62,7 +63,7 @@ FLAGS: Final = (
     Flag("leader-elect-renew-deadline", duration.parse, f"How long a leader tries to renew. {DEPRECATED}", "10s"),
     Flag("leader-elect-retry-period", duration.parse, f"How often replicas try. {DEPRECATED}", "2s"),
     Flag("leader-elect-resource-lock", str, f"The kind of the lock: leases. {DEPRECATED}", "leases"),
-    Flag("leader-elect-resource-name", str, f"The name of the lock. {DEPRECATED}", "b8b2488c.x-k8s.io"),
+    Flag("leader-elect-resource-name", str, f"The name of the lock. {DEPRECATED}", LEASE),
     Flag("zap-devel", boolean, "Logs for people (console, debug) instead of programs (json, info).", "true"),
     Flag("zap-encoder", choice("console", "json"), "The form of the logs: console or json."),
     Flag(

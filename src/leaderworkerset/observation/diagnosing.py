@@ -31,13 +31,13 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
-from leaderworkerset.install.metadata import LEASE, SELECTOR
 from leaderworkerset.observation import explaining
 from leaderworkerset.views.events.evidence import Evidence, explained
 from leaderworkerset.views.groups import View, view

@@ -6,6 +6,5 @@ operatorprocess ─► operatorcontroller ─► comparison ─► sync ─► o
                                                                  operandconfig: its file; openshift: facts of that cluster
 ```
 
-All but the first three are pure. `operatordeployment.py` builds the operator's own installation, `packaging/bundle.py` its
-packages for OLM.
+All but the first three are pure. The operator's own installation, and its packages for OLM, are built below `deploy/`.
 """

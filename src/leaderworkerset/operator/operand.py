@@ -28,7 +28,8 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.install import certmanager, metadata
+from leaderworkerset.api import metadata
+from leaderworkerset.install import certmanager
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.install.installsettings import InstallSettings

@@ -22,9 +22,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, SECRETS, Resource
 from kuberuntime.plan import Emit, Event, Plan
 from kuberuntime.policyrules import Permission
+from leaderworkerset.api import metadata
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.install import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.comparison import Comparison

@@ -28,7 +28,7 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, Put, PutStatus, guarded_delete
-from leaderworkerset.install import metadata
+from leaderworkerset.api import metadata
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.operator import desired, openshift, operand, operatorstatus

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -11,7 +10,6 @@ from localkube.kubelet.container.containerrun import ContainerRun
 from localkube.kubelet.logfiles import logreader
 from localkube.kubelet.logfiles.logwriter import segments
 from localkube.kubelet.node.node import NodeContext
-from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import Phase
 from localkube.kubelet.podworker import PodWorker
 from localkube.kubelet.processes import podconnections
@@ -23,31 +21,20 @@ from localkube.podaccess import LogOptions, NodeError, Stream
 LOCALHOST = "127.0.0.1"
 
 
-@dataclass(frozen=True, slots=True)
-class PodView:
-    """A pod on this node, with its worker and cell; both are None for a pod that this node does not have."""
-
-    node: NodeContext
-    cell: PodCell | None
-    worker: PodWorker | None
-
-
-async def logs(view: PodView, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+async def logs(
+    node: NodeContext, worker: PodWorker | None, pod: JSONObject, options: LogOptions
+) -> AsyncIterator[bytes]:
     """Yield parts of a container's log to its end or, when following, to the end of the container."""
     name = options.container
     if podspec.find_container(pod, name) is None:
         raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
-    directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / name
+    directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / name
     runs = sorted({segment.run for segment in segments(directory)})
-    run = _choose(runs, pod, options, is_waiting=_is_waiting(view.cell, name))
-    writer = view.worker.containers.log_of(name) if view.worker and options.follow and not options.previous else None
-    async for piece in logreader.read(directory, run, options, writer, view.node.clock.now()):
+    current = worker.cell.state.containers.get(name) if worker else None
+    run = _choose(runs, pod, options, is_waiting=current is not None and current.phase is Phase.WAITING)
+    writer = worker.containers.log_of(name) if worker and options.follow and not options.previous else None
+    async for piece in logreader.read(directory, run, options, writer, node.clock.now()):
         yield piece
-
-
-def _is_waiting(cell: PodCell | None, name: str) -> bool:
-    current = cell.state.containers.get(name) if cell else None
-    return current is not None and current.phase is Phase.WAITING
 
 
 def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting: bool) -> int:
@@ -77,10 +64,12 @@ def running(worker: PodWorker | None, pod: JSONObject, container: str) -> Contai
     return run
 
 
-async def attach(view: PodView, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
+async def attach(
+    node: NodeContext, worker: PodWorker | None, pod: JSONObject, container: str
+) -> AsyncIterator[tuple[Stream, bytes]]:
     """Yield the output of a running container from now on, to its end."""
-    directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / container
-    async for piece in logreader.onwards(directory, running(view.worker, pod, container).log):
+    directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / container
+    async for piece in logreader.onwards(directory, running(worker, pod, container).log):
         yield piece
 
 
@@ -96,21 +85,21 @@ async def start(
 
 
 async def dial(
-    node: NodeContext, cell: PodCell | None, pod: JSONObject, port: int
+    node: NodeContext, worker: PodWorker | None, pod: JSONObject, port: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Connect to a port inside the pod: on its loopback address, or on the pod's address.
 
     If pods share the host's network, the pod's address is tried first, as another pod may listen on the loopback
     address.
     """
-    if cell is None or not cell.state.has_sandbox:
+    if worker is None or not worker.cell.state.has_sandbox:
         raise NodeError(f'pod "{meta.name(pod)}" is not running')
     shares = node.settings.capabilities.network == "shared" or podspec.uses_host_network(pod)
-    addresses = (cell.state.ip, LOCALHOST) if shares else (LOCALHOST, cell.state.ip)
+    addresses = (worker.cell.state.ip, LOCALHOST) if shares else (LOCALHOST, worker.cell.state.ip)
     errors = []
     for address in addresses:
         try:
-            return await podconnections.connect(node.runner, cell.uid, (address, port))
+            return await podconnections.connect(node.runner, worker.cell.uid, (address, port))
         except OSError as error:
             errors.append(f"{address}:{port}: {error.strerror or error}")
     raise NodeError(f'pod "{meta.name(pod)}": {"; ".join(errors)}')

@@ -88,11 +88,11 @@ class Kubelet:
 
     def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
         """Yield parts of a container's log."""
-        return access.logs(self._view(pod), pod, options)
+        return access.logs(self._node, self._workers.get(meta.uid(pod)), pod, options)
 
     def attach(self, pod: JSONObject, container: str) -> AsyncIterator[tuple[Stream, bytes]]:
         """Yield the output of a running container from now on."""
-        return access.attach(self._view(pod), pod, container)
+        return access.attach(self._node, self._workers.get(meta.uid(pod)), pod, container)
 
     async def exec(
         self, pod: JSONObject, container: str, command: tuple[str, ...], *, stdin: bool, tty: bool
@@ -103,10 +103,7 @@ class Kubelet:
 
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to `localhost:port` inside the pod."""
-        return await access.dial(self._node, self._cells.get(meta.uid(pod)), pod, port)
-
-    def _view(self, pod: JSONObject) -> access.PodView:
-        return access.PodView(self._node, self._cells.get(meta.uid(pod)), self._workers.get(meta.uid(pod)))
+        return await access.dial(self._node, self._workers.get(meta.uid(pod)), pod, port)
 
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object

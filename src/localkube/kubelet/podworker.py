@@ -24,8 +24,8 @@ from localkube.kubelet.pod import lifecycle, podstatus, state
 from localkube.kubelet.pod.lifecycle import Step
 from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Waiting
+from localkube.kubelet.processes.kernelerrors import explain
 from localkube.kubelet.processes.runner import SandboxSpec, StartError
-from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import explain
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import directories

@@ -21,8 +21,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.policyrules import Permission
 from kuberuntime.serving import permissions as kube
+from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import permissions as webhooks
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from tests.integration.install.conftest import Administrator
 
-from leaderworkerset.install import metadata
+from leaderworkerset.api import metadata
 from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 

@@ -10,7 +10,7 @@ import pytest
 from tests.integration.clusters import objects
 from tests.integration.install.conftest import Administrator
 
-from leaderworkerset.install import metadata
+from leaderworkerset.api import metadata
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
+from deploy.packages import userroles
 from tests.integration.install.conftest import Administrator
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.api import labels
-from leaderworkerset.install import installsettings, userroles
+from leaderworkerset.install import installsettings
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed

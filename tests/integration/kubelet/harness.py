@@ -21,7 +21,7 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.kubelet.kubelet import Kubelet
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import Network, ProcessRunner
-from localkube.kubelet.sandbox import create_runner
+from localkube.kubelet.sandbox.sandboxrunner import create_runner
 from localkube.podaccess import LogOptions
 
 NODE = "node-0"

@@ -18,11 +18,11 @@ from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
+from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.diagnosis.causes.unattended import BUSY
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.install.metadata import LEASE, SELECTOR
 from leaderworkerset.observation import diagnosing
 from leaderworkerset.views.selection import Selection
 

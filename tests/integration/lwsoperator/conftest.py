@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deploy.packages.operatordeployment import OperatorSettings, build_operator, cluster, deployment
 from tests.controlplane import build
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane, free_ports
@@ -21,7 +22,6 @@ from tests.integration.lwsoperator.waiting import until
 from kuberuntime.objects import meta
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import ISSUED, OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator, cluster, deployment
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 from leaderworkerset.operator.verbosity import Verbosity

@@ -15,8 +15,8 @@ from tests.integration.lwsoperator.conftest import IN, Site
 from tests.integration.manager.replicas import Replica
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.metadata import CONFIGURATION, MANAGER
 from leaderworkerset.install.certmanager import SERVING_SECRET
-from leaderworkerset.install.metadata import CONFIGURATION, MANAGER
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.webhooks.permissions import SERVICE_NAME

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from deploy.packages.operatordeployment import cluster
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.certmanager import definition
 from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site
@@ -11,7 +12,6 @@ from tests.integration.lwsoperator.waiting import until
 from leaderworkerset.install.certmanager import SERVING
 from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.operator.openshift import API_SERVERS, INFRASTRUCTURES
-from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import DELETE_CRDS, OPERATOR, OWNED_BY, OWNED_LABEL
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from tests.integration.lwsoperator.managers import Managers, managers
 from tests.integration.lwsoperator.test_scenarios import DEFINITION, generation, owned
 from tests.integration.lwsoperator.waiting import until
 
-from leaderworkerset.install import metadata
+from leaderworkerset.api import metadata
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 
 pytestmark = pytest.mark.slow

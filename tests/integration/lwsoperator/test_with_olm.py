@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
+from deploy.packages.operatordeployment import cluster
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
 from tests.integration.lwsoperator.olm import FOLDER, Manager, load
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.operator.operand import ISSUED
-from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OPERATOR
 
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from tests.integration.manager.replicas import Replica
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.install.metadata import LEASE
 from leaderworkerset.install.objects import build_namespace
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.webhooks import certificates, configurations

@@ -29,10 +29,10 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from leaderworkerset.api.metadata import LEASE, MANAGER, METRICS_SERVICE, build
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
 from leaderworkerset.install.installsettings import NAMESPACE, Certificates, InstallSettings
-from leaderworkerset.install.metadata import LEASE, MANAGER, METRICS_SERVICE, build
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import METRICS_READER, service_account
 from leaderworkerset.kinds.managed import MANAGED

@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 import msgspec
+from deploy.packages import userroles
 from tests.integration.clusters import objects
 from tests.integration.clusters.cluster import transport
 from tests.integration.clusters.kubernetes import KubernetesCluster
@@ -32,8 +33,8 @@ from kuberuntime.objects.resources import (
     SERVICE_ACCOUNTS,
     Resource,
 )
+from leaderworkerset.api import metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install import metadata, userroles
 from leaderworkerset.kinds.managed import MANAGED
 
 ACCOUNT: Final = "default"

@@ -9,7 +9,7 @@ from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.api.metadata import MANAGER
 
 pytestmark = pytest.mark.slow
 

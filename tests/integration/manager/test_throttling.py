@@ -12,7 +12,7 @@ from tests.integration.manager.replicas import LIMIT, Replica, until
 from tests.integration.manager.throttle import TOO_MANY, refusing
 from tests.integration.manager.world import World
 
-from leaderworkerset.install.metadata import MANAGER
+from leaderworkerset.api.metadata import MANAGER
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import STATEFULSETS, Resource
+from leaderworkerset.api.metadata import MANAGER
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.install.metadata import MANAGER
 
 GROUP: Final = "flowcontrol.apiserver.k8s.io"
 SCHEMAS: Final = Resource(GROUP, "v1", "flowschemas", "FlowSchema", namespaced=False)

@@ -20,8 +20,8 @@ from kuberuntime.controller.eventrecorder import FOLD
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import LEASES
+from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.install.metadata import LEASE
 
 RENEWAL: Final = "update leases"
 """All that the leader writes at rest."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, ProcessRunner, SandboxSpec
-from localkube.kubelet.sandbox import create_runner
 from localkube.kubelet.sandbox.launcherprocess import Isolation
+from localkube.kubelet.sandbox.sandboxrunner import create_runner
 
 PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 DEADLINE = 20.0

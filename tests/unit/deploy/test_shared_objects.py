@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from deploy.packages.operatordeployment import cluster
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects import meta
@@ -14,7 +15,6 @@ from leaderworkerset.api import labels
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
 from leaderworkerset.operator.operand import OperatorPlace, Surroundings
-from leaderworkerset.operator.operatordeployment import cluster
 from leaderworkerset.operator.operatornames import OWNED_LABEL, SPEC_HASH
 from leaderworkerset.webhooks.configurations import MUTATING_NAME
 

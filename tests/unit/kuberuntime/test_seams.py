@@ -41,7 +41,6 @@ TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
 DIRECT: Final = {
     "kuberuntime/clock.py": "the seam of time",
     "kuberuntime/randomness.py": "the seam of chance",
-    "localkube/apiserver/storage/inspection.py": "interrupts a statement of SQLite, which blocks the loop",
     "localkube/clusteridentity.py": "makes a token: secrets are never seeded",
 }
 

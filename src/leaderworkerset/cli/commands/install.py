@@ -17,13 +17,14 @@ from kuberuntime.manifests import yamltext
 from kuberuntime.objects import names
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import metadata
 from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.views import output, terminal
-from leaderworkerset.install import installsettings, metadata, rendering
+from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.conflicts import misfits
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all

@@ -7,11 +7,11 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
 from leaderworkerset.core.gang.gangs import AUTO
-from leaderworkerset.install import metadata
 from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 

@@ -31,6 +31,7 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from leaderworkerset.api import metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.target import Session
@@ -38,7 +39,7 @@ from leaderworkerset.cli.doctor.findings import Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.install import installsettings, metadata
+from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import kubernetesversions

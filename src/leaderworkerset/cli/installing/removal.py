@@ -32,11 +32,10 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.plan import Propagation
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, metadata
 from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.install import metadata
 from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all

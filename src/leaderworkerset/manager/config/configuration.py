@@ -17,6 +17,7 @@ from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
+from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -75,7 +76,7 @@ class LeaderElection(_Section, frozen=True, kw_only=True):
     renew_deadline: Duration = Duration(10)
     retry_period: Duration = Duration(2)
     resource_lock: str = LOCK
-    resource_name: str = "b8b2488c.x-k8s.io"
+    resource_name: str = LEASE
     resource_namespace: str = ""
 
 

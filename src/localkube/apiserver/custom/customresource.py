@@ -129,7 +129,7 @@ class CustomKind:
             for value in jsonpath.parse(path)(obj):
                 if not isinstance(value, int) or isinstance(value, bool):
                     shown = int(value) if isinstance(value, float) and value.is_integer() else value
-                    text = f"{path} accessor error: {_text(shown)} is of the type {_go_type(value)}, expected int64"
+                    text = f"{path} accessor error: {_text(shown)} is of the type {GO_TYPES.get(type(value), '<nil>')}, expected int64"
                     yield invalid(path, 0, text)
                 elif value < 0:
                     yield invalid(path, value, "should be a non-negative integer")
@@ -138,10 +138,6 @@ class CustomKind:
 GO_TYPES: dict[type, str] = {
     str: "string", bool: "bool", float: "float64", dict: "map[string]interface {}", list: "[]interface {}",
 }  # fmt: skip
-
-
-def _go_type(value: JSON) -> str:
-    return GO_TYPES.get(type(value), "<nil>")
 
 
 Cells = Callable[[JSONObject, datetime], list[object]]

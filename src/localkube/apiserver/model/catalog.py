@@ -53,15 +53,6 @@ class Registry:
         """Return the kind with this group, version and plural."""
         return self._served.get((group, version, plural))
 
-    def find_kind(self, api_version: str, kind: str) -> Served | None:
-        """Return the kind that objects of this apiVersion and kind belong to."""
-        matching = (served for served in self if served.resource.kind == kind)
-        return next((served for served in matching if served.resource.api_version == api_version), None)
-
-    def has_group(self, group: str, version: str) -> bool:
-        """Return whether any kind of a group and version is served."""
-        return any(address[:2] == (group, version) for address in self._served)
-
     def add(self, kind: Kind) -> None:
         """Serve a custom kind; it replaces an earlier one of the same group, version and plural."""
         self._served[_address(kind)] = Served(kind, custom=True)

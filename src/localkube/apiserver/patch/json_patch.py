@@ -16,7 +16,7 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.patch import equal
 from localkube.apiserver.model import refusal
-from localkube.apiserver.patch.refusals import unfit
+from localkube.apiserver.model.refusal import RefusalError
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 * 2**20
@@ -36,7 +36,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
             raise refusal.bad_request(f"a JSON patch operation is an object with a path, not {render(operation)}")
     if len(operations) > MAX_OPERATIONS:
         found = len(operations)
-        raise refusal.RefusalError(
+        raise RefusalError(
             413,
             "RequestEntityTooLarge",
             f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {found}",
@@ -46,7 +46,7 @@ def apply(document: JSON, operations: JSON) -> JSON:
         copied += _copied(document, operation)
         if copied > MAX_COPIED:
             why = f"the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
-            raise unfit(f"Unable to complete the copy, {why}")
+            raise _unfit(f"Unable to complete the copy, {why}")
         document = _perform(document, operation)
     return document
 
@@ -60,7 +60,7 @@ def _copied(document: JSON, operation: JSONObject) -> int:
 
 def _perform(document: JSON, operation: JSONObject) -> JSON:
     if not isinstance(operation.get("path"), str):
-        raise unfit(f"a JSON patch operation has an op and a path, not {render(operation)}")
+        raise _unfit(f"a JSON patch operation has an op and a path, not {render(operation)}")
     path = _parse(operation["path"])
     match operation.get("op"):
         case "add":
@@ -77,26 +77,26 @@ def _perform(document: JSON, operation: JSONObject) -> JSON:
         case "move":
             return _move(document, _source(operation), path)
         case other:
-            raise unfit(f"a JSON patch has no operation {render(other)}")
+            raise _unfit(f"a JSON patch has no operation {render(other)}")
 
 
 def _parse(pointer: str) -> list[str]:
     if pointer and not pointer.startswith("/"):
-        raise unfit(f"{render(pointer)} is not a JSON pointer: it must start with /")
+        raise _unfit(f"{render(pointer)} is not a JSON pointer: it must start with /")
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer.split("/")[1:]]
 
 
 def _source(operation: dict[str, Any]) -> list[str]:
     source = operation.get("from")
     if not isinstance(source, str):
-        raise unfit(f"the JSON patch operation {render(operation)} lacks a from")
+        raise _unfit(f"the JSON patch operation {render(operation)} lacks a from")
     return _parse(source)
 
 
 def _test(document: JSON, path: Sequence[str], operation: dict[str, Any]) -> None:
     found, expected = _get(document, path), operation.get("value")
     if not equal(found, expected):
-        raise unfit(f"testing {operation['path']}: found {render(found)}, expected {render(expected)}")
+        raise _unfit(f"testing {operation['path']}: found {render(found)}, expected {render(expected)}")
 
 
 def _get(document: JSON, path: Sequence[str]) -> JSON:
@@ -107,7 +107,7 @@ def _get(document: JSON, path: Sequence[str]) -> JSON:
 
 def _move(document: JSON, source: list[str], target: list[str]) -> JSON:
     if target[: len(source)] == source and len(target) > len(source):
-        raise unfit(f"cannot move {_pointer(source)} into itself")
+        raise _unfit(f"cannot move {'/'.join(['', *source])} into itself")
     value = _get(document, source)
     return value if not source else _add(_remove(document, source), target, value)
 
@@ -154,7 +154,7 @@ def _change(document: JSON, path: Sequence[str], change: Callable[[JSON, str], J
     """Rebuild the objects and lists along `path`, and change the last one."""
     token, rest = path[0], path[1:]
     if not isinstance(document, dict | list):
-        raise unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")
+        raise _unfit(f"there is nothing at {render(token)}: the value above it is {render(document)}")
     if not rest:
         return change(document, token)
     return _with_child(document, token, _change(_child(document, token), rest, change))
@@ -173,16 +173,17 @@ def _child(parent: JSON, token: str) -> JSON:
         return parent[token]
     if isinstance(parent, list):
         return parent[_index(parent, token, len(parent) - 1)]
-    raise unfit(f"the path has no value at {render(token)}")
+    raise _unfit(f"the path has no value at {render(token)}")
 
 
 def _index(parent: list[JSON], token: str, last: int) -> int:
     if not (token.isascii() and token.isdigit()) or (len(token) > 1 and token[0] == "0"):
-        raise unfit(f"{render(token)} is not an index of a list")
+        raise _unfit(f"{render(token)} is not an index of a list")
     if len(token) > len(str(last)) or int(token) > last:
-        raise unfit(f"index {token} is out of range for a list of {len(parent)}")
+        raise _unfit(f"index {token} is out of range for a list of {len(parent)}")
     return int(token)
 
 
-def _pointer(path: Sequence[str]) -> str:
-    return "/".join(["", *path])
+def _unfit(why: str) -> RefusalError:
+    """Build the refusal of a well-formed patch that does not fit the object."""
+    return RefusalError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}", {})

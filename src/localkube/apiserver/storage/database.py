@@ -1,4 +1,4 @@
-"""The database file of the store: creates, opens and upgrades it.
+"""The database file of the store: creates and opens it.
 
 In: a path, or ":memory:". Out: an open SQLite database with the current layout, or a `StoreError` that names the file
 and says what to do about it. A file that is damaged, or not ours, is refused by `inspection.py` before anything is
@@ -6,15 +6,14 @@ written to it. A new file gets its name when it is complete, so an empty file is
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from localkube.apiserver.storage import layout
 from localkube.apiserver.storage.files import beside, new_file
-from localkube.apiserver.storage.inspection import inspect, opened
-from localkube.apiserver.storage.storeerrors import StoreError, explain
+from localkube.apiserver.storage.inspection import inspect
+from localkube.apiserver.storage.storeerrors import DamagedError, explained
 
 MEMORY: Final = ":memory:"
 
@@ -30,10 +29,10 @@ LOG_LIMIT: Final = 8 * 2**20
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Check and open the file; create it if there is none; upgrade one of the previous format."""
+    """Check and open the file; create it if there is none."""
     if path != MEMORY:
         _prepare(Path(path))
-    with _explained(path):
+    with explained(path):
         database = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None)
         try:
             if path == MEMORY:
@@ -50,52 +49,24 @@ def connect(path: str) -> sqlite3.Connection:
 
 
 def _prepare(path: Path) -> None:
-    found = inspect(path)
-    with _explained(str(path)):
-        if not found:
-            with new_file(path) as fresh, closing(sqlite3.connect(fresh, isolation_level=None)) as database:
-                _lay_out(database)
-        elif found == layout.UNCHECKED:
-            _upgrade(path)
+    if path.exists() and path.stat().st_size:  # of an empty one SQLite would remove the log
+        inspect(path)
+        return
+    if path.exists() or beside(path, "-wal").exists() or any(path.parent.glob(f"{path.name}.copy-*")):
+        raise DamagedError(f"{path}: missing or empty, but it was there: put the file back, or restore a copy")
+    with (
+        explained(path),
+        new_file(path) as fresh,
+        closing(sqlite3.connect(fresh, isolation_level=None)) as database,
+    ):
+        _lay_out(database)
 
 
 def _lay_out(database: sqlite3.Connection) -> None:
     """Create the tables of an empty store."""
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
-    database.executescript(f"BEGIN; {layout.SCHEMA} PRAGMA user_version = {layout.FORMAT}; COMMIT;")
+    statements = (*layout.STATEMENTS, f"PRAGMA user_version = {layout.FORMAT}", "COMMIT;")
+    database.executescript("BEGIN;" + ";".join(statements))
     zeros = [(name, 0, layout.counter_checksum(name, 0)) for name in layout.COUNTERS]
     database.executemany("INSERT INTO counters VALUES (?, ?, ?)", zeros)
-
-
-def _upgrade(path: Path) -> None:
-    """Rebuild the file in the current format; the old one is kept as `….format-1`."""
-    with new_file(path) as fresh:
-        with closing(sqlite3.connect(fresh, isolation_level=None)) as database, opened(path) as (old, _):
-            _lay_out(database)
-            database.execute("BEGIN")
-            database.executemany("INSERT INTO objects VALUES (?, ?, ?, ?)", old.execute("SELECT * FROM objects"))
-            history = old.execute("SELECT * FROM history ORDER BY revision")
-            rows = ((*row, layout.row_checksum(row)) for row in history)
-            database.executemany("INSERT INTO history VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            counters = [(*row, layout.counter_checksum(*row)) for row in old.execute("SELECT * FROM counters")]
-            database.executemany("REPLACE INTO counters VALUES (?, ?, ?)", counters)
-            database.execute("COMMIT")
-        with closing(sqlite3.connect(path, timeout=BUSY_TIMEOUT)) as old_one:
-            old_one.execute(
-                "PRAGMA wal_checkpoint(TRUNCATE)"
-            )  # otherwise its log would be read as that of the new file
-        kept = beside(path, f".format-{layout.UNCHECKED}")
-        with suppress(FileNotFoundError):
-            kept.unlink()
-        path.rename(kept)
-
-
-@contextmanager
-def _explained(path: str) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise explain(path, error) from error
-    except OSError as error:
-        raise StoreError(f"{error.filename or path}: {error.strerror}: make the directory writable") from error

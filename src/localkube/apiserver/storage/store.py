@@ -345,10 +345,8 @@ class Store:
         self._execute("UPDATE counters SET value = ?, checksum = ? WHERE name = ?", value, checksum, name)
 
     def _counter(self, name: str) -> int:
-        row = self._row("SELECT value FROM counters WHERE name = ?", name)
-        if row is None:
-            raise StoreError(f"{self.path}: damaged: the counter {name!r} is missing: restore the file or use another")
-        return int(row[0])
+        ((value,),) = self._rows("SELECT value FROM counters WHERE name = ?", name)
+        return int(value)
 
     def _row(self, statement: str, *parameters: str | int) -> Row | None:
         return next(self._rows(statement, *parameters), None)

@@ -11,6 +11,9 @@ StoreError          the file cannot be used; the text names it and says what to 
 """
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 from localkube.errors import LocalkubeError
@@ -65,11 +68,7 @@ class StoreError(LocalkubeError):
 
 
 class DamagedError(StoreError):
-    """The file is damaged. `salvageable`: all but its last changes can be read."""
-
-    def __init__(self, message: str, *, salvageable: bool = False) -> None:
-        super().__init__(message)
-        self.salvageable = salvageable
+    """The file is damaged, or not a store; it was not changed."""
 
 
 def explain(path: str, error: sqlite3.Error) -> StoreError:
@@ -77,3 +76,14 @@ def explain(path: str, error: sqlite3.Error) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     transient = code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
     return StoreError(f"{path}: {error}: {ADVICE.get(code, UNKNOWN)}", transient=transient)
+
+
+@contextmanager
+def explained(path: str | Path) -> Iterator[None]:
+    """Raise what SQLite and the system refuse as `StoreError`."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(str(path), error) from error
+    except OSError as error:
+        raise StoreError(f"{error.filename or path}: {error.strerror}: make the directory writable") from error

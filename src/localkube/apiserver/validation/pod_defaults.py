@@ -88,12 +88,11 @@ def tolerate_lost_nodes(spec: JSONObject) -> None:
     tolerations = spec.get("tolerations") or []
     missing = [taint for taint in LOST_NODE_TAINTS if not any(_tolerates(entry, taint) for entry in tolerations)]
     if missing:
-        spec["tolerations"] = tolerations + [_toleration(taint) for taint in missing]
+        spec["tolerations"] = tolerations + [
+            {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_NODE_SECONDS}
+            for taint in missing
+        ]
 
 
 def _tolerates(toleration: JSONObject, taint: str) -> bool:
     return (toleration.get("key", taint), toleration.get("effect", "NoExecute")) == (taint, "NoExecute")
-
-
-def _toleration(taint: str) -> JSONObject:
-    return {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": LOST_NODE_SECONDS}

@@ -26,9 +26,9 @@ from localkube.kubelet.logfiles.logwriter import LogWriter
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.podcell import RETRY, PodCell
 from localkube.kubelet.pod.state import Phase, Waiting
+from localkube.kubelet.processes.descriptors import require_spare
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 from localkube.kubelet.processes.runner import ExhaustedError, Exit, StartError
-from localkube.kubelet.sandbox.launcher.kernel.descriptors import require_spare
-from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import RefusedError, explain
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.spec.probes import Kind

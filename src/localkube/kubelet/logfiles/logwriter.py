@@ -173,7 +173,7 @@ class LogWriter:
             os.close(self._file)
             self._file = None
             self._segment += 1
-            _drop_old(self._directory, self.run)
+            _remove([one for one in segments(self._directory) if one.run == self.run][: 1 - SEGMENTS_KEPT])
         if self._file is None:
             self._file = self._open_file()
             self._size = 0
@@ -193,10 +193,6 @@ def _next_run(directory: Path) -> int:
     run = found[-1].run + 1 if found else 0
     _remove([segment for segment in found if segment.run <= run - RUNS_KEPT])
     return run
-
-
-def _drop_old(directory: Path, run: int) -> None:
-    _remove([segment for segment in segments(directory) if segment.run == run][: 1 - SEGMENTS_KEPT])
 
 
 def _remove(old: Sequence[Segment]) -> None:

@@ -6,7 +6,8 @@ trash is new, so they would be most of what the interpreter ever interns.
 
 import asyncio
 import os
-import stat
+import shutil
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,39 +45,12 @@ class Trash:
 
 
 def _remove(path: str) -> None:
-    """Delete a tree, also if a container left directories without permissions, or thousands of nested ones.
+    """Delete a tree, also one whose directories a container left without permissions, or thousands in one another.
 
-    Each directory is moved up beside the tree before it is emptied, so that neither the stack nor a path grows with the
-    depth. Entries that cannot be removed are left for the next start.
+    Entries that cannot be removed are left for the next start.
     """
-    pending, count = [path], 0
-    while pending:
-        entry = pending.pop()
-        count += 1
-        with suppress(OSError):
-            if not _is_directory(entry):
-                os.unlink(entry)
-                continue
-            os.chmod(entry, 0o700)
-            pending += _empty(entry, f"{path}.{count}")
-            os.rmdir(entry)
-
-
-def _empty(directory: str, beside: str) -> list[str]:
-    """Delete the files of a directory; return the new paths of its subdirectories."""
-    moved = []
-    for number, name in enumerate(os.listdir(directory)):
-        entry, aside = f"{directory}/{name}", f"{beside}.{number}"
-        with suppress(OSError):
-            if not _is_directory(entry):
-                os.unlink(entry)
-                continue
-            os.chmod(entry, 0o700)  # a directory must be writable to be renamed
-            os.rename(entry, aside)
-            moved.append(aside)
-    return moved
-
-
-def _is_directory(path: str) -> bool:
-    """Return whether it is a directory itself, not a link to one."""
-    return stat.S_ISDIR(os.lstat(path).st_mode)
+    try:
+        shutil.rmtree(path)
+    except (OSError, RecursionError):
+        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+            subprocess.run([*command, path], stdin=subprocess.DEVNULL, capture_output=True, check=False)

@@ -77,7 +77,7 @@ class Channel:
             while self._outgoing:
                 frame, fds = self._outgoing.popleft()
                 try:
-                    sent = self._send_part(frame, fds)
+                    sent = socket.send_fds(self._link.sock, [frame], fds) if fds else self._link.sock.send(frame)
                 except BlockingIOError:
                     self._outgoing.appendleft((frame, fds))
                     break
@@ -91,9 +91,6 @@ class Channel:
             self._loop.add_writer(self._link.fileno(), self._write)
         else:
             self._loop.remove_writer(self._link.fileno())
-
-    def _send_part(self, frame: bytes, fds: list[int]) -> int:
-        return socket.send_fds(self._link.sock, [frame], fds) if fds else self._link.sock.send(frame)
 
     def _read(self) -> None:
         try:

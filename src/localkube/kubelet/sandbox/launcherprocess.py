@@ -11,14 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+import localkube
 from localkube.kubelet.sandbox.channel import Channel
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message
 from localkube.statedirectory import open_private
 
 Isolation: TypeAlias = Literal["namespaces", "plain"]
 
-_LOADER = "import sys; sys.path.append(sys.argv[2]); from launcher.main import main; main()"
-DIRECTORY = Path(__file__).parent
+_LOADER = "import sys; sys.path.append(sys.argv[2]); from localkube.kubelet.sandbox.launcher.main import main; main()"
+DIRECTORY = Path(localkube.__file__).parents[1]
+"""Where the launcher finds its modules."""
 
 
 class LauncherRefusedError(Exception):

@@ -14,10 +14,12 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from kuberuntime.clock import SystemClock
+from localkube.kubelet.processes.descriptors import raise_limit, restore_limit
 from localkube.kubelet.processes.runner import (
     Capabilities,
     ContainerSpec,
@@ -37,8 +39,6 @@ from localkube.kubelet.sandbox.addresses import (
     LoopbackBlock,
 )
 from localkube.kubelet.sandbox.channel import LauncherEndedError
-from localkube.kubelet.sandbox.deaths import Deaths
-from localkube.kubelet.sandbox.launcher.kernel.descriptors import raise_limit, restore_limit
 from localkube.kubelet.sandbox.launcher.link import Message
 from localkube.kubelet.sandbox.launcherprocess import (
     Isolation,
@@ -56,6 +56,19 @@ KILLED = Exit(137, 9)
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
+
+
+class Deaths:
+    """Counts the ends of launchers; there is no back-off after the first one, nor after a long time without any."""
+
+    def __init__(self) -> None:
+        self.not_before = datetime.min.replace(tzinfo=UTC)
+        self._backoff = backoff.Backoff()
+
+    def note(self, now: datetime) -> None:
+        """Record the end of a launcher, or a failed start."""
+        self.not_before = now + self._backoff.wait(now)
+        self._backoff = self._backoff.after_restart(now, now)
 
 
 class GroundAttempt(NamedTuple):
@@ -203,7 +216,7 @@ class SandboxRunner:
     async def _heal(self) -> None:
         """Start a new launcher if the previous one ended; raise `LauncherEndedError` during the back-off."""
         async with self._healing:
-            if self._granted is None or self._is_alive():
+            if self._granted is None or (self._launcher is not None and not self._launcher.channel.closed):
                 return
             not_before = self._deaths.not_before
             if backoff.is_early(not_before, SystemClock().now()):
@@ -252,9 +265,6 @@ class SandboxRunner:
     @property
     def _is_plain(self) -> bool:
         return self._granted is not None and self._granted.isolation == "plain"
-
-    def _is_alive(self) -> bool:
-        return self._launcher is not None and not self._launcher.channel.closed
 
     def _require(self) -> Launcher:
         if self._launcher is None or self._launcher.channel.closed:

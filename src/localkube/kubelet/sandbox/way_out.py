@@ -18,9 +18,12 @@ from typing import Literal
 from localkube.kubelet.processes.runner import StartError
 from localkube.kubelet.sandbox.addresses import POD_NETWORK, WAY_OUT_GATEWAY, WAY_OUT_NAMESERVER
 from localkube.kubelet.sandbox.launcherprocess import DIRECTORY, Launcher
-from localkube.kubelet.sandbox.outputlog import OutputLog
+from localkube.statedirectory import open_private
 
-_LOADER = "import sys; sys.path.append(sys.argv[1]); from launcher.leash import main; main()"
+_LOADER = "import sys; sys.path.append(sys.argv[1]); from localkube.kubelet.sandbox.launcher.leash import main; main()"
+LOG_LIMIT = 2**20
+"""Bytes of the program's log: it writes no more, and a full one is emptied at the next start."""
+
 _INTERFACE = "tap0"
 _SECONDS_TO_START = 5.0
 _SECONDS_BETWEEN_LOOKS = 0.02
@@ -69,7 +72,7 @@ class WayOut:
     """The program that forwards the pods' traffic, if there is one."""
 
     def __init__(self, state_directory: Path) -> None:
-        self._log = OutputLog(state_directory / "way-out.log")
+        self._log = state_directory / "way-out.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     async def open(self, launcher: Launcher, carriers: Sequence[Carrier] = CARRIERS) -> Granted:
@@ -83,7 +86,7 @@ class WayOut:
             failure = await self._attach(launcher, carrier, self._process)
             if failure is None:
                 return Granted(carrier.kind)
-            failures.append(f"{carrier.kind}: {failure}; see {self._log.path}")
+            failures.append(f"{carrier.kind}: {failure}; see {self._log}")
             await self.close()
         hint = "; ".join(failures) or "slirp4netns or pasta, if installed, makes one"
         return Granted("none", (f"{NO_WAY_OUT} ({hint})",))
@@ -94,15 +97,15 @@ class WayOut:
             self._process.kill()
             await asyncio.to_thread(self._process.wait)
             self._process = None
-        self._log.close()
 
     def _start(self, program: str, carrier: Carrier, pid: int) -> subprocess.Popen[bytes]:
         last = (str(pid), _INTERFACE) if carrier.kind == "slirp4netns" else (str(pid),)
-        log = self._log.open()
-        try:
+        with open_private(self._log) as log:
+            if log.tell() >= LOG_LIMIT:
+                log.truncate(0)
             return subprocess.Popen(
                 [
-                    *(sys.executable, "-I", "-S", "-c", _LOADER, str(DIRECTORY), str(os.getpid())),
+                    *(sys.executable, "-I", "-S", "-c", _LOADER, str(DIRECTORY), str(os.getpid()), str(LOG_LIMIT)),
                     *(program, *carrier.options, *last),
                 ],
                 stdin=subprocess.DEVNULL,
@@ -110,8 +113,6 @@ class WayOut:
                 stderr=log,
                 start_new_session=True,
             )
-        finally:
-            os.close(log)
 
     async def _attach(self, launcher: Launcher, carrier: Carrier, process: subprocess.Popen[bytes]) -> str | None:
         """Connect the pods to the program's interface as soon as it exists; return the error, None on success."""

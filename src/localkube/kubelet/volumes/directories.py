@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import atomic, claimvolumes, hostpath, payload
+from localkube.kubelet.volumes import atomic, hostpath, payload
 
 SCRATCH: Final = ("emptyDir", "ephemeral")
 
@@ -72,8 +72,7 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
         return hostpath.prepare(Path(volume["hostPath"]["path"]), volume["hostPath"].get("type") or "")
     if volume.get("persistentVolumeClaim") is not None:
         name = volume["persistentVolumeClaim"]["claimName"]
-        claim = bound.claims.get(name)
-        return claimvolumes.prepare(name, claim, bound.volumes.get(_volume_name(claim)))
+        return _prepare_claim(name, bound)
     kinds = [kind for kind in volume if kind != "name"]
     if not set(kinds) <= set(SCRATCH) and not context.lenient:
         raise SpecError(
@@ -85,5 +84,20 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     return path
 
 
-def _volume_name(claim: JSONObject | None) -> str:
-    return str(meta.spec(claim or {}).get("volumeName") or "")
+def _prepare_claim(name: str, bound: Claims) -> Path:
+    """Return the path of a claim's data, on this machine, in the persistent volume that it is bound to."""
+    claim = bound.claims.get(name)
+    if claim is None:
+        raise SpecError(f'persistentvolumeclaim "{name}" not found')
+    if meta.is_deleting(claim):
+        raise SpecError(f'persistentvolumeclaim "{name}" is being deleted')
+    volume = bound.volumes.get(meta.spec(claim).get("volumeName") or "")
+    if volume is None:
+        raise SpecError(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
+    source = meta.spec(volume)
+    path = (source.get("hostPath") or source.get("local") or {}).get("path")
+    if not path:
+        raise SpecError(f'persistentvolume "{meta.name(volume)}" has no path here; only hostPath and local volumes do')
+    directory = Path(path)
+    directory.mkdir(parents=True, exist_ok=True)
+    return directory

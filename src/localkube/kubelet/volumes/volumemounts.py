@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.processes import beneath
 from localkube.kubelet.processes.runner import Mount
-from localkube.kubelet.sandbox.launcher.kernel import beneath
 from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes.payload import FAMILIES

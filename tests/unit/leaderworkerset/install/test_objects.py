@@ -24,7 +24,8 @@ from kuberuntime.objects.resources import (
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.install import metadata, rendering
+from leaderworkerset.api import metadata
+from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED

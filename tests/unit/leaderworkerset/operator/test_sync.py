@@ -31,7 +31,8 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.plan import Apply, Delete, Patch, Plan, Put
-from leaderworkerset.install import certmanager, metadata
+from leaderworkerset.api import metadata
+from leaderworkerset.install import certmanager
 from leaderworkerset.install.foreign import SERVICE_MONITORS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all

@@ -42,12 +42,12 @@ def test_a_kind_is_built_anew_when_the_spec_of_its_definition_changes_and_by_no_
     async def scenario(api: Api) -> None:
         await api.create(CRDS, definition())
         registry = api.server.backend.registry
-        first = registry.find_kind("example.org/v1", "Widget")
+        first = registry.find("example.org", "v1", "widgets")
         await api.patch(DEFINITION, {"metadata": {"labels": {"a": "b"}}})
         assert first is not None
-        assert registry.find_kind("example.org/v1", "Widget") is first
+        assert registry.find("example.org", "v1", "widgets") is first
         await api.patch(DEFINITION, {"spec": {"names": {"shortNames": ["wi"]}}})
-        redefined = registry.find_kind("example.org/v1", "Widget")
+        redefined = registry.find("example.org", "v1", "widgets")
         assert redefined is not None
         assert redefined.kind.short_names == ("wi",)
 

@@ -5,7 +5,6 @@ between which other requests are served, and only the keys of selected objects a
 """
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final
@@ -46,16 +45,12 @@ async def _select(backend: Backend, call: Call, selected: Selection) -> list[Sto
     """Return the keys of the selected objects."""
     keys: list[StoreKey] = []
     after = ("", "")
-    while batch := list(islice(_read(backend, call, after), BATCH)):
+    while rows := list(islice(backend.store.list(call.served.stored_as, call.namespace, after=after), BATCH)):
+        batch = [msgspec.json.decode(row) for row in rows]
         keys += [StoreKey(call.served.stored_as, *meta.key(obj)) for obj in batch if selected.matches(obj)]
         after = meta.key(batch[-1])
         await asyncio.sleep(0)
     return keys
-
-
-def _read(backend: Backend, call: Call, after: tuple[str, str]) -> Iterator[JSONObject]:
-    rows = backend.store.list(call.served.stored_as, call.namespace, after=after)
-    return (msgspec.json.decode(row) for row in rows)
 
 
 async def _delete(backend: Backend, call: Call, obj: JSONObject, chosen: delete.DeleteOptions) -> bool:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+
 from . import supervise
 from .kernel import syscalls
-from .kernel.kernelerrors import RefusedError, explain
 from .kernel.readable import is_readable
 from .launchedpods import Container, Pod
 from .link import Link

@@ -11,9 +11,10 @@ import socket
 from contextlib import suppress
 from typing import Protocol
 
+from localkube.kubelet.processes.kernelerrors import RefusedError
+
 from . import supervise
 from .kernel import syscalls
-from .kernel.kernelerrors import RefusedError
 from .launchedpods import Container, Pod
 
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there

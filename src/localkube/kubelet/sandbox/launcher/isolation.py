@@ -12,8 +12,10 @@ import socket
 from contextlib import ExitStack, suppress
 from typing import NamedTuple, NoReturn
 
-from .kernel import beneath, network, syscalls
-from .kernel.kernelerrors import RefusedError
+from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes.kernelerrors import RefusedError
+
+from .kernel import network, syscalls
 from .kernel.mountplan import Opened, Wanted, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork

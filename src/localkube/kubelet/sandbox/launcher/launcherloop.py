@@ -13,11 +13,12 @@ import traceback
 from collections.abc import Callable
 from typing import NoReturn
 
+from localkube.kubelet.processes.descriptors import require_spare
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_exhausted
+
 from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
 from .ground import Ground
-from .kernel.descriptors import require_spare
-from .kernel.kernelerrors import RefusedError, explain, is_exhausted
 from .launchedpods import Pod, parse_container, parse_pod
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .process import ChildProcess

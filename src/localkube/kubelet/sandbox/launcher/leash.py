@@ -1,9 +1,10 @@
-"""Becomes another program that the kernel kills when the process that started it ends.
+"""Becomes another program that the kernel kills when the process that started it ends, and whose log is bounded.
 
-`python -I -S -c <loader> <directory> <parent's PID> PROGRAM ARGUMENT...`
+`python -I -S -c <loader> <directory> <parent's PID> <bytes of a file> PROGRAM ARGUMENT...`
 """
 
 import os
+import resource
 import signal
 import sys
 
@@ -15,6 +16,8 @@ def main() -> None:
     """Request the signal at the parent's end, check that the parent still runs, and exec the program."""
     syscalls.die_with_parent(signal.SIGKILL)
     reset_signals()
-    parent, program = int(sys.argv[2]), sys.argv[3:]
+    parent, limit, program = int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # what exceeds the limit is not written, and the program goes on
     if os.getppid() == parent:
         os.execv(program[0], program)  # noqa: S606 - a shell would change what is run

@@ -11,10 +11,12 @@ import sys
 from contextlib import suppress
 from typing import Any
 
+from localkube.kubelet.processes import descriptors
+from localkube.kubelet.processes.kernelerrors import explain
+
 from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
-from .kernel import descriptors, linuxnamespaces, syscalls
-from .kernel.kernelerrors import explain
+from .kernel import linuxnamespaces, syscalls
 from .launcherlog import BoundedLog
 from .launcherloop import Server
 from .link import Link

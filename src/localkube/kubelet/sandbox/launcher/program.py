@@ -12,9 +12,10 @@ import termios
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from localkube.kubelet.processes.descriptors import restore_limit
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+
 from .kernel import syscalls
-from .kernel.descriptors import restore_limit
-from .kernel.kernelerrors import RefusedError, explain
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+
 from .kernel import syscalls
-from .kernel.kernelerrors import RefusedError, explain
 from .kernel.pidfd import read_pid
 from .link import Link
 

@@ -257,7 +257,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(tmp_path: Path) -> None:
     path.write_bytes(b"these are not the bytes of a database" * 100)
     before = path.read_bytes()
     with pytest.raises(
-        StoreError, match=r"cluster\.db: file is not a database: this is not a file of the embedded cluster"
+        StoreError, match=r"cluster\.db: damaged: file is not a database: restore a copy, or use another file"
     ):
         Store(path)
     assert path.read_bytes() == before
@@ -268,7 +268,7 @@ def test_a_file_of_another_program_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("CREATE TABLE theirs (x)")
     other.close()
-    with pytest.raises(StoreError, match=r"cluster\.db: not a file of this version"):
+    with pytest.raises(StoreError, match=r"cluster\.db: damaged: not a file of this version"):
         Store(path)
 
 
@@ -277,7 +277,7 @@ def test_a_file_without_its_counters_is_closed_again(tmp_path: Path) -> None:
     Store(path).close()
     with closing(sqlite3.connect(path)) as other, other:
         other.execute("DELETE FROM counters")
-    with pytest.raises(StoreError, match=r"cluster\.db: damaged: a counter is missing") as caught:
+    with pytest.raises(StoreError, match=r"cluster\.db: damaged: the counter revision is wrong") as caught:
         Store(path)
     assert [link for link in open_files() if str(path) in link] == [], str(caught.value)
 

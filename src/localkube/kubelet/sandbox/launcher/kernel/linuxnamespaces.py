@@ -12,8 +12,9 @@ import signal
 from collections.abc import Callable
 from typing import NamedTuple
 
+from localkube.kubelet.processes.kernelerrors import explain
+
 from . import syscalls
-from .kernelerrors import explain
 from .readable import is_readable
 
 _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC

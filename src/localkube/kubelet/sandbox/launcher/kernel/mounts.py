@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from . import beneath, syscalls
-from .kernelerrors import RefusedError
+from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes.kernelerrors import RefusedError
+
+from . import syscalls
 from .mountplan import Bind, Cover, Place, Plan, is_below, on_host
 
 _PSEUDO = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC

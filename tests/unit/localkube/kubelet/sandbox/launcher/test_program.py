@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import RefusedError
+from localkube.kubelet.processes.kernelerrors import RefusedError
 from localkube.kubelet.sandbox.launcher.program import find_executable
 
 

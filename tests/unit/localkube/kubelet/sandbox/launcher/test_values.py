@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localkube.kubelet.processes import kernelerrors
 from localkube.kubelet.sandbox import addresses
 from localkube.kubelet.sandbox.launcher import stub, supervise
-from localkube.kubelet.sandbox.launcher.kernel import kernelerrors, linuxnamespaces, pidfd
+from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, pidfd
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): every template is an object that `lws install` applies.
+"""The Helm chart `lws` (R-OP-52 to R-OP-54, R-OP-56): its templates of objects, each one that `lws install` applies.
+
+Written by hand are the templates without an object of an installation: names, notes, refusals and the test.
 
 Names begin with the release's name, except those that the manager finds by name: one release per cluster. Unlike the Go
 project's chart it binds the role that reads metrics, renders the roles of Prometheus only if they are enabled, and
@@ -9,6 +11,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from deploy.packages import alerts, chartvalues, userroles
+from deploy.packages.templating import block, either, expressions, inline, items, only_if, value
 
 import leaderworkerset
 from kuberuntime.objects import meta
@@ -24,15 +29,13 @@ from kuberuntime.objects.resources import (
     SERVICES,
     Resource,
 )
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.gang import builtin
-from leaderworkerset.install import alerts, metadata, rendering, userroles
+from leaderworkerset.install import rendering
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, InstallSettings
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.packaging import charttexts, chartvalues
-from leaderworkerset.packaging.templating import block, either, expressions, inline, items, only_if, value
 from leaderworkerset.webhooks.permissions import SERVICE_NAME
 
 PREFIX: Final = "lws-"
@@ -76,7 +79,7 @@ class Served:
 
 
 def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
-    """Return every file of the chart with its text; `definitions` are the texts of `crds/` by file name."""
+    """Return every generated file of the chart with its text; `definitions` are the texts of `crds/` by file name."""
     chart = {
         "apiVersion": "v2",
         "name": "lws",
@@ -91,12 +94,7 @@ def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
         "Chart.yaml": rendering.document(chart, sort_keys=False),
         "values.yaml": chartvalues.text(),
         "values.schema.json": chartvalues.schema(),
-        "README.md": charttexts.readme(),
-        "templates/_helpers.tpl": charttexts.HELPERS,
-        "templates/NOTES.txt": charttexts.NOTES,
-        # Helm renders names in reverse order: this first, whose errors say more.
-        "templates/verify.yaml": charttexts.refusals(served.plain.definitions()),
-        "templates/tests/webhook.yaml": charttexts.TEST,
+        "README.md": chartvalues.readme(),
         **{f"templates/{name}.yaml": text for name, text in templates(served).items()},
         **{f"crds/{name}": text for name, text in definitions.items()},
     }

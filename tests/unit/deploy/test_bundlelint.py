@@ -5,15 +5,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from deploy.packages import bundle, bundlelint
+from deploy.packages.bundle import Package
+from deploy.packages.bundlelint import Bundle, errors
+from deploy.packages.operatordeployment import OperatorSettings
 
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.packaging import bundle, bundlelint
-from leaderworkerset.packaging.bundle import Package
-from leaderworkerset.packaging.bundlelint import Bundle, errors
 
 KINDS = registry(MANAGED, OperatorPlace(namespace="n", image="", version=""), Verbosity())
 DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_image=f"example.com/l@sha256:{'0b' * 32}")

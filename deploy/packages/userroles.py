@@ -10,7 +10,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLES, Resource
-from leaderworkerset.install import metadata
+from leaderworkerset.api import metadata
 from leaderworkerset.install.declared import Declared
 
 AGGREGATE: Final = "rbac.authorization.k8s.io/aggregate-to-"

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from deploy.packages.alerts import JOB
+
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.install.alerts import JOB
-from leaderworkerset.install.metadata import LEASE
+from leaderworkerset.api.metadata import LEASE
 
 TITLE: Final = "LeaderWorkerSet"
 IDENTITY: Final = "leaderworkerset"

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from deploy.packages import sbom
 
 import leaderworkerset
-from leaderworkerset.packaging import sbom
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 LOCK = (ROOT / "requirements/runtime.lock").read_text()
 BILL = sbom.build(LOCK, leaderworkerset.__version__)
 ROOT_REFERENCE = BILL["metadata"]["component"]["bom-ref"]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.kernel import descriptors
-from localkube.kubelet.sandbox.launcher.kernel.kernelerrors import RefusedError
+from localkube.kubelet.processes import descriptors
+from localkube.kubelet.processes.kernelerrors import RefusedError
 
 FEW = 128
 

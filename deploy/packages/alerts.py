@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE, build
 from leaderworkerset.install.foreign import PROMETHEUS_RULES
-from leaderworkerset.install.metadata import LEASE, METRICS_SERVICE, build
 
 NAME: Final = "lws-controller-manager"
 RUNBOOKS: Final = "docs/how-to/alerts.md"

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.unit.leaderworkerset.install.test_alerts import DOCUMENTED, METRIC, OF_PROMETHEUS, shown
+from deploy.packages import board
+from tests.unit.deploy.test_alerts import DOCUMENTED, METRIC, OF_PROMETHEUS, shown
 
-from leaderworkerset.install import board
 from leaderworkerset.manager.certificateends import NAME as CERTIFICATE_ENDS
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 BOARD = board.build()
 SUFFIXES = re.compile(r"_bucket$")
 

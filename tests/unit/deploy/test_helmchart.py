@@ -1,22 +1,24 @@
-"""The files of the chart, without Helm; what Helm renders of them is tested in tests/packages."""
+"""The files of the chart that ships, without Helm; what Helm renders of them is tested in tests/packages."""
 
 import json
 import re
 from functools import cache
+from pathlib import Path
 
 import msgspec
+from deploy.packages import chartvalues
 
-from kuberuntime.objects import duration
-from leaderworkerset.kinds.managed import MANAGED, managed
+from kuberuntime.objects import duration, meta
+from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, GangSchedulingManagement, GroupRestarts
-from leaderworkerset.packaging import chartvalues, helmchart
+
+CHART = Path(__file__).parents[3] / "deploy/helm/lws"
 
 
 @cache
 def files() -> dict[str, str]:
-    """Return the files of the chart, made when a test asks."""
-    served = helmchart.Served(MANAGED, managed("auto"), managed("built-in"))
-    return helmchart.files(served, {"leaderworkersets.yaml": "definition"})
+    """Return the files of the chart; `test_generate.py` shows that those of objects are up to date."""
+    return {str(path.relative_to(CHART)): path.read_text() for path in CHART.rglob("*") if path.is_file()}
 
 
 def test_alerts_keep_what_prometheus_fills_in() -> None:
@@ -132,6 +134,11 @@ def test_conditions_are_closed() -> None:
             assert len(re.findall(r"{{-? end ", text)) == opened, name
 
 
-def test_definitions_are_installed_by_helm() -> None:
+def test_definitions_are_installed_by_helm_and_an_upgrade_that_would_delete_one_is_refused() -> None:
     """R-OP-54."""
-    assert files()["crds/leaderworkersets.yaml"] == "definition"
+    names = {meta.name(one) for one in MANAGED.definitions()}
+    assert {name for name in files() if name.startswith("crds/")} == {
+        f"crds/{name.split('.')[0]}.yaml" for name in names
+    }
+    (refused,) = re.findall(r"range \$name := list (.*) }}", files()["templates/verify.yaml"])
+    assert set(re.findall(r'"(.*?)"', refused)) == names

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+from deploy.packages.alerts import RUNBOOKS
 
 from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS
 from leaderworkerset.install import installsettings, rendering
-from leaderworkerset.install.alerts import RUNBOOKS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
 from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, GroupRestarts
@@ -25,6 +25,21 @@ TYPES: Final[dict[type, JSONObject]] = {
     Duration: TEXT | {"pattern": r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"},
 }
 """The schema of a field of the manager's configuration, by its type."""
+
+HEAD: Final = """\
+# lws
+
+The manager of LeaderWorkerSets, as a chart. The templates of objects are generated from those that `lws install` applies.
+
+```text
+helm install lws deploy/helm/lws --namespace lws-system --create-namespace
+```
+
+One release per cluster: the webhooks' service, secret and configurations have fixed names.
+
+| value | default | what it does |
+|---|---|---|
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +129,17 @@ def text() -> str:
         lines += [f"# {one.name}: {one.about}" for one in values() if one.name.split(".")[0] == name]
         lines.append(rendering.document({name: default}))
     return "\n".join(lines)
+
+
+def readme() -> str:
+    """Return the README with the table of all values."""
+    rows = [f"| `{one.name}` | `{_short(one.default)}` | {one.about} |" for one in values()]
+    return HEAD + "\n".join(rows) + "\n"
+
+
+def _short(default: object) -> str:
+    text = repr(default).replace("'", "")
+    return text if len(text) < 60 else "see values.yaml"
 
 
 def schema() -> str:

@@ -10,14 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from deploy.packages import operatordeployment
+from deploy.packages.operatordeployment import OperatorSettings
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.metadata import OLDEST_KUBERNETES
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.operator import operatordeployment
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatordeployment import OperatorSettings
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
 
 VERSION: Final = "1.0.0"

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+from deploy.packages import bundle
+from deploy.packages.bundle import Package
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.operator.operatornames import OPERATORS
-from leaderworkerset.packaging import bundle
-from leaderworkerset.packaging.bundle import Package
 
 IMAGE: Final = f"localhost/leaderworkerset-catalog:v{bundle.VERSION}"
 """The name of the catalog's image."""

@@ -3,13 +3,14 @@
 from typing import Any, Final
 
 import pytest
+from deploy.packages import operatordeployment
+from deploy.packages.operatordeployment import OperatorSettings, build_operator
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator import operatorcontroller, operatordeployment
+from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
 

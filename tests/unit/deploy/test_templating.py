@@ -1,9 +1,9 @@
 """Objects as templates: marks, and texts of two variants."""
 
 import pytest
+from deploy.packages.templating import block, either, expressions, inline, only_if, value
 
 from leaderworkerset.install import rendering
-from leaderworkerset.packaging.templating import block, either, expressions, inline, only_if, value
 
 
 def test_a_value_becomes_an_expression() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.kernel import beneath
-from localkube.kubelet.sandbox.launcher.kernel.beneath import LeadsOutError, Wish
+from localkube.kubelet.processes import beneath
+from localkube.kubelet.processes.beneath import LeadsOutError, Wish
 
 MAKING = Wish(make_directories=True)
 ROUNDS = 2000

@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 import yaml
+from deploy.packages import bundle, catalog
+from deploy.packages.bundle import ALIAS, LEADER_WORKER_SET, PACKAGES, Package
+from deploy.packages.operatordeployment import OperatorSettings, build_operator
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.metadata import OLDEST_KUBERNETES
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatordeployment import OperatorSettings, build_operator
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.packaging import bundle, catalog
-from leaderworkerset.packaging.bundle import ALIAS, LEADER_WORKER_SET, PACKAGES, Package
 
 CHOSEN = OperatorSettings(image="example.com/operator@sha256:01", operand_image="example.com/lws@sha256:02")
 KINDS = registry(MANAGED, OperatorPlace(namespace="x", image="", version=""), Verbosity())
@@ -48,7 +48,7 @@ def granted(rules: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
 
 def test_page_chart_and_version_name_the_same_oldest_kubernetes() -> None:
     """R-OP-55."""
-    root = Path(__file__).parents[4]
+    root = Path(__file__).parents[3]
     chart = yaml.safe_load((root / "deploy/helm/lws/Chart.yaml").read_text())
     assert chart["kubeVersion"] == f">={OLDEST_KUBERNETES}-0"
     oldest = OLDEST_KUBERNETES.removesuffix(".0")
@@ -99,7 +99,7 @@ def test_a_bundle_holds_the_version_and_the_operators_definition(package: Packag
     manifests = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
     assert [obj["kind"] for obj in manifests] == ["ClusterServiceVersion", "CustomResourceDefinition", "Service"]
     assert manifests[1]["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
-    folder = Path(__file__).parents[4] / "deploy/olm" / package.name
+    folder = Path(__file__).parents[3] / "deploy/olm" / package.name
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
         "bundle.Containerfile",
@@ -231,7 +231,7 @@ def test_annotations_and_labels_of_the_bundle_agree(package: Package) -> None:
 @each
 def test_a_subscription_asks_for_what_the_catalog_has(package: Package) -> None:
     """R-OP-64, AT-000-2: source, package, channel and namespace, and a group that the version may be installed with."""
-    folder = Path(__file__).parents[4] / "deploy/olm"
+    folder = Path(__file__).parents[3] / "deploy/olm"
     source = yaml.safe_load((folder / "catalogsource.yaml").read_text())
     *others, asked = yaml.safe_load_all((folder / f"subscriptions/{package.name}.yaml").read_text())
     assert asked["spec"] == {

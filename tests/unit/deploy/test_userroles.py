@@ -1,6 +1,7 @@
 """The roles for users: what they join, and what they let nobody do."""
 
-from leaderworkerset.install import userroles
+from deploy.packages import userroles
+
 from leaderworkerset.kinds.managed import MANAGED
 
 ROLES = {obj["metadata"]["name"]: obj for _, obj in userroles.build(MANAGED)}

@@ -4,13 +4,13 @@ import re
 from pathlib import Path
 
 import pytest
+from deploy.packages import alerts
+from deploy.packages.alerts import ALERTS, Alert
 
 from kuberuntime.serving.metrics import Metrics
-from leaderworkerset.install import alerts
-from leaderworkerset.install.alerts import ALERTS, Alert
 from leaderworkerset.kinds.managed import MANAGED
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 DOCUMENTED = (ROOT / "docs/reference/manager.md").read_text()
 OF_PROMETHEUS = {"up"}
 METRIC = re.compile(r"([a-z][a-z_]*)\{")

@@ -1,0 +1,26 @@
+"""What becomes the way out of pods' networks: its log is bounded."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localkube.kubelet.sandbox import way_out
+from localkube.kubelet.sandbox.launcherprocess import DIRECTORY
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's signal at the end of a parent")
+
+
+def leashed(log: Path, limit: int, script: str) -> int:
+    """Run a script as `WayOut` runs a carrier; return its exit code."""
+    loader = [sys.executable, "-I", "-S", "-c", way_out._LOADER, str(DIRECTORY), str(os.getpid()), str(limit)]
+    with log.open("ab") as file:
+        return subprocess.run([*loader, "/bin/sh", "-c", script], stdout=file, stderr=file, check=False).returncode
+
+
+def test_the_log_of_the_program_is_bounded_and_the_program_goes_on(tmp_path: Path) -> None:
+    assert leashed(tmp_path / "log", 5000, "echo begun; head -c 30000 /dev/zero; exit 7") == 7
+    assert (tmp_path / "log").stat().st_size == 5000
+    assert (tmp_path / "log").read_bytes().startswith(b"begun\n")

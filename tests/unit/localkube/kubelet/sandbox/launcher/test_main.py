@@ -1,0 +1,23 @@
+"""The launcher process loads little, as each of its forks has all of it."""
+
+import subprocess
+import sys
+
+from localkube.kubelet.sandbox.launcherprocess import DIRECTORY
+
+SHARED = {"beneath", "descriptors", "kernelerrors"}
+
+
+def test_the_launcher_loads_the_standard_library_its_own_modules_and_three_that_the_kubelet_shares() -> None:
+    script = (
+        "import sys; sys.path.append(sys.argv[1]); import localkube.kubelet.sandbox.launcher.main; print(*sys.modules)"
+    )
+    command = [sys.executable, "-I", "-S", "-c", script, str(DIRECTORY)]
+    loaded = set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    ours = {name for name in loaded if name.startswith("localkube.") and ".launcher" not in name}
+    assert ours == {
+        *("localkube.kubelet", "localkube.kubelet.sandbox", "localkube.kubelet.processes"),
+        *(f"localkube.kubelet.processes.{name}" for name in SHARED),
+    }
+    assert {name.partition(".")[0] for name in loaded} - {"localkube", "__main__"} <= sys.stdlib_module_names
+    assert not {"asyncio", "logging", "pathlib", "subprocess"} & loaded
