@@ -164,7 +164,7 @@ def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None
     assert peak < 2 * MOST_MEMORY
 
 
-FORGED = 1_000
+FORGED = 300
 """Leaders that somebody creates by hand; before, one of them took as much memory as a million groups have bits."""
 
 
