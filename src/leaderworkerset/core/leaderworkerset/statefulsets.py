@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from kuberuntime.plan import Apply, Plan
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import drift, groupfacts, revisions, templates
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 
@@ -126,8 +126,8 @@ def _without_max_unavailable(desired: JSONObject) -> JSONObject:
 def _build_template(lws: LeaderWorkerSet, own: dict[str, str], typed: JSONObject | None) -> JSONObject:
     template = lws.spec.leader_worker_template
     annotations = templates.group_annotations(template, lws.annotations)
-    if lws.spec.network_config.subdomain_policy == SubdomainPolicy.UNIQUE_PER_REPLICA:
-        annotations[labels.SUBDOMAIN_POLICY] = SubdomainPolicy.UNIQUE_PER_REPLICA.value
+    if not lws.spec.network_config.subdomain_policy.is_shared:
+        annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
     own_labels = own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}
     if typed is not None:

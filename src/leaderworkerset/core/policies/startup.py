@@ -3,13 +3,13 @@
 from typing import Final
 
 from kuberuntime.objects import meta
-from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
     """Hold the workers back until the leader is ready, if the live spec requires it."""
-    is_gated = group.lws.spec.startup_policy == StartupPolicy.LEADER_READY
+    is_gated = group.lws.spec.startup_policy.awaits_leader
     if is_gated and not meta.is_condition_true(group.leader, "Ready"):
         return PolicyDecision(holds=AWAITS_LEADER)
     return PolicyDecision()
