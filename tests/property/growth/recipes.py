@@ -1,4 +1,4 @@
-"""How each entry point of the core, and each webhook, is called in a `World`: what they call grows with them.
+"""How each entry point of the core, and each webhook, is called in a `LargeSet`: what they call grows with them.
 
 `decisions()` finds the entry points by walking the core, so that one without a recipe here is noticed.
 """
@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 from tests import builders
-from tests.property.growth.shapes import World
+from tests.property.growth.shapes import LargeSet
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset import core
@@ -30,7 +30,7 @@ from leaderworkerset.core.restarts.settings import DEFAULTS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.webhooks import handlers, review
 
-Recipe: TypeAlias = Callable[[World], object]
+Recipe: TypeAlias = Callable[[LargeSet], object]
 
 NOW: Final = builders.NOW
 NATIVE, ALL = Gangs(default="native"), Gangs(default=AUTO, served=tuple(PROVIDERS))
@@ -56,7 +56,7 @@ def or_denied(decide: Callable[[], object]) -> object:
         return str(denied)
 
 
-def _sets(world: World) -> object:
+def _sets(world: LargeSet) -> object:
     """Decide about the LeaderWorkerSet as it is observed, edited, and new; where no cluster replaces; exhausted; updated."""
     seen = world.observed
     update = {"rollingUpdate": {"partition": 0}}
@@ -75,7 +75,7 @@ def _sets(world: World) -> object:
     return [reconcile.reconcile(one, NOW) for one in observed]
 
 
-def _updated(world: World, index: int) -> GroupFacts:
+def _updated(world: LargeSet, index: int) -> GroupFacts:
     leader = builders.leader_pod(world.posted, index, key=world.key)
     return describe(leader, builders.worker_statefulset(leader, replicas=world.lws.size - 1))
 
@@ -91,7 +91,7 @@ def _record(index: int) -> JSONObject:
     }
 
 
-def _groups(world: World) -> object:
+def _groups(world: LargeSet) -> object:
     """Decide about a group that failed, one that is new, one of a gang, and one whose pods are stuck on a lost node."""
     failed, new = world.observed_group, world.observed_new_group
     stuck = replace(
@@ -117,7 +117,7 @@ def _lost(member: JSONObject) -> JSONObject:
     return member | {"metadata": member["metadata"] | deleted, "spec": member["spec"] | {"nodeName": "n"}}
 
 
-def _gate(world: World) -> object:
+def _gate(world: LargeSet) -> object:
     """Decide about every pod as one of a group that waits for room on a node."""
     group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.members.pods))}
     pods = [builtin.link(with_annotations(one, group), "g") for one in world.members.pods]
@@ -138,12 +138,12 @@ def _question(created: JSONObject) -> bytes:
     return msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
 
 
-def in_subgroups(world: World) -> JSONObject:
+def in_subgroups(world: LargeSet) -> JSONObject:
     """Return the worker as that of a group with subgroups of one."""
     return with_annotations(world.worker, {labels.SUBGROUP_SIZE: "1", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "rack"})
 
 
-def _gangs(world: World) -> object:
+def _gangs(world: LargeSet) -> object:
     """Ask about a LeaderWorkerSet and a pod with every gang scheduler there is."""
     return [
         or_denied(partial(handlers.validate_leaderworkerset, world.review, ALL)),

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests import builders
 from tests.property.growth.recipes import RECIPES, or_denied
-from tests.property.growth.shapes import TPU, World
+from tests.property.growth.shapes import TPU, LargeSet
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
@@ -31,7 +31,7 @@ MOST_MEMORY = 4 * 2**20
 READY, OUTDATED = GroupState(is_ready=True, is_updated=True), GroupState(is_ready=True, is_updated=False)
 
 
-class Numerous(World):
+class Numerous(LargeSet):
     """A LeaderWorkerSet of the largest numbers, of whose groups two exist."""
 
     @property

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 from tests import builders
 from tests.property.growth import work
-from tests.property.growth.shapes import World
+from tests.property.growth.shapes import LargeSet
 from tests.property.growth.test_settled import SHAPES, settle
 
 from kuberuntime.objects import fnv
@@ -24,18 +24,18 @@ LINES: Final = {"labels": 5.0}
 """Lines of Python that one more costs; of other shapes none."""
 
 
-def edited(world: World) -> ObservedLeaderWorkerSet:
+def edited(world: LargeSet) -> ObservedLeaderWorkerSet:
     return replace(settle(world), leaderworkerset=world.edited)
 
 
-def lines(world: World) -> int:
+def lines(world: LargeSet) -> int:
     """Return how many lines a decision about an edit executes, without those of the hash, which grow with the bytes."""
     return work.lines(partial(decide, edited(world), builders.NOW)) - work.lines(partial(content_hash, world.data))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_an_edit_runs_little_python_for_what_it_leaves_alone(shape: str) -> None:
-    worlds = [World(shape, size) for size in SIZES]
+    worlds = [LargeSet(shape, size) for size in SIZES]
     assert min(len(world.data) for world in worlds) > fnv.LONG
 
     less, more = map(lines, worlds)
@@ -47,7 +47,7 @@ FIRST: Final = {"labels": 10.0, "ports": 4.0, "quantities": 3.0, "variables": 2.
 """Lines of Python that one more costs where nothing is known: of a port, what finds it among the fields the manager owns."""
 
 
-def without_hash(world: World, observed: ObservedLeaderWorkerSet) -> int:
+def without_hash(world: LargeSet, observed: ObservedLeaderWorkerSet) -> int:
     hashed = 0 if observed.leader_statefulset else work.lines(partial(content_hash, world.data))
     return work.lines(partial(decide, observed, builders.NOW)) - hashed
 
@@ -57,7 +57,7 @@ def without_hash(world: World, observed: ObservedLeaderWorkerSet) -> int:
 def test_what_nothing_is_known_of_runs_little_python_for_each_part(shape: str, *, is_created: bool) -> None:
     """Of ports and variables it was 60 lines each, of volumes 140."""
     counted = []
-    for world in (World(shape, size) for size in SIZES):
+    for world in (LargeSet(shape, size) for size in SIZES):
         unknown = replace(settle(world), settled=None)
         observed = replace(unknown, leader_statefulset=None, revisions=()) if is_created else unknown
         counted.append(without_hash(world, observed))

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 from tests.property.growth import work
 from tests.property.growth.recipes import RECIPES, SETS, Recipe, decisions
-from tests.property.growth.shapes import SHAPES, World
+from tests.property.growth.shapes import SHAPES, LargeSet
 
 MOST = 2.2
 """What twice the input may cost."""
@@ -29,12 +29,12 @@ def test_every_decision_has_a_recipe() -> None:
 def test_twice_the_input_executes_at_most_twice_the_lines(shape: str) -> None:
     grown = {}
     for name, recipe in RECIPES.items():
-        once, twice = (lines(recipe, World(shape, size)) for size in (100, 200))
+        once, twice = (lines(recipe, LargeSet(shape, size)) for size in (100, 200))
         if twice > MOST * once + SLACK:
             grown[name] = (once, twice)
     assert not grown
 
 
-def lines(recipe: Recipe, world: World) -> int:
+def lines(recipe: Recipe, world: LargeSet) -> int:
     recipe(world)  # builds what the world holds
     return work.lines(partial(recipe, world))

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from tests import builders
 from tests.property.growth import work
-from tests.property.growth.shapes import World, as_live
+from tests.property.growth.shapes import LargeSet, as_live
 
 from kuberuntime.plan import Apply
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
@@ -14,7 +14,7 @@ from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerS
 SHAPES = ("labels", "ports", "quantities", "variables", "volumes")
 
 
-def settle(world: World) -> ObservedLeaderWorkerSet:
+def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
     """Return what is observed after the StatefulSet was applied, with what the next decision found in order."""
     plan = decide(world.observed, builders.NOW).plan
     applied = next(action.object for action in plan.actions if isinstance(action, Apply))
@@ -26,6 +26,6 @@ def settle(world: World) -> ObservedLeaderWorkerSet:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_settled_is_not_read_again(shape: str) -> None:
-    small, large = (settle(World(shape, number)) for number in (3, 300))
+    small, large = (settle(LargeSet(shape, number)) for number in (3, 300))
 
     assert work.lines(partial(decide, large, builders.NOW)) == work.lines(partial(decide, small, builders.NOW))
