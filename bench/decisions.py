@@ -4,9 +4,9 @@ python -m bench.decisions [--all | --shape SHAPE ...] [--bytes 1572864]
 
 By default it tries the shapes that a usual LeaderWorkerSet grows in; with `--all` every shape, which takes many minutes.
 
-growth   every public function of the core and of the admission webhooks, in every shape, at half the size and at
-         the whole: processor seconds; a function whose time grows by more than 2.2 is reported, and ends the
-         program with 1 (`tests/property/growth` holds the same in executed lines)
+growth   every decision of the core and every admission webhook, in every shape, at half the size and at the whole:
+         processor seconds; one whose time grows by more than 2.2 is reported, and ends the program with 1
+         (`tests/property/growth` holds the same in executed lines)
 stall    the longest time the event loop did not come round while one object of the whole size was decided in a
          thread, as `lws manager` does; the floor is the longest call that runs in C (one JSON text of the object)
 """
@@ -21,7 +21,7 @@ from bench.record import machine, report
 from tests import builders
 from tests.property.growth import work
 from tests.property.growth.recipes import RECIPES
-from tests.property.growth.shapes import SHAPES, World
+from tests.property.growth.shapes import SHAPES, LargeSet
 
 from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 
@@ -49,9 +49,9 @@ def main() -> None:
 
 
 def measure(shape: str, size: int) -> list[str]:
-    """Report one shape; return the functions that grow too much."""
+    """Report one shape; return what grows too much."""
     largest = of_size(shape, size)
-    half = World(shape, largest.n // 2)
+    half = LargeSet(shape, largest.n // 2)
     found = {name: growth(name, half, largest) for name in RECIPES}
     slowest = max(found, key=lambda name: found[name][0])
     grown = {name: round(ratio, 2) for name, (_, ratio) in found.items() if ratio > MOST}
@@ -62,24 +62,24 @@ def measure(shape: str, size: int) -> list[str]:
         bytes=len(json.dumps(largest.posted)),
         slowest=slowest,
         slowest_ms=round(1000 * found[slowest][0], 1),
-        reconcile_ms=round(1000 * found["core.leaderworkerset.reconcile.reconcile"][0], 1),
+        reconcile_ms=round(1000 * work.seconds(partial(reconcile, largest.observed, builders.NOW)), 1),
         stall_ms=round(1000 * asyncio.run(stall(largest)), 1),
         grown=grown,
     )
     return [f"{name} ({shape})" for name in grown]
 
 
-def of_size(shape: str, size: int) -> World:
+def of_size(shape: str, size: int) -> LargeSet:
     """Return the world whose LeaderWorkerSet, or whose other objects, have this many bytes."""
     number = 1000
-    taken = len(json.dumps(World(shape, number).posted))
-    empty = len(json.dumps(World(shape, 2).posted))
+    taken = len(json.dumps(LargeSet(shape, number).posted))
+    empty = len(json.dumps(LargeSet(shape, 2).posted))
     each = max((taken - empty) / number, SHAPES[shape])
-    return World(shape, int(size / each))
+    return LargeSet(shape, int(size / each))
 
 
-def growth(name: str, half: World, largest: World) -> tuple[float, float]:
-    """Return the processor time of a function at the whole size, and by how much it grew from half of it."""
+def growth(name: str, half: LargeSet, largest: LargeSet) -> tuple[float, float]:
+    """Return the processor time of a decision at the whole size, and by how much it grew from half of it."""
     calls = [partial(RECIPES[name], world) for world in (half, largest)]
     for call in calls:
         call()
@@ -91,7 +91,7 @@ def growth(name: str, half: World, largest: World) -> tuple[float, float]:
     return twice, twice / (once + SLACK / MOST)
 
 
-async def stall(world: World) -> float:
+async def stall(world: LargeSet) -> float:
     """Return the most processor time between two turns of the event loop during one decision in a thread."""
     longest = 0.0
 

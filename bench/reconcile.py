@@ -26,7 +26,7 @@ from bench.decisions import LARGEST
 from bench.record import machine, report
 from tests import builders
 from tests.property.growth import work
-from tests.property.growth.shapes import SHAPES, World
+from tests.property.growth.shapes import SHAPES, LargeSet
 from tests.property.growth.test_remembered import settle
 
 from kuberuntime.objects.meta import JSON
@@ -69,29 +69,29 @@ def measure(shape: str) -> None:
     )
 
 
-def stored(shape: str) -> World:
+def stored(shape: str) -> LargeSet:
     """Return the world in which the largest object is as large as an API server stores."""
     return _largest(shape, largest_of)
 
 
-def alone_stored(shape: str) -> World:
+def alone_stored(shape: str) -> LargeSet:
     """Return the world whose LeaderWorkerSet is as large as an API server stores, whatever becomes of the others."""
     return _largest(shape, lambda world: _bytes(world.posted))
 
 
-def largest_of(world: World) -> int:
+def largest_of(world: LargeSet) -> int:
     """Return the bytes of the largest object of a world at rest."""
     settled = at_rest(world)
     return max(map(_bytes, (settled.leaderworkerset, settled.leader_statefulset, *settled.revisions)))
 
 
-def _largest(shape: str, size: Callable[[World], int]) -> World:
+def _largest(shape: str, size: Callable[[LargeSet], int]) -> LargeSet:
     """Return the largest world to about a percent; what is more has one digit more, and else grows as a line does."""
-    few, more = World(shape, 1000), World(shape, 4000)
+    few, more = LargeSet(shape, 1000), LargeSet(shape, 4000)
     each = (size(more) - size(few)) / (more.n - few.n)
-    found = World(shape, few.n + int((LARGEST - size(few)) / each))
+    found = LargeSet(shape, few.n + int((LARGEST - size(few)) / each))
     while size(found) > LARGEST:
-        found = World(shape, found.n - found.n // 200)
+        found = LargeSet(shape, found.n - found.n // 200)
     return found
 
 
@@ -99,13 +99,13 @@ def _bytes(obj: JSON) -> int:
     return len(msgspec.json.encode(obj))
 
 
-def new(world: World) -> ObservedLeaderWorkerSet:
+def new(world: LargeSet) -> ObservedLeaderWorkerSet:
     """Return what is observed of a new LeaderWorkerSet."""
     observed = replace(world.observed, leader_statefulset=None, revisions=(), groups=(), has_shared_service=False)
     return replace(observed, leaderworkerset=world.posted | {"status": {}})
 
 
-def at_rest(world: World) -> ObservedLeaderWorkerSet:
+def at_rest(world: LargeSet) -> ObservedLeaderWorkerSet:
     """Return what is observed once nothing is to be done, and what is remembered of it."""
     settled = settle(world)
     counted = next(one.object for one in decide(settled, builders.NOW).plan.actions if isinstance(one, PutStatus))

@@ -83,7 +83,7 @@ def script(directory: Path) -> Iterator[Step]:
     yield Step(("get",), r"^web +2 +2 +2 ")
     yield Step(("get", "web/1/1"), r"^1 +1 +web-1-1 +Running")
     yield Step(("get", "web/9"), r"^error: web/9 is not there: web has 2 groups of 2 ranks$", code=1)
-    yield Step(("wait", "web/0"), r"^error: 'web/0' names a group: what is waited for is of the whole, web$", code=2)
+    yield Step(("wait", "web/0"), r"^error: lws wait takes a LeaderWorkerSet, not a group: use web$", code=2)
     yield Step(("get", "web", "-o", "name"), r"^leaderworkerset.leaderworkerset.x-k8s.io/web$")
     yield Step(("get", "web", "--not-ready"), r"^Every rank is ready\.$")
     yield Step(("tree", "web"), r"^└─ group 1 +2/2 +ready")

@@ -84,6 +84,7 @@ ROWS: Final = (
                 "Groups that failed",
                 (Query(f"sum by (state) (lws_groups_failing{{{OF_SETS}}})", "{{state}}"),),
             ),
+            Panel("Recreations of a group in a row", (Query(f"lws_group_recreations_in_a_row{{{OF_SETS}}}", SET),)),
             Panel(
                 "Time to ready",
                 (
@@ -123,6 +124,10 @@ ROWS: Final = (
                 "Requests to the API server",
                 (Query(_rate("lws_api_requests_total", "verb, resource"), "{{verb}} {{resource}}"),),
                 "reqps",
+            ),
+            Panel(
+                "Objects that cannot be read, in a quarter of an hour",
+                (Query(f"sum by (resource) (increase(lws_ignored_objects_total{{{JOB}}}[15m]))", "{{resource}}"),),
             ),
         ),
     ),

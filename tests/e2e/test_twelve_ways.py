@@ -15,12 +15,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 ROWS = 24
 """The lines of the first screen."""
 
+SAMPLES = 15
+"""Each starts a command; a crash loop has gone through all its states by then."""
 
-@pytest.mark.parametrize("way", [*WAYS, *WAYS[:2]], ids=lambda way: way.name)
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.name)
 def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
     shell: Shell, tmp_path: Path, way: Way
 ) -> None:
-    """The first two are tried once more, as somebody does."""
     manifest = tmp_path / "broken.json"
     manifest.write_text(json.dumps(way.obj))
     with terminal(shell, "run", "-f", str(manifest), "--stuck-after=4", columns=400) as screen:
@@ -33,7 +35,7 @@ def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
     assert last.startswith(f"error: {verdict}")
 
 
-def test_a_crash_loop_has_one_verdict_at_fifty_moments_by_every_command(cluster: Cluster) -> None:
+def test_a_crash_loop_has_one_verdict_at_any_moment_by_every_command(cluster: Cluster) -> None:
     """After the second recreation: the worker loads for seconds and fails, and the leader waits for it, again and again."""
     loads = shell_script("sleep 2; echo CUDA out of memory >&2; exit 9")
     cluster.apply(lws("loop", loads, size=2, leader=SLEEP | {"readinessProbe": ASKS_LEADER}))
@@ -41,7 +43,7 @@ def test_a_crash_loop_has_one_verdict_at_fifty_moments_by_every_command(cluster:
     verdict = (
         "loop is stuck: LWS-E071: container rank of pod loop-0-1 crashed with exit code 9 (Error): CUDA out of memory"
     )
-    for sample in range(50):
+    for sample in range(SAMPLES):
         told = ["explain", "loop"] if sample % 5 else ["wait", "loop", "--timeout=0.2"]
         result = subprocess.run(
             [*LWS, *told, f"--local={cluster.name}"],

@@ -34,15 +34,15 @@ class Trial:
         """Return the module's name."""
         return ".".join(self.path.relative_to(SOURCE).with_suffix("").parts)
 
-    @property
-    def own_tests(self) -> tuple[Path, ...]:
-        """Return the tests that mirror the module."""
-        folder = UNIT / self.path.relative_to(SOURCE / "leaderworkerset").parent
-        mirror = folder / f"test_{self.path.stem}.py"
-        return (mirror,) if mirror.exists() else (folder,)
-
     def __str__(self) -> str:
         return f"{self.path.relative_to(CORE)}:{self.mutant.line}: {self.mutant.change}"
+
+
+def own_tests(module: Path) -> Path:
+    """Return the tests that mirror a module, or those of its folder."""
+    folder = UNIT / module.relative_to(SOURCE / "leaderworkerset").parent
+    mirror = folder / f"test_{module.stem}.py"
+    return mirror if mirror.exists() else folder
 
 
 def select(arguments: Sequence[str]) -> list[Trial]:
@@ -71,7 +71,9 @@ def alive(trials: Sequence[Trial], tests: Sequence[Path] | None) -> Iterator[Tri
     """Yield the trials whose mutants pass the tests, their own or the given ones; as many at a time as there are CPUs."""
     running: list[tuple[Trial, int]] = []
     for one in trials:
-        running.append((one, trial.start(one.module, one.mutant.source, one.own_tests if tests is None else tests)))
+        running.append(
+            (one, trial.start(one.module, one.mutant.source, (own_tests(one.path),) if tests is None else tests))
+        )
         if len(running) >= (os.cpu_count() or 1):
             yield from _finish(running)
     while running:

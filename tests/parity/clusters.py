@@ -67,7 +67,7 @@ class Agent:
 
 
 @dataclass
-class Cluster:
+class ParityCluster:
     """What a test sees: a client of its own, and controllers that it starts."""
 
     client: Client
@@ -82,7 +82,7 @@ class Cluster:
 
 
 @asynccontextmanager
-async def embedded(directory: Path) -> AsyncIterator[Cluster]:
+async def embedded(directory: Path) -> AsyncIterator[ParityCluster]:
     """Start an API server with its controllers, and a kubelet that says that every pod runs."""
     clock = SystemClock()
     labels = (LabelTemplate("rack", "rack-{i}"), LabelTemplate(ZONE, "zone-{i%4}"))
@@ -92,7 +92,7 @@ async def embedded(directory: Path) -> AsyncIterator[Cluster]:
         client = Client(InProcessTransport(server, "tester"))
         kubelet = group.create_task(PromptKubelet(Client(InProcessTransport(server, "system:node"))).run())
         async with lwsmanager.webhooks(client, clock):
-            yield Cluster(client, Agent(InProcessTransport(server, "manager")))
+            yield ParityCluster(client, Agent(InProcessTransport(server, "manager")))
         kubelet.cancel()
 
 
@@ -105,21 +105,21 @@ def plane(directory: Path) -> Iterator[Plane]:
 
 
 @asynccontextmanager
-async def kubernetes(running: Plane) -> AsyncIterator[Cluster]:
+async def kubernetes(running: Plane) -> AsyncIterator[ParityCluster]:
     """Use a control plane that may have served before, without the events that tell of that."""
     client = Client(HTTPTransport(_access(running), user_agent="tester"))
     agent = Agent(HTTPTransport(_access(running), user_agent=USER_AGENT))
     try:
         await client.send(Request("DELETE", EVENTS.path(NAMESPACE), (), {"accept": "application/json"}))
         async with lwsmanager.webhooks(client, SystemClock()):
-            yield Cluster(client, agent)
+            yield ParityCluster(client, agent)
     finally:
         await agent.close()
         await client.close()
 
 
 @asynccontextmanager
-async def kubernetes_alone(directory: Path) -> AsyncIterator[Cluster]:
+async def kubernetes_alone(directory: Path) -> AsyncIterator[ParityCluster]:
     """Start a control plane and use it."""
     with plane(directory) as running:
         async with kubernetes(running) as cluster:

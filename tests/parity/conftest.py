@@ -8,11 +8,11 @@ from typing import TypeAlias
 import pytest
 from tests.controlplane.process import Plane
 from tests.parity import clusters
-from tests.parity.clusters import Cluster
+from tests.parity.clusters import ParityCluster
 
 from leaderworkerset.cli import logging
 
-Start: TypeAlias = Callable[[], AbstractAsyncContextManager[Cluster]]
+Start: TypeAlias = Callable[[], AbstractAsyncContextManager[ParityCluster]]
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import pytest
-from tests.parity.clusters import Cluster
+from tests.parity.clusters import ParityCluster
 from tests.parity.conftest import Start
 from tests.parity.handover import Stage, at_rest
 from tests.parity.replay import NAMESPACE, Case, Watched, batches, clear, load, watching
@@ -48,7 +48,7 @@ def keys_of(cases: Sequence[Case]) -> list[ObjectKey]:
     return [ObjectKey(NAMESPACE, meta.name(case["input"])) for case in cases]
 
 
-async def take_over(cluster: Cluster, watched: Watched, cases: Sequence[Case]) -> None:
+async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Case]) -> None:
     go = Client(cluster.agent)
     await play(go, watched, cases)
     await watched.settle(lambda: True)
@@ -73,7 +73,7 @@ def test_a_fleet_of_the_go_controller_is_taken_over_without_a_change(start: Star
     asyncio.run(scenario())
 
 
-async def hand_back(cluster: Cluster, watched: Watched, cases: Sequence[Case]) -> None:
+async def hand_back(cluster: ParityCluster, watched: Watched, cases: Sequence[Case]) -> None:
     stages = [Stage(Client(cluster.agent), watched, case) for case in cases]
     async with cluster.manager():
         for stage in stages:

@@ -17,7 +17,7 @@ from tests.controlplane.process import Plane
 from tests.integration.clusters import objects
 from tests.packages import build
 from tests.parity import clusters
-from tests.parity.clusters import Cluster
+from tests.parity.clusters import ParityCluster
 from tests.parity.gomanager import go_manager
 from tests.parity.replay import NAMESPACE, Watched, watching
 from tests.parity.test_handover_under_fire import Births
@@ -50,7 +50,7 @@ PATIENCE: Final = 60.0
 class Fleet:
     """LeaderWorkerSets that are edited and hurt, whoever manages them."""
 
-    def __init__(self, cluster: Cluster, watched: Watched) -> None:
+    def __init__(self, cluster: ParityCluster, watched: Watched) -> None:
         self._client = cluster.client
         self._watched = watched
         self._births = Births(watched)

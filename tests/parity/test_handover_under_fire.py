@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import pytest
-from tests.parity.clusters import Cluster
+from tests.parity.clusters import ParityCluster
 from tests.parity.conftest import Start
 from tests.parity.handover import Stage, lws_of
 from tests.parity.replay import NAMESPACE, Case, Watched, clear, load, watching
@@ -163,7 +163,7 @@ MOMENTS: Final = (until_recorded, until_held, until_rolling, until_recreating)
 """Where the Go controller ends. A failure of the first group follows, if it has not failed yet."""
 
 
-async def take_over(cluster: Cluster, watched: Watched, cases: Sequence[Case], moment: Moment) -> None:
+async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Case], moment: Moment) -> None:
     """Hand the cases over in the middle of their rollout, and count the leaders that are born from the edit on."""
     go = Client(cluster.agent)
     await play(go, watched, [{**case, "edited": case["created"]} for case in cases])

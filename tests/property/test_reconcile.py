@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.property.world import Crashed, World
+from tests.property.world import Crashed, ModeledCluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -35,8 +35,8 @@ specs = st.fixed_dictionaries(
 )
 
 
-def created(spec: dict[str, Any]) -> World:
-    world = World()
+def created(spec: dict[str, Any]) -> ModeledCluster:
+    world = ModeledCluster()
     world.edit(**spec)
     return world
 
@@ -45,7 +45,7 @@ def partition_of(spec: dict[str, Any]) -> int:
     return int(spec["rollout"]["partition"])
 
 
-def assert_at_rest(world: World, spec: dict[str, Any]) -> None:
+def assert_at_rest(world: ModeledCluster, spec: dict[str, Any]) -> None:
     """Every plan is empty, the groups are those that were asked for, each of one revision."""
     assert world.plan_leaderworkerset() == Plan()
     leaders = world.all(PODS, worker_index="0")
@@ -61,7 +61,7 @@ def assert_at_rest(world: World, spec: dict[str, Any]) -> None:
     assert world.get(LEADERWORKERSETS, "web") is not None
 
 
-def assert_whole(world: World, leader: JSONObject) -> None:
+def assert_whole(world: ModeledCluster, leader: JSONObject) -> None:
     """The group has as many pods as its leader says, all of the leader's revision."""
     index = meta.labels(leader)[labels.GROUP_INDEX]
     pods = world.all(PODS, name="web", group_index=index)
@@ -73,7 +73,7 @@ def revision_of(obj: JSONObject) -> str:
     return meta.labels(obj)[labels.TEMPLATE_REVISION_HASH]
 
 
-def revisions_of(world: World) -> list[JSONObject]:
+def revisions_of(world: ModeledCluster) -> list[JSONObject]:
     found = world.all(CONTROLLER_REVISIONS, name="web")
     return [one for one in found if labels.TEMPLATE_REVISION_HASH in meta.labels(one)]
 
@@ -222,4 +222,10 @@ def test_a_rollout_keeps_enough_groups_available_and_replaces_each_once(
     world.settle()
 
 
-ROUND = [World.reconcile, World.collect_garbage, World.run_statefulsets, World.start_pods, World.report_statefulsets]
+ROUND = [
+    ModeledCluster.reconcile,
+    ModeledCluster.collect_garbage,
+    ModeledCluster.run_statefulsets,
+    ModeledCluster.start_pods,
+    ModeledCluster.report_statefulsets,
+]

@@ -19,7 +19,7 @@ OLD, NEW = False, True
 
 
 @dataclass
-class Cluster:
+class ModeledRollout:
     """Groups by index, each ready or not and of the old or new template, and the leader StatefulSet."""
 
     limits: Budget
@@ -82,11 +82,11 @@ def budgets(draw: st.DrawFn, *, partition: bool = False) -> Budget:
     return Budget(replicas=replicas, partition=held, unavailable=unavailable, surge=surge)
 
 
-def started(limits: Budget, *, honors_max_unavailable: bool = True) -> Cluster:
+def started(limits: Budget, *, honors_max_unavailable: bool = True) -> ModeledRollout:
     """Return a cluster whose groups are all ready, at the moment the template changed."""
     groups = [GroupState(is_ready=True, is_updated=OLD)] * limits.replicas
     current = Current(limits.replicas, limits.partition, str(limits.replicas))
-    cluster = Cluster(limits, current, groups, honors_max_unavailable)
+    cluster = ModeledRollout(limits, current, groups, honors_max_unavailable)
     cluster.reconcile(is_new_revision=True)
     return cluster
 

@@ -32,7 +32,7 @@ class Crashed(Exception):
 
 
 @dataclass
-class World:
+class ModeledCluster:
     """All objects by resource and key. `writes_left` is how many writes the manager lives to see.
 
     Its API server drops `maxUnavailable`, as the feature is off by default; its StatefulSets roll one pod at a time.

@@ -17,33 +17,31 @@ class ConditionOutcome(NamedTuple):
     """The types that cannot be True at the same time (R-STAT-12)."""
 
 
-CONDITIONS: Final = (
-    ConditionOutcome(
-        "Available",
-        "AllGroupsReady",
-        "All replicas are ready",
-        "every group is ready",
-        frozenset({"Progressing", "UpdateInProgress"}),
-    ),
-    ConditionOutcome(
-        "Progressing",
-        "GroupsProgressing",
-        "Replicas are progressing",
-        "groups are created, become ready or are updated",
-        frozenset({"Available"}),
-    ),
-    ConditionOutcome(
-        "UpdateInProgress",
-        "GroupsUpdating",
-        "Rolling Upgrade is in progress",
-        "groups of an earlier template are replaced",
-        frozenset({"Available"}),
-    ),
-    ConditionOutcome(
-        "RestartsExhausted",
-        "MaxGroupRestartsExceeded",
-        "",
-        "groups failed too often in a row and are left as they are; absent while there are none",
-    ),
+AVAILABLE: Final = ConditionOutcome(
+    "Available",
+    "AllGroupsReady",
+    "All replicas are ready",
+    "every group is ready",
+    frozenset({"Progressing", "UpdateInProgress"}),
 )
-AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, RESTARTS_EXHAUSTED = CONDITIONS
+PROGRESSING: Final = ConditionOutcome(
+    "Progressing",
+    "GroupsProgressing",
+    "Replicas are progressing",
+    "groups are created, become ready or are updated",
+    frozenset({"Available"}),
+)
+UPDATE_IN_PROGRESS: Final = ConditionOutcome(
+    "UpdateInProgress",
+    "GroupsUpdating",
+    "Rolling Upgrade is in progress",
+    "groups of an earlier template are replaced",
+    frozenset({"Available"}),
+)
+RESTARTS_EXHAUSTED: Final = ConditionOutcome(
+    "RestartsExhausted",
+    "MaxGroupRestartsExceeded",
+    "",
+    "groups failed too often in a row and are left as they are; absent while there are none",
+)
+CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, RESTARTS_EXHAUSTED)

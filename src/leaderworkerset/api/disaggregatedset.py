@@ -6,7 +6,7 @@ LeaderWorkerSets are built from the object as it was read.
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, assert_never
 
 import msgspec
 
@@ -53,7 +53,7 @@ class PlacementType(StrEnum):
 class Scaling(Base, frozen=True, kw_only=True):
     """`spec.roles[].scaling`."""
 
-    mode: str | None = None
+    mode: ScalingMode | None = None
 
 
 class RoleRollingUpdate(Base, frozen=True, kw_only=True):
@@ -97,7 +97,14 @@ class Role(Base, frozen=True, kw_only=True):
     @property
     def is_external(self) -> bool:
         """Return whether a role scaler sets the number of groups."""
-        return self.scaling is not None and self.scaling.mode == ScalingMode.EXTERNAL
+        mode = None if self.scaling is None else self.scaling.mode
+        match mode:
+            case ScalingMode.EXTERNAL:
+                return True
+            case ScalingMode.STATIC | None:
+                return False
+            case _:
+                assert_never(mode)
 
     @property
     def replicas(self) -> int:
@@ -114,7 +121,7 @@ class Role(Base, frozen=True, kw_only=True):
 class PlacementPolicy(Base, frozen=True, kw_only=True):
     """`spec.placementPolicy`."""
 
-    type: str | None = None
+    type: PlacementType | None = None
     topology: str | None = None
 
     @property

@@ -8,7 +8,7 @@ the exact bytes, are built from the JSON object itself.
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias, assert_never, get_args
 
 import msgspec
 
@@ -30,6 +30,17 @@ class StartupPolicy(StrEnum):
     LEADER_CREATED = "LeaderCreated"
     LEADER_READY = "LeaderReady"
 
+    @property
+    def awaits_leader(self) -> bool:
+        """Return whether workers are created only once their leader is ready."""
+        match self:
+            case StartupPolicy.LEADER_READY:
+                return True
+            case StartupPolicy.LEADER_CREATED:
+                return False
+            case _:
+                assert_never(self)
+
 
 AWAITS_LEADER: Final = f"waits for the leader to be ready (startupPolicy {StartupPolicy.LEADER_READY})"
 """The text about workers that `LEADER_READY` holds back."""
@@ -43,6 +54,17 @@ class RestartPolicy(StrEnum):
     NONE = "None"
     DEFAULT = "Default"
 
+    @property
+    def recreates(self) -> bool:
+        """Return whether a failure ever recreates the group (R-POD-3)."""
+        match self:
+            case RestartPolicy.RECREATE_GROUP_ON_POD_RESTART | RestartPolicy.RECREATE_GROUP_AFTER_START:
+                return True
+            case RestartPolicy.NONE | RestartPolicy.DEFAULT:
+                return False
+            case _:
+                assert_never(self)
+
 
 class SubdomainPolicy(StrEnum):
     """Whether all groups share one headless service or each has its own."""
@@ -50,12 +72,34 @@ class SubdomainPolicy(StrEnum):
     SHARED = "Shared"
     UNIQUE_PER_REPLICA = "UniquePerReplica"
 
+    @property
+    def is_shared(self) -> bool:
+        """Return whether there is one service for all groups."""
+        match self:
+            case SubdomainPolicy.SHARED:
+                return True
+            case SubdomainPolicy.UNIQUE_PER_REPLICA:
+                return False
+            case _:
+                assert_never(self)
+
 
 class SubGroupPolicyType(StrEnum):
     """Whether the leader is a member of the first subgroup."""
 
     LEADER_WORKER = "LeaderWorker"
     LEADER_EXCLUDED = "LeaderExcluded"
+
+    @property
+    def has_leader(self) -> bool:
+        """Return whether the leader belongs to the first subgroup."""
+        match self:
+            case SubGroupPolicyType.LEADER_WORKER:
+                return True
+            case SubGroupPolicyType.LEADER_EXCLUDED:
+                return False
+            case _:
+                assert_never(self)
 
 
 class RolloutStrategyType(StrEnum):
@@ -71,7 +115,7 @@ class Base(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 class SubGroupPolicy(Base, frozen=True, kw_only=True):
     """`spec.leaderWorkerTemplate.subGroupPolicy`."""
 
-    sub_group_policy_type: str | None = None
+    sub_group_policy_type: SubGroupPolicyType | None = None
     sub_group_size: Int32 | None = None
 
 
@@ -88,7 +132,7 @@ class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
     leader_template: JSONObject | None = None
     worker_template: JSONObject = {}
     size: Int32 = 1
-    restart_policy: str = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART.value
+    restart_policy: RestartPolicy = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART
     sub_group_policy: SubGroupPolicy | None = None
     volume_claim_templates: tuple[JSONObject, ...] = ()
     persistent_volume_claim_retention_policy: PersistentVolumeClaimRetentionPolicy | None = None
@@ -112,14 +156,14 @@ class RolloutStrategy(Base, frozen=True, kw_only=True):
 class NetworkConfig(Base, frozen=True, kw_only=True):
     """`spec.networkConfig`."""
 
-    subdomain_policy: str = SubdomainPolicy.SHARED.value
+    subdomain_policy: SubdomainPolicy = SubdomainPolicy.SHARED
 
 
 class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
     """`spec`."""
 
     replicas: Int32 = 1
-    startup_policy: str = StartupPolicy.LEADER_CREATED.value
+    startup_policy: StartupPolicy = StartupPolicy.LEADER_CREATED
     leader_worker_template: LeaderWorkerTemplate = LeaderWorkerTemplate()
     rollout_strategy: RolloutStrategy = RolloutStrategy()
     network_config: NetworkConfig = NetworkConfig()
@@ -242,15 +286,17 @@ def encode_status(status: LeaderWorkerSetStatus) -> JSONObject:
     return body
 
 
-_STRUCTS: dict[str, Any] = {
-    "metadata": {},
-    "status": {},
-    "spec": {
-        "leaderWorkerTemplate": {"subGroupPolicy": {}, "persistentVolumeClaimRetentionPolicy": {}},
-        "rolloutStrategy": {"rollingUpdateConfiguration": {}},
-        "networkConfig": {},
-    },
-}
+def _structs(struct: type[Base]) -> dict[str, Any]:
+    """Return the names of the fields that are structs, each with those below it."""
+    return {
+        field.encode_name: _structs(part)
+        for field in msgspec.structs.fields(struct)
+        for part in (field.type, *get_args(field.type))
+        if isinstance(part, type) and issubclass(part, Base)
+    }
+
+
+_STRUCTS: Final = {"metadata": {}} | _structs(LeaderWorkerSet)
 
 
 def _without_nulls(value: JSON, structs: dict[str, Any]) -> JSON:

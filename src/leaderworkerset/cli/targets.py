@@ -51,6 +51,14 @@ def parse(words: str) -> Selection:
     return Selection(name, *map(int, numbers))
 
 
+def whole(words: str, command: str) -> str:
+    """Return the name of a LeaderWorkerSet or DisaggregatedSet; a command that concerns all groups refuses one of them."""
+    chosen = parse(words)
+    if chosen.group is not None:
+        raise UsageError(f"lws {command} takes a LeaderWorkerSet, not a group: use {chosen.name}")
+    return chosen.name
+
+
 def shape(replicas: int, size: int) -> str:
     """Return the number of groups, and of their ranks, as text.
 

@@ -56,7 +56,7 @@ BOUNDS: Final = {
 
 
 @dataclass
-class World:
+class SoakedCluster:
     """A cluster with its controllers and ours, and what a test sees of it."""
 
     cluster: Cluster
@@ -104,13 +104,13 @@ def group_of_two(key: ObjectKey) -> JSONObject:
 
 
 @asynccontextmanager
-async def running(directory: Path, store: Store) -> AsyncIterator[World]:
+async def running(directory: Path, store: Store) -> AsyncIterator[SoakedCluster]:
     clock = VirtualClock()
     api = ApiServer(store, served_kinds(), clock)
     await api.start()
     cluster = Cluster(Settings(name="soak", directory=directory, keep=False), NodeSettings(), api, clock)
     client = cluster.client("tests")
-    world = World(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
+    world = SoakedCluster(cluster, Informer(client, LEADERWORKERSETS), Informer(client, PODS))
     controllers = Controllers(MANAGED, cluster.client("manager"), clock=clock, instance="tests")
     async with workloads.working(cluster, ModelRunner()), asyncio.TaskGroup() as group:
         tasks = [group.create_task(controllers.run())]

@@ -75,7 +75,7 @@ class Events:
 
 
 @dataclass
-class Cluster:
+class KubeletWithProcesses:
     """What a test needs to see."""
 
     client: Client
@@ -134,7 +134,7 @@ class Cluster:
 @asynccontextmanager
 async def cluster(
     directory: Path, *, network: Network = "isolated", plain: bool = False, stub: bool = False
-) -> AsyncIterator[Cluster]:
+) -> AsyncIterator[KubeletWithProcesses]:
     """Run a cluster around the body of a test."""
     runner = create_runner(network=network, state_directory=directory, isolation="plain" if plain else "namespaces")
     settings = KubeletSettings(
@@ -152,7 +152,7 @@ async def cluster(
             kubelet = Kubelet(client, runner, settings, SystemClock(), events)
             pods = Informer(client, PODS)
             running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run())]
-            yield Cluster(client, kubelet, runner, events, pods)
+            yield KubeletWithProcesses(client, kubelet, runner, events, pods)
             for task in running:
                 task.cancel()
     finally:

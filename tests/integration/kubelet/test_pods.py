@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.kubelet.harness import PATIENCE, Cluster, cluster, container, is_over, object_of, pod, status_of
+from tests.integration.kubelet.harness import (
+    PATIENCE,
+    KubeletWithProcesses,
+    cluster,
+    container,
+    is_over,
+    object_of,
+    pod,
+    status_of,
+)
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -202,7 +211,7 @@ def test_probes_reach_pods_that_listen_on_the_same_port(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
-async def ask(it: Cluster, found: Any, port: int = 8080) -> bytes:
+async def ask(it: KubeletWithProcesses, found: Any, port: int = 8080) -> bytes:
     reader, writer = await it.kubelet.dial(found, port)
     writer.write(b"GET / HTTP/1.0\r\n\r\n")
     answer = await reader.read()

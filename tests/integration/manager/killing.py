@@ -31,7 +31,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 EACH: Final = 5
-"""So many are rolled, so many fail, and so on."""
+"""So many are rolled, so many fail, and so on, at most: fewer where few managers are killed."""
 
 SIZE: Final = 2
 GROUPS: Final = 2
@@ -108,13 +108,13 @@ async def watched(space: Space) -> AsyncIterator[Births]:
 class Load:
     """What is done to the LeaderWorkerSets, and how many leaders that takes."""
 
-    def __init__(self, space: Space, cluster: KubernetesCluster) -> None:
+    def __init__(self, space: Space, cluster: KubernetesCluster, each: int) -> None:
         self.space = space
         self.wanted: Counter[str] = Counter()
         self.rounds = 0
         self._failing: set[str] = set()
         self._cluster = cluster
-        self._replicas = {f"{what}-{number}": GROUPS for what in self._steps() for number in range(EACH)}
+        self._replicas = {f"{what}-{number}": GROUPS for what in self._steps() for number in range(each)}
 
     async def begin(self) -> None:
         """Create all of them."""

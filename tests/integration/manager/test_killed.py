@@ -13,7 +13,7 @@ from tests.controlplane.audit import WRITES, described
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
-from tests.integration.manager.killing import Killer, Load, watched
+from tests.integration.manager.killing import EACH, Killer, Load, watched
 from tests.integration.manager.refusals import CONFLICT, unexplained
 
 pytestmark = pytest.mark.slow
@@ -34,7 +34,7 @@ def test_managers_that_are_killed_leave_no_trace(worlds: Worlds) -> None:
             await space.open()
             mark = world.audit.mark()
             async with watched(space) as births:
-                load = Load(space, KubernetesCluster(world.plane.kubeconfig))
+                load = Load(space, KubernetesCluster(world.plane.kubeconfig), min(KILLS, EACH))
                 killer = Killer(world, Random(KILLS))
                 killing = asyncio.create_task(killer.run(KILLS))
                 await load.begin()

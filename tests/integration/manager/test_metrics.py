@@ -1,6 +1,8 @@
 """Metrics: what they tell, and to whom (R-MGR-5, R-MGR-6)."""
 
 import asyncio
+import re
+from pathlib import Path
 
 import pytest
 from tests.integration.manager.conftest import Worlds
@@ -10,6 +12,19 @@ from kuberuntime.objects.resources import SERVICE_ACCOUNTS
 from leaderworkerset.install.installsettings import NAMESPACE
 
 pytestmark = pytest.mark.slow
+
+REFERENCE = Path(__file__).parents[3] / "docs/reference/manager.md"
+
+
+def documented() -> set[str]:
+    """Return the metrics of the reference; a name that begins with `_` there continues any part of the first of its row."""
+    _, _, section = REFERENCE.read_text().partition("## Metrics\n")
+    found = set()
+    for row in re.findall(r"^\| `.*", section, re.MULTILINE):
+        first, *others = re.findall(r"`(\w+)`", row.split(" | ")[0])
+        parts = ["_".join(first.split("_")[:end]) for end in range(1, first.count("_") + 1)]
+        found |= {first, *(part + one if one.startswith("_") else one for one in others for part in parts)}
+    return found
 
 
 def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
@@ -30,6 +45,8 @@ def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
             assert (await replica.metrics_with(await token_of(world.client, "nobody")))[0] == 403
             status, text = await replica.metrics_with(await token_of(world.client, SCRAPER))
             assert status == 200
+            names = set(re.findall(r"^# TYPE (\S+) ", text, re.MULTILINE))
+            assert names - documented() == set(), "docs/reference/manager.md and install/board.py have all metrics"
             for name in (
                 "controller_runtime_webhook_requests_total",
                 'controller_runtime_reconcile_total{controller="leaderworkerset"',
@@ -41,6 +58,7 @@ def test_metrics_are_for_those_who_may_read_them(worlds: Worlds) -> None:
                 'lws_build_info{commit="unknown",python="',
                 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0',
                 "lws_group_recreations_total",
+                "lws_groups_failing",
                 "lws_api_requests_total",
                 'lws_certificate_expiry_timestamp_seconds{server="webhooks"}',
             ):

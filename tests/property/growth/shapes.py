@@ -1,6 +1,6 @@
 """Everything that decisions read, for one LeaderWorkerSet that is large in one way.
 
-A `World` has a shape and a number: `World("variables", 500)` is a LeaderWorkerSet with 500 variables, its leader
+A `LargeSet` has a shape and a number: `LargeSet("variables", 500)` is a LeaderWorkerSet with 500 variables, its leader
 StatefulSet, its revisions, groups and pods.
 """
 
@@ -49,7 +49,7 @@ TPU: Final = "google.com/tpu"
 
 
 @dataclass(frozen=True)
-class World:
+class LargeSet:
     """One LeaderWorkerSet and what there is around it, `n` times as large in the way of `shape`."""
 
     shape: str

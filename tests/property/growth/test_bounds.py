@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests import builders
 from tests.property.growth.recipes import RECIPES, or_denied
-from tests.property.growth.shapes import TPU, World
+from tests.property.growth.shapes import TPU, LargeSet
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import NAMESPACE, Cluster
 
@@ -31,7 +31,7 @@ MOST_MEMORY = 4 * 2**20
 READY, OUTDATED = GroupState(is_ready=True, is_updated=True), GroupState(is_ready=True, is_updated=False)
 
 
-class Numerous(World):
+class Numerous(LargeSet):
     """A LeaderWorkerSet of the largest numbers, of whose groups two exist."""
 
     @property
@@ -164,7 +164,7 @@ def test_a_running_manager_takes_little_memory_for_the_largest_numbers() -> None
     assert peak < 2 * MOST_MEMORY
 
 
-FORGED = 1_000
+FORGED = 300
 """Leaders that somebody creates by hand; before, one of them took as much memory as a million groups have bits."""
 
 

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from tests import builders
 from tests.property.growth import work
-from tests.property.growth.shapes import World
+from tests.property.growth.shapes import LargeSet
 
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
@@ -14,7 +14,7 @@ from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerS
 SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 
 
-def settle(world: World) -> ObservedLeaderWorkerSet:
+def settle(world: LargeSet) -> ObservedLeaderWorkerSet:
     """Return what is observed after the StatefulSet was applied, with what is remembered of it."""
     decision = decide(world.observed, builders.NOW)
     assert decision.source is not None
@@ -34,6 +34,6 @@ def settle(world: World) -> ObservedLeaderWorkerSet:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_remembered_is_not_read_again(shape: str) -> None:
-    small, large = (settle(World(shape, number)) for number in (3, 300))
+    small, large = (settle(LargeSet(shape, number)) for number in (3, 300))
 
     assert work.lines(partial(decide, large, builders.NOW)) == work.lines(partial(decide, small, builders.NOW))

@@ -66,6 +66,14 @@ def test_the_end_of_certificates_is_on_it() -> None:
     assert any(CERTIFICATE_ENDS in one for one in board.expressions())
 
 
+def test_every_metric_of_our_own_is_on_it() -> None:
+    """The reference has all that a manager shows: `tests/integration/manager/test_metrics.py` asks one."""
+    own = set(re.findall(r"^\| `(lws_\w+)` \|", DOCUMENTED, re.MULTILINE)) - {"lws_build_info"}
+    queried = {SUFFIXES.sub("", name) for one in board.expressions() for name in METRIC.findall(one)}
+    assert len(own) > 8
+    assert own - queried == set(), "give it a panel in install/board.py"
+
+
 def test_the_file_is_the_board() -> None:
     """R-OP-76."""
     assert json.loads((ROOT / "deploy/monitoring/grafana.json").read_text()) == BOARD

@@ -104,7 +104,7 @@ class ClusterDirectory:
         strange = content - {self.log.name, self.older_log.name}
         if strange and not self.is_cluster:
             raise CommandError(
-                f"{self.directory}: has {min(strange)!r} in it, and is not the directory of a cluster: "
+                f"{self.directory}: contains {min(strange)!r}, so it is not the directory of a cluster: "
                 "choose another name, or set LWS_STATE_HOME to another directory"
             )
         from localkube.cluster import LocalkubeError, make_private

@@ -83,10 +83,10 @@ class Target:
         """Return the embedded cluster of a command about clusters: that of its argument, or of --local."""
         if self.kubeconfig or self.context_name or self.namespace:
             raise UsageError(
-                "this command is about a cluster of this machine: leave out -n, --kubeconfig and --context"
+                "this command is only for clusters of this machine: leave out -n, --kubeconfig and --context"
             )
         if argument and self.local and argument != self.local:
-            raise UsageError(f"cluster {argument} and --local={self.local} are two: name one")
+            raise UsageError(f"cluster {argument} and --local={self.local} contradict each other: name one cluster")
         return argument or self.local or places.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:

@@ -12,6 +12,6 @@ def command(ctx: click.Context, shell: str) -> None:
 
     build = shell_completion.get_completion_class(shell)
     if build is None:
-        raise click.UsageError(f"click knows no completion for {shell}")
+        raise click.UsageError(f"no completion for {shell}")
     root = ctx.find_root()
     click.echo(build(root.command, {}, "lws", "_LWS_COMPLETE").source())

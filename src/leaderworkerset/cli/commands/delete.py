@@ -42,7 +42,7 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
     """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
     given = manifestoptions.collect(options)
     if bool(names) == bool(given):
-        raise UsageError("name LeaderWorkerSets or give manifests with -f, one of the two")
+        raise UsageError("give either names or manifests with -f")
     documents = ordered(given.load()) if given else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
@@ -73,7 +73,9 @@ def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resou
 async def _of_name(session: Session, name: str) -> tuple[Resource, ObjectKey]:
     chosen = targets.parse(name)
     if chosen.group is not None:
-        raise UsageError(f"{name!r} names a group: `{session.lws} restart {name}` recreates it")
+        raise UsageError(
+            f"lws delete takes a LeaderWorkerSet, not a group: `{session.lws} restart {name}` recreates it"
+        )
     resource, found = await targets.find_either(session, chosen.name)
     return resource, meta.key(found)
 

@@ -59,9 +59,9 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
     if wanted.chosen and (wanted.everywhere or wanted.selector):
         raise UsageError("names cannot be combined with --all-namespaces or --selector")
     if watches and wanted.form == "name":
-        raise UsageError("names do not change: --watch cannot be combined with -o name")
+        raise UsageError("--watch cannot be combined with -o name: names do not change")
     if watches and wanted.managed_fields:
-        raise UsageError("--watch cannot be combined with --show-managed-fields: a watch keeps none")
+        raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
 

@@ -85,9 +85,9 @@ def command(target: Target, /, **options: Any) -> None:
 def check_usage(chosen: InstallSettings, options: dict[str, Any]) -> None:
     """Refuse options that exclude each other, before anything is sent."""
     if options["form"] and not options["dry_run"]:
-        raise UsageError("-o goes with --dry-run=client or --dry-run=server")
+        raise UsageError("-o needs --dry-run=client or --dry-run=server")
     if options["waits"] and options["dry_run"]:
-        raise UsageError("--wait does not go with --dry-run: nothing will run")
+        raise UsageError("--wait cannot be combined with --dry-run: nothing will run")
     if not chosen.image.strip():
         raise UsageError('--image: Invalid value: "": name the image of the manager')
     if failures := names.dns_1123_label(chosen.namespace):

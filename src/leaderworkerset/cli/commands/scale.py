@@ -36,7 +36,7 @@ MOST_REPLICAS: Final = 2**31 - 1
 def command(target: Target, /, names: tuple[str, ...], role: str | None, **given: Any) -> None:
     """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets."""
     wanted = Wanted(**given)
-    chosen = [_whole(name) for name in names]
+    chosen = [targets.whole(name, "scale") for name in names]
 
     async def act() -> None:
         async with target.session() as session:
@@ -57,14 +57,6 @@ class Wanted:
     replicas: int
     current_replicas: int | None = None
     is_trial: bool = False
-
-
-def _whole(name: str) -> str:
-    """Return the name of a LeaderWorkerSet or DisaggregatedSet; a group is refused."""
-    chosen = targets.parse(name)
-    if chosen.group is not None:
-        raise UsageError(f"{name!r} names a group: groups do not scale by themselves, a LeaderWorkerSet does")
-    return chosen.name
 
 
 async def scale(session: Session, name: str, wanted: Wanted) -> int:
@@ -93,7 +85,7 @@ def refuse_part(session: Session, lws: JSONObject) -> None:
     owner, role = meta.labels(lws).get(SET_NAME), meta.labels(lws).get(ROLE)
     if owner and role and meta.controller_of(lws):
         raise CommandError(
-            f"{meta.name(lws)} is of DisaggregatedSet {owner}, which would put its groups back: "
+            f"{meta.name(lws)} belongs to DisaggregatedSet {owner}, which would undo the change: "
             f"`{session.lws} scale {owner} --role {role} --replicas N`"
         )
 

@@ -46,7 +46,7 @@ def command(target: Target, /, **options: Any) -> None:
     """Remove the manager; while its kinds have objects, only with an option that says what happens to them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
-        raise UsageError("--delete-workloads and --keep-crd exclude each other")
+        raise UsageError("--delete-workloads and --keep-crd cannot be combined")
 
     said: list[str] = []
 
@@ -90,8 +90,8 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
     names = ", ".join(f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets[:NAMED])
     more = f" and {len(sets) - NAMED} more" if len(sets) > NAMED else ""
     raise CommandError(
-        f"objects would be deleted with their definitions: {names}{more}; delete them first, or have it done"
-        " by --delete-workloads, or keep them and the definitions by --keep-crd"
+        f"objects would be deleted with their definitions: {names}{more}; delete them first, or use --delete-workloads"
+        " to delete them, or --keep-crd to keep them and their definitions"
     )
 
 

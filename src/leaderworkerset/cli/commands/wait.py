@@ -45,17 +45,15 @@ def command(
     The cause that it is stuck for is printed as by `lws explain`: once while it waits, and in the error that ends it.
     """
     check = parse(condition)
-    chosen = targets.parse(name)
-    if chosen.group is not None:
-        raise UsageError(f"{name!r} names a group: what is waited for is of the whole, {chosen.name}")
+    name = targets.whole(name, "wait")
 
     async def act() -> None:
         async with target.session() as session:
-            resource = await resource_of(session, chosen.name, condition)
-            informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, chosen.name))
+            resource = await resource_of(session, name, condition)
+            informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
             logging.configure_default(session.lifeline.log_level)
             progress = ProgressLine()
-            causes = Causes(session, chosen.name, progress.note, stuck_after=0.0 if fail_fast else stuck_after)
+            causes = Causes(session, name, progress.note, stuck_after=0.0 if fail_fast else stuck_after)
             beside = (session.lifeline,) if condition == "delete" else (session.lifeline, causes)
             try:
                 await wait_for(informers, check, timeout, report=progress.show, beside=beside)
@@ -66,7 +64,7 @@ def command(
                 progress.clear()
 
     asyncio.run(act())
-    say(f"{chosen.name} {reached(condition)}")
+    say(f"{name} {reached(condition)}")
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:

@@ -67,6 +67,6 @@ def direction(words: tuple[str, ...]) -> Upload | Download:
         return Upload(local, to)
     if isinstance(to, str) and not local:
         if nameless := next((one.path for one in remote if one.name in {"", ".."}), None):
-            raise UsageError(f"{nameless!r} has no name to call it by here: name a file or a directory")
+            raise UsageError(f"{nameless!r} has no name that the copy could have: name a file or a directory")
         return Download(remote, to)
     raise UsageError("copy from this machine to ranks (LWS/GROUP/RANK:PATH), or from ranks to this machine; not both")

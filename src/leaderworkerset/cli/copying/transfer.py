@@ -137,7 +137,7 @@ class Sending:
         """Send bytes; wait until the connection has accepted them."""
         for at in range(0, len(data), PIECE):
             if self._is_stopped:
-                raise CommandError("the other end has ended before all was sent")
+                raise CommandError("the container stopped reading before everything was sent")
             piece = self._streams.send(channels.STDIN, bytes(data[at : at + PIECE]))
             asyncio.run_coroutine_threadsafe(piece, self._loop).result()
         return len(data)

@@ -24,7 +24,7 @@ async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, 
         nonlocal missing
         deployment = deployments.store.get(key)
         if deployment is None:
-            raise CommandError(f"deployment/{key.name} was deleted while it was waited for")
+            raise CommandError(f"deployment/{key.name} was deleted while lws waited for it")
         missing = missing_for_rollout(deployment, pods.store.list())
         if missing:
             progress.show(f"deployment/{key.name}: {missing}")

@@ -46,10 +46,10 @@ def fetch(address: str) -> bytes:
     except (OSError, HTTPException, ValueError) as error:  # an invalid host, an incomplete answer
         raise CommandError(f"{address}: {error}") from error
     if len(text) > LARGEST:
-        raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB: this is no manifest")
+        raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB, the limit for manifests")
     if kind == "text/html":
         raise CommandError(
-            f"{address}: is a web page: give the address of the file itself (of a repository: the raw one)"
+            f"{address}: is a web page: give the address of the file itself (in a repository, its raw form)"
         )
     return text
 

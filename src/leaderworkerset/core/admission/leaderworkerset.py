@@ -20,7 +20,6 @@ from leaderworkerset.api.leaderworkerset import (
     RolloutStrategyType,
     SubdomainPolicy,
     SubGroupPolicy,
-    SubGroupPolicyType,
 )
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -147,8 +146,8 @@ def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
         yield invalid(SUBGROUP_SIZE, subgroup_size, "size or size - 1 must be divisible by subGroupSize")
     if size < subgroup_size:
         yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize cannot be larger than size")
-    is_excluded = policy.sub_group_policy_type == SubGroupPolicyType.LEADER_EXCLUDED
-    if is_excluded and (size - 1) % subgroup_size != 0:
+    kind = policy.sub_group_policy_type
+    if kind and not kind.has_leader and (size - 1) % subgroup_size != 0:
         text = "size-1 must be divisible by subGroupSize when using LeaderExcluded"
         yield invalid(SUBGROUP_SIZE, subgroup_size, text)
 

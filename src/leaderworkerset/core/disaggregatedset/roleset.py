@@ -6,6 +6,7 @@ would be refused with them (Q-11, docs/adr/0011).
 """
 
 from dataclasses import dataclass
+from typing import assert_never
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, OwnerReference
@@ -110,11 +111,15 @@ def _terms(place: RolePlace, placement: PlacementPolicy) -> list[tuple[str, list
     has_slice: JSONObject = {"key": SLICE, "operator": "Exists"}
     others = [same_set, other_slice] if place.slice else [same_set, has_slice, other_slice]
     terms = [("podAffinity", [same_set, this_slice]), ("podAntiAffinity", others)]
-    if placement.type == PlacementType.EXCLUSIVE_TOPOLOGY:
-        has_set: JSONObject = {"key": SET_NAME, "operator": "Exists"}
-        other_set: JSONObject = {"key": SET_NAME, "operator": "NotIn", "values": [place.set_name]}
-        terms.append(("podAntiAffinity", [has_set, other_set, has_slice]))
-    return terms
+    match placement.type:
+        case PlacementType.EXCLUSIVE_TOPOLOGY:
+            has_set: JSONObject = {"key": SET_NAME, "operator": "Exists"}
+            other_set: JSONObject = {"key": SET_NAME, "operator": "NotIn", "values": [place.set_name]}
+            return [*terms, ("podAntiAffinity", [has_set, other_set, has_slice])]
+        case PlacementType.EXCLUSIVE_SLICE | PlacementType.NONE | None:
+            return terms
+        case _:
+            assert_never(placement.type)
 
 
 def _with_term(kind: JSONObject, expressions: list[JSONObject], topology: str) -> JSONObject:

@@ -101,7 +101,7 @@ def refuse_awaiting(lws: LeaderWorkerSet, scheduler: str) -> Sequence[FieldError
         return ()
     found = []
     awaited = f"workers wait for their leader, which {scheduler} gang scheduling binds only together with them"
-    if lws.spec.startup_policy == StartupPolicy.LEADER_READY:
+    if lws.spec.startup_policy.awaits_leader:
         text = f"{awaited}: use {StartupPolicy.LEADER_CREATED}, {ADVICE}"
         found.append(invalid("spec.startupPolicy", lws.spec.startup_policy, text))
     if exclusive.is_exclusive(lws):

@@ -24,7 +24,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
@@ -300,7 +300,7 @@ def _replace_leader(facts: _Facts, group: GroupFacts) -> Delete:
 
 def _make_service(facts: _Facts) -> list[Action]:
     """Create the shared service if it is configured and missing (R-SVC-1)."""
-    is_shared = facts.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
+    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     if facts.observed.has_shared_service or not is_shared:
         return []
     note = "Failed to create headless service for error: {error}"

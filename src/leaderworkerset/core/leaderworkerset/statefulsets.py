@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, templates
 from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
 
@@ -78,8 +78,8 @@ def may_create_older(statefulset: JSONObject, key: str) -> bool:
 def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
     template = lws.spec.leader_worker_template
     annotations = templates.group_annotations(template, lws.annotations)
-    if lws.spec.network_config.subdomain_policy == SubdomainPolicy.UNIQUE_PER_REPLICA:
-        annotations[labels.SUBDOMAIN_POLICY] = SubdomainPolicy.UNIQUE_PER_REPLICA.value
+    if not lws.spec.network_config.subdomain_policy.is_shared:
+        annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
     return templates.build_pod_template(
         lws.leader_template,

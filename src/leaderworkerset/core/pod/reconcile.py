@@ -15,7 +15,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Plan
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.leaderworkerset import SubdomainPolicy
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import statefulset
@@ -136,7 +135,7 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
     """Create the group's own service if it shall have one; the live spec decides (R-SVC-2)."""
-    is_shared = group.lws.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
+    is_shared = group.lws.spec.network_config.subdomain_policy.is_shared
     if is_shared or group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)

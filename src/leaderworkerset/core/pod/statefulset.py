@@ -12,7 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, SubdomainPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.policies import accelerators, gang
 
@@ -50,7 +50,7 @@ def build(
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    is_shared = revised.spec.network_config.subdomain_policy == SubdomainPolicy.SHARED
+    is_shared = revised.spec.network_config.subdomain_policy.is_shared
     return revised.name if is_shared else meta.name(leader)
 
 

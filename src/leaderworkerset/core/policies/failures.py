@@ -13,7 +13,6 @@ from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
 
-RECREATING: Final = {RestartPolicy.RECREATE_GROUP_ON_POD_RESTART, RestartPolicy.RECREATE_GROUP_AFTER_START}
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
 
@@ -29,7 +28,7 @@ class Members:
 
 def is_active(lws: LeaderWorkerSet) -> bool:
     """Return whether the restart policy ever recreates groups (R-POD-3)."""
-    return lws.spec.leader_worker_template.restart_policy in RECREATING
+    return lws.spec.leader_worker_template.restart_policy.recreates
 
 
 def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:

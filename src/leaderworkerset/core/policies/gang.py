@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Delete
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
 from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision, Template
@@ -78,7 +78,7 @@ def members_to_start(lws: LeaderWorkerSet) -> int:
     Under exclusive placement workers wait for the node of their leader, too: a scheduler that waited for them before it
     binds the leader would wait for ever.
     """
-    awaits = lws.spec.startup_policy == StartupPolicy.LEADER_READY or exclusive.is_exclusive(lws)
+    awaits = lws.spec.startup_policy.awaits_leader or exclusive.is_exclusive(lws)
     return 1 if awaits else lws.size
 
 

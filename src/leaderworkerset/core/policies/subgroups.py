@@ -68,7 +68,7 @@ def annotations(template: Template) -> dict[str, str]:
     policy = template.spec.sub_group_policy
     if policy is None:
         return {}
-    kind = policy.sub_group_policy_type or SubGroupPolicyType.LEADER_WORKER.value
+    kind = (policy.sub_group_policy_type or SubGroupPolicyType.LEADER_WORKER).value
     size = {} if policy.sub_group_size is None else {labels.SUBGROUP_SIZE: str(policy.sub_group_size)}
     topology = non_empty(template.live, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
     return {labels.SUBGROUP_POLICY_TYPE: kind} | size | topology

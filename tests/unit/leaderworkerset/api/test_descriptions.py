@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from leaderworkerset.api.conditions import CONDITIONS
+from leaderworkerset.api import conditions
+from leaderworkerset.api.conditions import CONDITIONS, ConditionOutcome
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.descriptions import TEXTS, described
 from leaderworkerset.api.fieldtypes import TYPES
@@ -45,6 +46,11 @@ def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
         yield from fields(schema["items"], f"{path}[]")
 
 
+def test_every_condition_that_is_declared_is_in_the_list() -> None:
+    declared = {one for one in vars(conditions).values() if isinstance(one, ConditionOutcome)}
+    assert declared == {*CONDITIONS}, "put it into CONDITIONS (api/conditions.py)"
+
+
 def test_the_definition_names_every_condition() -> None:
     words = next(field["description"] for path, field in fields(root(FULL)) if path == ".status.conditions")
     assert [word for word in words.split() if word.removesuffix(":") in {one.type for one in CONDITIONS}] == [
@@ -62,7 +68,8 @@ def test_only_words_are_added() -> None:
 def test_every_field_is_described() -> None:
     """`kubectl explain` has a line for all of them."""
     wordless = {path for path, field in fields(root(FULL)) if "description" not in field}
-    assert {path for path in wordless if ".metadata." not in path} == {".metadata"}
+    undescribed = {path for path in wordless if ".metadata." not in path} - {".metadata"}
+    assert undescribed == set(), "describe them in TEXTS of api/descriptions.py"
     assert {path.rsplit(".", 1)[1] for path in wordless - {".metadata"}} <= WORDLESS
 
 

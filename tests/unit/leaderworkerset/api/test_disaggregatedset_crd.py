@@ -93,5 +93,6 @@ def test_descriptions_are_all_that_the_full_flavour_adds() -> None:
         own = {".metadata"} | {
             path for path, _ in fields(roots[1]) if ".metadata." in path or path.endswith(".metadata")
         }
+        own |= {path for path, _ in fields(roots[1]) if path.startswith(".spec.roles[].spec.")}  # of LeaderWorkerSets
         wordless = [path for path, field in fields(roots[1]) if not field.get("description") and path not in own]
-        assert wordless == []
+        assert wordless == [], "describe them in TEXTS or SCALER_TEXTS of api/disaggregatedset_crd.py"

@@ -1,5 +1,7 @@
 """Every cause of the catalogue: its situation is found, by its code, in the words that are kept."""
 
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
@@ -7,8 +9,10 @@ import pytest
 from tests.explanations.golden import FOLDER, text_of
 from tests.explanations.scenarios import SCENARIOS
 
-from leaderworkerset.diagnosis.catalogue import CATALOGUE
+from leaderworkerset.diagnosis import causes
+from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
+from leaderworkerset.diagnosis.finding import Cause
 from leaderworkerset.views.selection import Selection
 
 CODES = [cause.code for cause in CATALOGUE]
@@ -18,6 +22,16 @@ def test_codes_are_distinct_and_of_one_form() -> None:
     assert len(set(CODES)) == len(CODES) >= 40
     assert all(re.fullmatch(r"LWS-E\d{3}", code) for code in CODES)
     assert UNKNOWN not in CODES
+
+
+def test_every_cause_that_is_declared_is_in_the_catalogue() -> None:
+    modules = [
+        importlib.import_module(f"{causes.__name__}.{one.name}") for one in pkgutil.iter_modules(causes.__path__)
+    ]
+    declared = {cause for module in modules for cause in vars(module).values() if isinstance(cause, Cause)}
+    missing = declared - {*CATALOGUE}
+    assert not missing, f"put it into CATALOGUE (diagnosis/catalogue.py): {[cause.code for cause in missing]}"
+    assert declared == {*CATALOGUE} >= {*OF_SETS}
 
 
 def test_every_cause_has_a_situation_and_a_text() -> None:

@@ -71,7 +71,7 @@ class CountingTransport(InProcessTransport):
 
 
 @dataclass
-class Cluster:
+class ModeledKubelet:
     """One API server, one kubelet, and what a test needs to see of them."""
 
     client: Client
@@ -142,7 +142,7 @@ class Machine:
 
 
 @asynccontextmanager
-async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
+async def cluster(machine: Machine) -> AsyncIterator[ModeledKubelet]:
     """Run a cluster around the body of a test."""
     runner, events = ModelRunner(machine.script, network=machine.network), Events()
     settings = KubeletSettings(
@@ -162,7 +162,7 @@ async def cluster(machine: Machine) -> AsyncIterator[Cluster]:
         kubelet = Kubelet(client, runner, settings, VirtualClock(), events)
         pods = Informer(client, PODS)
         running = [tasks.create_task(pods.run()), tasks.create_task(kubelet.run(caught_up := asyncio.Event()))]
-        yield Cluster(client, transport, runner, kubelet, events, pods, machine.directory, caught_up)
+        yield ModeledKubelet(client, transport, runner, kubelet, events, pods, machine.directory, caught_up)
         for task in running:
             task.cancel()
         await asyncio.wait(running)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.simulation.virtualtime import run
-from tests.unit.localkube.kubelet.harness import Cluster, Machine, cluster, container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster, container, pod, status_of
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.processes.model import Program
@@ -14,7 +14,7 @@ from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from localkube.podaccess import LogOptions, NodeError
 
 
-async def logs(it: Cluster, found: JSONObject, name: str = "main", **options: Any) -> bytes:
+async def logs(it: ModeledKubelet, found: JSONObject, name: str = "main", **options: Any) -> bytes:
     return b"".join([piece async for piece in it.kubelet.logs(found, LogOptions(container=name, **options))])
 
 

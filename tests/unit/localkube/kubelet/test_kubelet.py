@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.simulation.virtualtime import START, run
-from tests.unit.localkube.kubelet.harness import Cluster, Machine, cluster, container, pod, status_of
+from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster, container, pod, status_of
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -453,7 +453,7 @@ def test_a_port_that_another_pod_took_on_the_shared_network_is_named(tmp_path: P
     run(scenario())
 
 
-async def running_cluster(it: Cluster) -> JSONObject:
+async def running_cluster(it: ModeledKubelet) -> JSONObject:
     await it.create(pod("web-0"))
     return await it.ready()
 

@@ -98,7 +98,7 @@ def command(target: Target, /, paths: tuple[str, ...], **options: Any) -> int:
         raise CommandError(f"no LeaderWorkerSet and no DisaggregatedSet in {given}: there is nothing to run")
     for document in followed:
         if not document.object["metadata"].get("name"):
-            raise CommandError(f"{document.place}: metadata.name: Required value: a run is followed by its name")
+            raise CommandError(f"{document.place}: metadata.name: Required value: lws run needs a name to follow")
         if chosen.until == "done" and document.object["kind"] == DISAGGREGATED_SETS.kind:
             raise UsageError(f"{document.place}: a DisaggregatedSet serves and does not end: use --until ready")
     return start(Run(cluster, chosen, target.namespace or "default"), documents)

@@ -35,7 +35,7 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
             old = pasts.before(found) if first is None else subjects.entry_of(session, name, found, first)
             new = pasts.current(found) if second is None else subjects.entry_of(session, name, found, second)
             if old is None or new is None:
-                raise CommandError(f"{name} has no two revisions yet")
+                raise CommandError(f"{name} has only one revision: there is nothing to compare it with")
             return old, new
 
     old, new = asyncio.run(act())

@@ -235,7 +235,7 @@ class SetFollower(RolloutWait):
     async def document(self) -> JSONObject:
         """Refuse: programs read a DisaggregatedSet from `lws get`."""
         raise UsageError(
-            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` has its rollout"
+            f"{self._key.name} is a DisaggregatedSet: `{self._session.lws} get {self._key.name} -o json` shows its rollout"
         )
 
     def check(self) -> End | None:

@@ -17,7 +17,7 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import serverside, targets
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.steering import foresight, pasts
@@ -33,10 +33,7 @@ ATTEMPTS = 5
 
 def named(words: str) -> str:
     """Return the name of a LeaderWorkerSet; a group has no rollout of its own."""
-    chosen = targets.parse(words)
-    if chosen.group is not None:
-        raise UsageError(f"{words!r} names a group: a rollout is of the whole LeaderWorkerSet, {chosen.name}")
-    return chosen.name
+    return targets.whole(words, "rollout")
 
 
 async def read(session: Session, name: str) -> JSONObject:
@@ -46,8 +43,8 @@ async def read(session: Session, name: str) -> JSONObject:
         return obj
     parts = ", ".join(map(meta.name, await targets.list_parts(session, session.namespace, name))) or "none yet"
     raise CommandError(
-        f"{name} is a DisaggregatedSet: it rolls by making new LeaderWorkerSets, and keeps no revisions to steer; "
-        f"`{session.lws} rollout status {name}` follows it; its LeaderWorkerSets: {parts}"
+        f"{name} is a DisaggregatedSet, which has no revisions of its own: `{session.lws} rollout status {name}` "
+        f"shows its rollout; its LeaderWorkerSets: {parts}"
     )
 
 
@@ -57,7 +54,7 @@ async def writable(session: Session, name: str) -> JSONObject:
     owner = meta.labels(obj).get(SET_NAME)
     if owner and meta.controller_of(obj) is not None:
         raise CommandError(
-            f"{name} belongs to the DisaggregatedSet {owner}, whose controller writes it: nothing was changed; "
+            f"{name} belongs to DisaggregatedSet {owner}, which would undo the change: nothing was changed; "
             f"change {owner} instead"
         )
     return obj

@@ -71,7 +71,7 @@ def test_a_directory_that_no_cluster_made_is_neither_used_nor_removed(state_home
     documents.mkdir(parents=True)
     (documents / "thesis.txt").write_text("years of work")
     place = places.place("documents")
-    with pytest.raises(CommandError, match=r"has 'thesis.txt' in it, and is not the directory of a cluster"):
+    with pytest.raises(CommandError, match=r"contains 'thesis.txt', so it is not the directory of a cluster"):
         place.make()
     with pytest.raises(CommandError, match="nothing was deleted"):
         place.remove()

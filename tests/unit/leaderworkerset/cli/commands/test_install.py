@@ -20,14 +20,14 @@ HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["install", "-o", "yaml"], "-o goes with --dry-run=client or --dry-run=server"),
-        (["install", "--wait", "--dry-run=client"], "--wait does not go with --dry-run: nothing will run"),
+        (["install", "-o", "yaml"], "-o needs --dry-run=client or --dry-run=server"),
+        (["install", "--wait", "--dry-run=client"], "--wait cannot be combined with --dry-run: nothing will run"),
         (["install", "--image", " "], '--image: Invalid value: "": name the image of the manager'),
         (["install", "--replicas", "-1"], "Invalid value for '--replicas': -1 is not in the range x>=0."),
         (["install", "-n", "Not_A_Name", "--dry-run=client"], '--namespace: Invalid value: "Not_A_Name": a lowercase'),
         (["install", "--local"], "the embedded cluster runs its own manager"),
         (["uninstall", "--local"], "the embedded cluster runs its own manager"),
-        (["uninstall", "--keep-crd", "--delete-leaderworkersets"], "exclude each other"),
+        (["uninstall", "--keep-crd", "--delete-leaderworkersets"], "cannot be combined"),
     ],
 )
 def test_words_that_do_not_fit_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,8 +164,8 @@ def test_leaderworkersets_are_named_with_the_ways_out() -> None:
         refuse_loss(sets(5))
     assert str(caught.value) == (
         "objects would be deleted with their definitions: leaderworkerset default/web-0, leaderworkerset default/web-1,"
-        " leaderworkerset default/web-2 and 2 more; delete them first, or have it done by --delete-workloads, or keep"
-        " them and the definitions by --keep-crd"
+        " leaderworkerset default/web-2 and 2 more; delete them first, or use --delete-workloads to"
+        " delete them, or --keep-crd to keep them and their definitions"
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, SET_NAME, SLICE, PlacementPolicy
+from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, SET_NAME, SLICE, PlacementPolicy, PlacementType
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace, build
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -19,7 +19,7 @@ def built(entry: JSONObject, *, index: int = 0, placement: PlacementPolicy | Non
     return build(SET, entry, place, replicas=3, placement=placement or PlacementPolicy())
 
 
-def affinity(placement_type: str, index: int = 0, **template: Any) -> JSONObject:
+def affinity(placement_type: PlacementType | None, index: int = 0, **template: Any) -> JSONObject:
     entry = role("prefill", 4)
     entry["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"] |= template
     found = built(entry, index=index, placement=PlacementPolicy(type=placement_type, topology="rack"))
@@ -64,15 +64,15 @@ def test_without_leader_template_none_is_made() -> None:
     assert "annotations" not in found["metadata"]
 
 
-@pytest.mark.parametrize("kind", ["None", ""])
-def test_no_policy_gives_no_affinity(kind: str) -> None:
+@pytest.mark.parametrize("kind", [PlacementType.NONE, None])
+def test_no_policy_gives_no_affinity(kind: PlacementType | None) -> None:
     """R-DS-90."""
     assert affinity(kind) == {}
 
 
 def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
     """R-DS-90: pods from before there were slices are slice 0."""
-    found = affinity("ExclusiveSlice")
+    found = affinity(PlacementType.EXCLUSIVE_SLICE)
     assert expressions(found["podAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "In", "0")]]
     assert expressions(found["podAntiAffinity"]) == [
         [(SET_NAME, "In", "split"), (SLICE, "Exists", ""), (SLICE, "NotIn", "0")]
@@ -81,13 +81,13 @@ def test_the_first_slice_keeps_off_slices_that_have_a_label() -> None:
 
 def test_other_slices_keep_off_all_others() -> None:
     """R-DS-90."""
-    found = affinity("ExclusiveSlice", index=2)
+    found = affinity(PlacementType.EXCLUSIVE_SLICE, index=2)
     assert expressions(found["podAntiAffinity"]) == [[(SET_NAME, "In", "split"), (SLICE, "NotIn", "2")]]
 
 
 def test_an_exclusive_topology_keeps_off_other_sets() -> None:
     """R-DS-90."""
-    found = affinity("ExclusiveTopology", index=1)
+    found = affinity(PlacementType.EXCLUSIVE_TOPOLOGY, index=1)
     assert expressions(found["podAntiAffinity"])[1] == [
         (SET_NAME, "Exists", ""),
         (SET_NAME, "NotIn", "split"),
@@ -101,7 +101,7 @@ def test_the_affinity_of_the_user_stays() -> None:
         "nodeAffinity": {"x": 1},
         "podAffinity": {REQUIRED: [{"topologyKey": "rack", "labelSelector": {"matchExpressions": []}}]},
     }
-    found = affinity("ExclusiveSlice", affinity=own)
+    found = affinity(PlacementType.EXCLUSIVE_SLICE, affinity=own)
     assert found["nodeAffinity"] == {"x": 1}
     assert len(found["podAffinity"][REQUIRED]) == 2
     assert len(own["podAffinity"][REQUIRED]) == 1

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.api.disaggregatedset import Role, RoleRollingUpdate, RoleRolloutStrategy, RoleSpec, Scaling
+from leaderworkerset.api.disaggregatedset import (
+    Role,
+    RoleRollingUpdate,
+    RoleRolloutStrategy,
+    RoleSpec,
+    Scaling,
+    ScalingMode,
+)
 from leaderworkerset.core.disaggregatedset.roletargets import RoleBudget, budget, target
 
 
@@ -39,7 +46,7 @@ def test_a_role_without_configuration_may_surge_by_one(role: Role | None) -> Non
 
 def test_a_scaler_decides_for_an_external_role_only() -> None:
     """R-DS-25."""
-    external = Role(name="prefill", scaling=Scaling(mode="External"), spec=RoleSpec(replicas=4))
+    external = Role(name="prefill", scaling=Scaling(mode=ScalingMode.EXTERNAL), spec=RoleSpec(replicas=4))
     assert target(external, {"prefill": 7}, 3) == 7
     assert target(external, {}, 3) == 3
     assert target(rolled(), {"prefill": 7}, 3) == 10

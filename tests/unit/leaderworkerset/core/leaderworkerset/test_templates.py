@@ -5,6 +5,7 @@ from leaderworkerset.api.leaderworkerset import (
     LeaderWorkerTemplate,
     PersistentVolumeClaimRetentionPolicy,
     SubGroupPolicy,
+    SubGroupPolicyType,
 )
 from leaderworkerset.core.leaderworkerset import templates
 
@@ -47,7 +48,7 @@ def test_a_plain_group_is_told_its_size() -> None:
 
 def test_subgroups_and_topologies_are_passed_on() -> None:
     """R-LSTS-2, R-WSTS-3."""
-    policy = SubGroupPolicy(sub_group_policy_type="LeaderExcluded", sub_group_size=2)
+    policy = SubGroupPolicy(sub_group_policy_type=SubGroupPolicyType.LEADER_EXCLUDED, sub_group_size=2)
     live = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host"}
 
     assert templates.group_annotations(LeaderWorkerTemplate(size=5, sub_group_policy=policy), live) == {

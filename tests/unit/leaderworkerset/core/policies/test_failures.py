@@ -37,7 +37,6 @@ def members(
         ("RecreateGroupAfterStart", True),
         ("None", False),
         ("Default", False),
-        ("Anything", False),
     ],
 )
 def test_only_two_policies_recreate(policy: str, *, active: bool) -> None:

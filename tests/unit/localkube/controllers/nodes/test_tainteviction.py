@@ -60,7 +60,7 @@ DAYS = 86400.0
 
 
 @dataclass
-class World:
+class TaintedNode:
     """A pod that tolerates the taint of its node for a minute, and the controller."""
 
     clock: VirtualClock
@@ -83,7 +83,7 @@ def informer(client: Client) -> tuple[Informer, Informer]:
 
 
 @asynccontextmanager
-async def world() -> AsyncIterator[World]:
+async def world() -> AsyncIterator[TaintedNode]:
     clock = VirtualClock()
     server = ApiServer(Store(), builtin.kinds(), clock)
     await server.start()
@@ -99,7 +99,7 @@ async def world() -> AsyncIterator[World]:
         running = [group.create_task(one.run()) for one in (pods, nodes)]
         for one in (pods, nodes):
             await one.wait_synced()
-        yield World(clock, client, TaintEviction(pods=pods, nodes=nodes, clock=clock))
+        yield TaintedNode(clock, client, TaintEviction(pods=pods, nodes=nodes, clock=clock))
         for task in running:
             task.cancel()
     await server.close()

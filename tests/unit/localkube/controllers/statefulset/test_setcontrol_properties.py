@@ -20,7 +20,7 @@ NEW = revisions.build(build_statefulset(template=build_template("v2")), 2, 0)
 
 
 @dataclass
-class World:
+class ModeledSet:
     """A set and the pods that an API server and kubelets make of it."""
 
     statefulset: JSONObject
@@ -68,7 +68,7 @@ FINISHED: list[JSONObject] = [{"phase": "Failed"}, {"phase": "Succeeded"}]
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def worlds(draw: st.DrawFn) -> ModeledSet:
     """Draw a set and whatever pods it may have at some moment.
 
     Condemned pods are alive: as in Kubernetes, two finished ones block an ordered scale-down for ever.
@@ -80,7 +80,7 @@ def worlds(draw: st.DrawFn) -> World:
         "podManagementPolicy": draw(st.sampled_from(["Parallel", "OrderedReady"])),
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": partition}},
     }
-    world = World(build_statefulset(**spec))
+    world = ModeledSet(build_statefulset(**spec))
     for ordinal in draw(st.sets(st.integers(0, 8))):
         revision = draw(st.sampled_from([OLD, NEW]))
         states = ALIVE + FINISHED if ordinal in identity.ordinals(world.statefulset) else ALIVE
@@ -91,7 +91,7 @@ def worlds(draw: st.DrawFn) -> World:
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(worlds())
-def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
+def test_every_world_converges_to_exactly_the_wanted_pods(world: ModeledSet) -> None:
     statefulset = world.statefulset
     before = dict(world.pods)
     for _ in range(60):
@@ -113,7 +113,7 @@ def test_every_world_converges_to_exactly_the_wanted_pods(world: World) -> None:
 @pytest.mark.slow
 @settings(max_examples=examples(50))
 @given(worlds())
-def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: World) -> None:
+def test_one_round_deletes_at_most_one_wanted_healthy_pod_and_none_below_the_partition(world: ModeledSet) -> None:
     decided = setcontrol.decide(world.observe())
     deleted = {s.key.name for phase in decided.phases for steps in phase for s in steps if isinstance(s, Delete)}
     wanted = identity.ordinals(world.statefulset)

@@ -75,7 +75,7 @@ def test_what_is_restarted_in_words(wanted: RestartRequest, text: str) -> None:
 
 
 def test_a_group_is_no_subject_of_a_rollout() -> None:
-    with pytest.raises(UsageError, match=r"'web/1' names a group: a rollout is of the whole LeaderWorkerSet, web"):
+    with pytest.raises(UsageError, match=r"lws rollout takes a LeaderWorkerSet, not a group: use web"):
         subjects.named("web/1")
     assert subjects.named("lws/web") == "web"
 
