@@ -24,6 +24,12 @@ def modules(package: str, sources: Path = SOURCES) -> list[Path]:
     return sorted((sources / package).rglob("*.py"))
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """Return what a module consists of, read once."""
+    return ast.parse(path.read_text())
+
+
 def sizes(package: str) -> Counter[str]:
     """Return how many modules each folder has."""
     return Counter(str(path.parent.relative_to(SOURCES)) for path in modules(package) if path.stem != "__init__")
@@ -41,7 +47,7 @@ def repeated(names: Iterable[str], times: int = 2) -> list[str]:
 def type_names(package: str) -> Iterator[str]:
     """Yield the name of every public class."""
     for path in modules(package):
-        found = (node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef))
+        found = (node.name for node in parsed(path).body if isinstance(node, ast.ClassDef))
         yield from (name for name in found if not name.startswith("_"))
 
 
@@ -82,7 +88,7 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
 def _imports(path: Path, sources: Path) -> Iterator[tuple[str, str]]:
     """Yield the folder of a module and each other folder of its package that it imports from."""
     own = ".".join(path.relative_to(sources).parent.parts)
-    for node in statements(ast.parse(path.read_text())):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.ImportFrom) and node.module:
             found = {_folder(f"{node.module}.{alias.name}", sources) for alias in node.names}
             yield from ((own, one) for one in found if one != own and one.split(".")[0] == own.split(".")[0])

@@ -22,9 +22,9 @@ def pages() -> dict[str, str]:
     return {path.name: text for path, text in manpages.pages().items()}
 
 
-def test_every_command_has_a_page_that_is_kept() -> None:
+def test_every_command_has_a_page() -> None:
+    """Whether the files are these, `docs.generate_cli --check` says."""
     assert set(pages()) == set(NAMES)
-    assert {path.name for path in manpages.FOLDER.iterdir()} == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ from pathlib import Path
 from bench import everything
 
 from leaderworkerset import client
+from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
@@ -93,6 +94,17 @@ def test_the_controllers_of_the_metrics_are_those_that_run() -> None:
     cell = next(row[1] for row in rows("docs/reference/manager.md", "## Metrics") if "reconcile_total" in row[0])
     running = {spec.name for kind in managed("built-in").kinds for spec in kind.controllers}
     assert running | {"built-in"} == set(re.findall(r"`([\w-]+)`", cell))
+
+
+def test_the_metrics_of_our_own_and_their_conditions_are_in_the_reference() -> None:
+    """What a manager shows is compared in `tests/integration/manager/test_metrics.py`."""
+    cells = {row[0].strip("`"): row[-1] for row in rows("docs/reference/manager.md", "## Metrics")}
+    sources = [
+        path.read_text() for path in (ROOT / "src/leaderworkerset").rglob("*.py") if path.parent.name != "install"
+    ]
+    named = {name for text in sources for name in re.findall(r'"(lws_[a-z_]+)"', text)}
+    assert {name for name in named if not {name, f"{name}_total"} & cells.keys()} == set()
+    assert re.findall(r"`(\w+)`", cells["lws_leaderworkersets"]) == [one.type for one in CONDITIONS]
 
 
 def test_the_numbers_of_the_front_page_are_measured() -> None:

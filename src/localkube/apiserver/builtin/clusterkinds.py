@@ -90,6 +90,7 @@ def validate_priority_class(new: JSONObject, old: JSONObject | None) -> Iterator
 NODE = Strategy(
     resource=resources.NODES,
     struct="Node",
+    description="A Node runs pods. Those of the embedded cluster are simulated, on one machine.",
     default=default_node,
     validate=validate_node,
     validate_status=validate_node_status,
@@ -102,6 +103,7 @@ NODE = Strategy(
 NAMESPACE = Strategy(
     resource=resources.NAMESPACES,
     struct="Namespace",
+    description="A Namespace holds objects whose names are unique in it.",
     default=default_namespace,
     on_create=admit_namespace,
     carry=carry_namespace,
@@ -111,11 +113,18 @@ NAMESPACE = Strategy(
     short_names=("ns",),
 )
 
-LEASE = Strategy(resource=resources.LEASES, struct="Lease", validate=validate_lease, lazily_owned=True)
+LEASE = Strategy(
+    resource=resources.LEASES,
+    struct="Lease",
+    description="A Lease is held by one of several candidates until it expires.",
+    validate=validate_lease,
+    lazily_owned=True,
+)
 
 PRIORITY_CLASS = Strategy(
     resource=resources.PRIORITY_CLASSES,
     struct="PriorityClass",
+    description="A PriorityClass names a priority of pods.",
     validate=validate_priority_class,
     generation="constant",
     short_names=("pc",),

@@ -91,9 +91,24 @@ def _validate_frozen(new: JSONObject, old: JSONObject | None, fields: tuple[str,
 
 
 CONFIG_MAP = Strategy(
-    resource=resources.CONFIG_MAPS, struct="ConfigMap", validate=validate_config_map, short_names=("cm",)
+    resource=resources.CONFIG_MAPS,
+    struct="ConfigMap",
+    description="A ConfigMap holds settings that pods read as environment variables or files.",
+    validate=validate_config_map,
+    short_names=("cm",),
 )
 
-SECRET = Strategy(resource=resources.SECRETS, struct="Secret", default=default_secret, validate=validate_secret)
+SECRET = Strategy(
+    resource=resources.SECRETS,
+    struct="Secret",
+    description="A Secret holds confidential data, such as tokens and keys.",
+    default=default_secret,
+    validate=validate_secret,
+)
 
-SERVICE_ACCOUNT = Strategy(resource=resources.SERVICE_ACCOUNTS, struct="ServiceAccount", short_names=("sa",))
+SERVICE_ACCOUNT = Strategy(
+    resource=resources.SERVICE_ACCOUNTS,
+    struct="ServiceAccount",
+    description="A ServiceAccount is the identity of a pod's programs at the API server.",
+    short_names=("sa",),
+)

@@ -94,12 +94,18 @@ def _validate_report(event: JSONObject, controller: str) -> Iterator[FieldError]
 
 
 CORE_EVENT = Strategy(
-    resource=resources.CORE_EVENTS, struct="Event", validate=validate_core, short_names=("ev",), lazily_owned=True
+    resource=resources.CORE_EVENTS,
+    struct="Event",
+    description="An Event reports what happened to an object.",
+    validate=validate_core,
+    short_names=("ev",),
+    lazily_owned=True,
 )
 
 EVENT = Strategy(
     resource=resources.EVENTS,
     struct="EventsV1Event",
+    description="An Event reports what happened to an object.",
     validate=validate_event,
     short_names=("ev",),
     alias=Alias(resources.CORE_EVENTS, to_core, from_core),

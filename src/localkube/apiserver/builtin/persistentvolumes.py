@@ -93,6 +93,7 @@ def validate_class(new: JSONObject, old: JSONObject | None) -> Iterator[FieldErr
 CLAIM = Strategy(
     resource=resources.PERSISTENT_VOLUME_CLAIMS,
     struct="PersistentVolumeClaim",
+    description="A PersistentVolumeClaim asks for a PersistentVolume.",
     initial_status=pending,
     validate=validate_claim,
     has_status=True,
@@ -102,6 +103,7 @@ CLAIM = Strategy(
 VOLUME = Strategy(
     resource=resources.PERSISTENT_VOLUMES,
     struct="PersistentVolume",
+    description="A PersistentVolume is storage that outlives the pods that use it.",
     initial_status=pending,
     validate=validate_volume,
     has_status=True,
@@ -111,6 +113,7 @@ VOLUME = Strategy(
 STORAGE_CLASS = Strategy(
     resource=resources.STORAGE_CLASSES,
     struct="StorageClass",
+    description="A StorageClass describes how volumes for claims are provisioned.",
     validate=validate_class,
     short_names=("sc",),
 )

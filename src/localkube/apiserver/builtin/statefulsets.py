@@ -123,6 +123,7 @@ def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
 STATEFULSET = Strategy(
     resource=resources.STATEFULSETS,
     struct="StatefulSet",
+    description="A StatefulSet keeps a number of pods running whose names are numbered and stay.",
     name_rule=names.dns_1123_label,
     default=default,
     validate=validate,
@@ -144,5 +145,8 @@ def validate_revision(new: JSONObject, old: JSONObject | None) -> Iterator[Field
 
 
 CONTROLLER_REVISION = Strategy(
-    resource=resources.CONTROLLER_REVISIONS, struct="ControllerRevision", validate=validate_revision
+    resource=resources.CONTROLLER_REVISIONS,
+    struct="ControllerRevision",
+    description="A ControllerRevision is one state of a template, kept so that it can be restored.",
+    validate=validate_revision,
 )

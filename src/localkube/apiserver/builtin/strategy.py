@@ -14,7 +14,6 @@ from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from localkube.apiserver.builtin import descriptions
 from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
 from localkube.apiserver.tables import columns
 from localkube.apiserver.types import defaults, schemas, typed
@@ -48,7 +47,7 @@ def nothing_carried(_new: JSONObject, _old: JSONObject) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strategy:
-    """The strategy of one kind. `struct` is its Go type.
+    """The strategy of one kind. `struct` is its Go type, `description` the sentence of `kubectl explain`.
 
     With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
     fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
@@ -59,6 +58,7 @@ class Strategy:
 
     resource: Resource
     struct: str
+    description: str
     default: Callable[[JSONObject], None] = no_change
     on_create: Callable[[JSONObject], None] = no_change
     carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
@@ -99,7 +99,7 @@ class Strategy:
             blank=typed.blank(self.struct),
             alias=self.alias,
             lazily_owned=self.lazily_owned,
-            description=descriptions.KINDS[self.resource.kind],
+            description=self.description,
         )
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:

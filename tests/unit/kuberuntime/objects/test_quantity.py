@@ -110,7 +110,7 @@ WHOLE_AMOUNTS = st.builds(
 
 
 @given(st.lists(WHOLE_AMOUNTS, min_size=MANY, max_size=2 * MANY))
-@settings(max_examples=examples(200))
+@settings(max_examples=examples(50))
 def test_a_list_of_amounts_is_read_as_each_of_them(amounts: list[str]) -> None:
     resources = {str(index): amount for index, amount in enumerate(amounts)}
     try:
