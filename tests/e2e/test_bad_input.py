@@ -136,7 +136,7 @@ def test_a_second_cluster_of_one_name_is_refused(cluster: Cluster) -> None:
     assert "runs already" in cluster.shell.lws("up", cluster.name, "--detach").stdout
 
 
-def test_a_damaged_database_is_told_and_left_as_it_is(shell: Shell) -> None:
+def test_a_damaged_database_is_told_left_as_it_is_and_restored_from_its_copy(shell: Shell) -> None:
     shell.lws("up", "--detach")
     Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
     shell.lws("down")
@@ -149,9 +149,12 @@ def test_a_damaged_database_is_told_and_left_as_it_is(shell: Shell) -> None:
         assert f"error: {database}: " in told
         assert "Traceback" not in told
         assert database.read_bytes() == broken
-    database.write_bytes(whole)
-    shell.lws("up", "--detach")
+    (copy,) = database.parent.glob("state.db.copy-*")
+    assert copy.name in told
+    assert "--restore" in told
+    shell.lws("up", "--detach", "--restore")
     assert Cluster(shell, "default").view("web")["desired"] == 0
+    assert [one.read_bytes() for one in database.parent.glob("state.db.damaged-*Z")] == [broken]
 
 
 def test_a_database_that_another_program_holds_is_told(shell: Shell) -> None:

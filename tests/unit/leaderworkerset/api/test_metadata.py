@@ -1,0 +1,27 @@
+"""Names and labels of installed objects: by them a manager is found, replaced in place, and removed."""
+
+from kuberuntime.objects.resources import CLUSTER_ROLES, DEPLOYMENTS
+from leaderworkerset.api import metadata
+
+
+def test_an_object_is_built_with_the_labels_by_which_it_is_known_as_installed() -> None:
+    role = metadata.build(CLUSTER_ROLES, "lws-role", rules=[])
+    assert role == {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": "lws-role",
+            "labels": {"app.kubernetes.io/name": "lws", "app.kubernetes.io/instance": "lws"},
+        },
+        "rules": [],
+    }
+    assert metadata.is_installed(role)
+    assert metadata.build(DEPLOYMENTS, "lws", "lws-system")["metadata"]["namespace"] == "lws-system"
+
+
+def test_an_object_that_was_built_elsewhere_keeps_its_own_labels() -> None:
+    obj = {"metadata": {"name": "x", "labels": {"team": "serving"}}}
+    assert not metadata.is_installed(obj)
+    labeled = metadata.labeled(obj)
+    assert labeled["metadata"] == {"name": "x", "labels": {"team": "serving", **metadata.LABELS}}
+    assert metadata.is_installed(labeled)
