@@ -30,11 +30,11 @@ from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang import builtin, coscheduling, demand, fit, gate, native, provider, volcano
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import (
+    budget,
     edition,
     fold,
     groupfacts,
     reconcile,
-    replacement,
     revisionhistory,
     revisions,
     rollingupdate,
@@ -192,13 +192,10 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "revisionhistory.settle": lambda w: revisionhistory.settle(w.posted, w.key, w.revisions, w.revisions),
     "reconcile.decide": lambda w: reconcile.decide(w.observed, NOW),
     "reconcile.reconcile": lambda w: reconcile.reconcile(w.observed, NOW),
-    "replacement.abandoned": lambda w: replacement.abandoned(
-        w.statefulset, w.folded, limits=w.limits, size=2, key=w.key
-    ),
-    "replacement.choose": lambda w: replacement.choose(
+    "rollingupdate.choose": lambda w: rollingupdate.choose(
         _helpless(w.statefulset), w.folded, limits=w.limits, size=w.lws.size, key=w.key
     ),
-    "replacement.needs_help": lambda w: replacement.needs_help(w.statefulset),
+    "rollingupdate.needs_help": lambda w: rollingupdate.needs_help(w.statefulset),
     "revisions.Resolution.found": lambda w: revisions.Resolution.found(w.revision, w.posted, 7),
     "revisions.Resolution.made": lambda w: revisions.Resolution.made(w.posted, w.data, 1),
     "revisions.build": lambda w: revisions.build(w.posted, key=w.key, number=1, data=w.data),
@@ -217,16 +214,12 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "revisions.owned": lambda w: revisions.owned(w.revisions, w.posted),
     "revisions.resolve": lambda w: revisions.resolve(w.edited, w.statefulset, w.revisions),
     "revisions.restore": lambda w: revisions.restore(w.posted, w.revision),
-    "rollingupdate.Budget.burst": lambda w: w.limits.burst,
-    "rollingupdate.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
-    "rollingupdate.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
-    "rollingupdate.States.of": lambda w: rollingupdate.States.of(
-        {i: rollingupdate.GroupState(True, False) for i in range(len(w.groups))}
-    ),
-    "rollingupdate.begins": lambda w: rollingupdate.begins(statefulsets.current(w.statefulset), w.step),
-    "rollingupdate.budget": lambda w: rollingupdate.budget(w.lws.spec),
+    "budget.Budget.burst": lambda w: w.limits.burst,
+    "budget.Budget.max_unavailable": lambda w: w.limits.max_unavailable,
+    "budget.Budget.replicas_needed": lambda w: w.limits.replicas_needed(1),
+    "fold.States.of": lambda w: fold.States.of({i: fold.GroupState(True, False) for i in range(len(w.groups))}),
+    "budget.read": lambda w: budget.read(w.lws.spec),
     "rollingupdate.count_unready": lambda w: rollingupdate.count_unready(w.states, w.lws.spec.replicas),
-    "rollingupdate.is_at": lambda w: rollingupdate.is_at(statefulsets.current(w.statefulset), w.step),
     "rollingupdate.next_step": lambda w: rollingupdate.next_step(
         w.limits, rollingupdate.Current(w.lws.spec.replicas, 2, str(w.lws.spec.replicas)), w.states
     ),
@@ -237,14 +230,20 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "rollingupdate.rolling_partition": lambda w: rollingupdate.rolling_partition(
         w.limits, rollingupdate.Current(w.lws.spec.replicas, w.lws.spec.replicas, ""), w.states
     ),
-    "rollingupdate.states": lambda w: rollingupdate.states(w.folded, size=w.lws.size, revision=w.key),
+    "fold.Folded.states": lambda w: w.folded.states(w.lws.size, w.key),
+    "rollingupdate.CaseFacts.needed": lambda w: (
+        rollingupdate.CaseFacts(w.limits, rollingupdate.position(w.statefulset), w.states, True, False).needed
+    ),
+    "rollingupdate.advance": lambda w: rollingupdate.advance(
+        w.lws, w.statefulset, w.folded, revisions.Resolution(w.key)
+    ),
     "services.build_for_group": lambda w: services.build_for_group(w.leader, "web"),
     "services.build_shared": lambda w: services.build_shared(w.posted),
     "statefulsets.build": lambda w: statefulsets.build(w.posted, w.lws, key=w.key, limits=w.limits, step=w.step),
-    "statefulsets.current": lambda w: statefulsets.current(w.statefulset),
-    "statefulsets.is_behind": lambda w: statefulsets.is_behind(w.statefulset),
-    "statefulsets.may_create_older": lambda w: statefulsets.may_create_older(w.statefulset, w.key),
-    "statefulsets.position": lambda w: statefulsets.position(w.statefulset),
+    "rollingupdate.is_behind": lambda w: rollingupdate.is_behind(w.statefulset),
+    "rollingupdate.may_create_older": lambda w: rollingupdate.may_create_older(w.statefulset, w.key),
+    "rollingupdate.position": lambda w: rollingupdate.position(w.statefulset),
+    "status.assess": lambda w: status.assess(w.lws, w.statefulset, w.folded, w.key, NOW),
     "status.build": lambda w: status.build(w.lws, w.statefulset, status.Counts(), NOW),
     "status.choose": lambda w: status.choose(w.lws, status.Counts()),
     "status.count": lambda w: status.count(w.lws, w.folded, w.key),
