@@ -9,8 +9,8 @@ from tests import builders
 from tests.examples import examples
 
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.core.leaderworkerset import rollingupdate, status
-from leaderworkerset.core.leaderworkerset.fold import FEWEST, MOST_REVISIONS, Folded, Groups, fold
+from leaderworkerset.core.leaderworkerset import status
+from leaderworkerset.core.leaderworkerset.fold import FEWEST, MOST_REVISIONS, Folded, Groups, GroupState, States, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
 
 REVISIONS = st.sampled_from(["new", "old", ""])
@@ -106,9 +106,7 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
         and (size == 1 or (one.workers is not None and one.workers.group_index == one.group_index))
     }
 
-    expected = {
-        index: rollingupdate.GroupState(stays_ready(one, size), is_updated(one, size)) for index, one in named.items()
-    }
+    expected = {index: GroupState(stays_ready(one, size), is_updated(one, size)) for index, one in named.items()}
     regular = {one.index: one for one in living.values() if fold_index(one) is not None}
     gated = sum(1 << index for index, one in regular.items() if index is not None and one.is_gated)
     broken = sum(
@@ -116,11 +114,11 @@ def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
         for index, one in regular.items()
         if index is not None and one.revision != "new" and not one.is_deleting and not is_ready(expected, index)
     )
-    counted = rollingupdate.States.of(expected)._replace(gated=gated, broken=broken)
-    assert rollingupdate.states(folded, size=size, revision="new") == counted
+    counted = States.of(expected)._replace(gated=gated, broken=broken)
+    assert folded.states(size, "new") == counted
 
 
-def is_ready(states: Mapping[int, rollingupdate.GroupState], index: int) -> bool:
+def is_ready(states: Mapping[int, GroupState], index: int) -> bool:
     """Return whether a group is there and ready."""
     return index in states and states[index].is_ready
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.core.leaderworkerset import replacement
+from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget
 
 
 def statefulset(replicas: int, partition: int) -> JSONObject:
@@ -67,7 +67,7 @@ def test_the_bound_holds_whatever_is_there(
 ) -> None:
     """R-ROLL-1: after the deletions at least `replicas - maxUnavailable` groups are available, or none was touched."""
     folded = fold(groups, "web")
-    indexes = replacement.choose(statefulset(replicas, partition), folded, limits=limits, size=size, key="new")
+    indexes = rollingupdate.choose(statefulset(replicas, partition), folded, limits=limits, size=size, key="new")
     chosen = [next(one for one in groups if one.index == index) for index in indexes]
 
     before = [one for one in groups if is_available(one, replicas, size)]
@@ -94,7 +94,7 @@ def test_a_fleet_whose_groups_come_back_is_new_after_the_fewest_waves(is_new: li
     fleet = [ready(index, "new" if new else "old") for index, new in enumerate(is_new)]
     waves = 0
     live = statefulset(len(fleet), 0)
-    while chosen := replacement.choose(live, fold(fleet, "web"), limits=limits, size=2, key="new"):
+    while chosen := rollingupdate.choose(live, fold(fleet, "web"), limits=limits, size=2, key="new"):
         fleet = [ready(index, "new") if index in chosen else one for index, one in enumerate(fleet)]
         waves += 1
     assert all(one.revision == "new" for one in fleet)

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from leaderworkerset.core.leaderworkerset import rollingupdate
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, GroupState, States
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States
+from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 
 OLD, NEW = False, True
 

@@ -2,7 +2,7 @@
 
 In: the rollout strategy in numbers, the groups as they are. Out: waves, each with the groups replaced in it; and the
 most groups and the fewest available ones over all waves. The decisions are those of the core
-(`rollingupdate.next_step`, `replacement.choose`). Only the StatefulSet controller is modeled: it creates all missing
+(`rollingupdate.next_step`, `rollingupdate.choose`). Only the StatefulSet controller is modeled: it creates all missing
 leaders at once, those at or above the partition from the new revision, and every group of the new revision is ready
 before the next wave.
 
@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.leaderworkerset import replacement, rollingupdate
-from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, States
+from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
+from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 
 LARGEST: Final = 10_000
 """The maximum number of groups for which a forecast is made."""
@@ -146,7 +147,7 @@ def _chosen(world: World, limits: Budget) -> int:
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
     chosen = 0
-    for index in replacement.choose(_statefulset(world.current), folded, limits=limits, size=1, key=NEW):
+    for index in rollingupdate.choose(_statefulset(world.current), folded, limits=limits, size=1, key=NEW):
         chosen |= 1 << index
     return chosen
 

@@ -15,8 +15,9 @@ import msgspec
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import revisions, rollingupdate, statefulsets
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current
+from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.pasts import indexes
 from leaderworkerset.steering.patches import is_paused
@@ -83,7 +84,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     Raise ValueError for values that the controller could not use, or for too many groups.
     """
     lws = leaderworkerset.decode(after)
-    limits = rollingupdate.budget(lws.spec)
+    limits = budget.read(lws.spec)
     old = before.view.object if before else None
     content = revisions.build_data(after)
     rolls = old is not None and revisions.build_data(old) != content
@@ -165,7 +166,7 @@ def _world(before: Situation | None, wanted: str) -> World:
     shown, found = before.view, before.statefulset
     key = wanted or (meta.labels(found).get(labels.TEMPLATE_REVISION_HASH, "") if found else "")
     existing = [group for group in shown.groups if _has_leader(group)]
-    current = statefulsets.current(found) or Current(shown.desired, 0, str(shown.desired))
+    current = Current(shown.desired, 0, str(shown.desired)) if found is None else rollingupdate.position(found)
     return World(
         current,
         members=_bits(existing),

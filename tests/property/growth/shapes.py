@@ -15,10 +15,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import fold, groupfacts, revisions, rollingupdate, statefulsets
+from leaderworkerset.core.leaderworkerset import budget, fold, groupfacts, revisions, statefulsets
+from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Case, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.webhooks.review import Review
@@ -164,7 +165,7 @@ class LargeSet:
 
     @cached_property
     def limits(self) -> Budget:
-        return rollingupdate.budget(self.lws.spec)
+        return budget.read(self.lws.spec)
 
     @cached_property
     def step(self) -> RolloutStep:
@@ -235,8 +236,8 @@ class LargeSet:
         return found
 
     @cached_property
-    def states(self) -> rollingupdate.States:
-        return rollingupdate.states(self.folded, size=self.lws.size, revision=self.key)
+    def states(self) -> fold.States:
+        return self.folded.states(self.lws.size, self.key)
 
     @cached_property
     def folded(self) -> fold.Folded:

@@ -17,8 +17,9 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import rollingupdate
-from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, GroupState, RolloutStep, States
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
 from leaderworkerset.core.policies import accelerators
 
 LARGEST = 2**31 - 1
@@ -68,7 +69,7 @@ def spec(replicas: int, partition: int = 0) -> LeaderWorkerSetSpec:
 
 def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() -> None:
     """R-ROLL-5, R-ROLL-6: as if all were listed; of the wanted groups two exist."""
-    limits = rollingupdate.budget(spec(LARGEST))
+    limits = budget.read(spec(LARGEST))
     current = Current(LARGEST, LARGEST, str(LARGEST))
     states = States.of({0: OUTDATED, 2 * MOST_GROUPS - 1: READY})
 
@@ -79,7 +80,7 @@ def test_a_rollout_of_the_largest_number_counts_the_groups_that_are_missing() ->
 
 
 def test_a_partition_near_the_largest_number_is_followed() -> None:
-    limits = rollingupdate.budget(spec(LARGEST, partition=LARGEST - 2))
+    limits = budget.read(spec(LARGEST, partition=LARGEST - 2))
 
     step = rollingupdate.next_step(
         limits, Current(LARGEST, LARGEST, str(LARGEST)), States.of({2 * MOST_GROUPS - 1: OUTDATED})

@@ -21,14 +21,7 @@ from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import (
-    reconcile,
-    replacement,
-    revisionhistory,
-    revisions,
-    rollingupdate,
-    statefulsets,
-)
+from leaderworkerset.core.leaderworkerset import budget, reconcile, revisionhistory, revisions, rollingupdate
 from leaderworkerset.core.policies import failures, restartpolicy
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -98,51 +91,52 @@ def _forgets_recreations() -> Plant:
 
 def _partition_off_by_one() -> Plant:
     """Let one group more go than may be unavailable."""
-    return patch.object(rollingupdate, "_affordable", lambda limits, current, states, partition: max(partition - 1, 0))
+    return patch.object(rollingupdate, "_affordable", lambda now, partition: max(partition - 1, 0))
 
 
 def _ignores_readiness() -> Plant:
     """Let groups go whether or not those before them are ready."""
-    return patch.object(rollingupdate, "_affordable", lambda limits, current, states, partition: 0)
+    return patch.object(rollingupdate, "_affordable", lambda now, partition: 0)
 
 
 def _replaces_one_too_many() -> Plant:
     """Delete one leader more than may be unavailable, whatever the partition."""
-    real, position = replacement.choose, statefulsets.position
+    real, position = rollingupdate.choose, rollingupdate.position
 
     def choose(statefulset: Any, folded: Any, *, limits: Any, size: int, key: str) -> list[int]:
         looser = replace(limits, unavailable=limits.unavailable + 1)
-        with patch.object(statefulsets, "position", lambda one: position(one)._replace(partition=0)):
+        with patch.object(rollingupdate, "position", lambda one: position(one)._replace(partition=0)):
             return real(statefulset, folded, limits=looser, size=size, key=key)
 
-    return patch.object(replacement, "choose", choose)
+    return patch.object(rollingupdate, "choose", choose)
 
 
 def _reclaims_surge_early() -> Plant:
     """Give surge groups back at once."""
     return patch.multiple(
-        rollingupdate.Budget,
+        budget.Budget,
         replicas_needed=lambda self, unready: self.replicas,
     )
 
 
 def _keeps_surge() -> Plant:
     """Never give surge groups back."""
-    return patch.object(rollingupdate.Budget, "replicas_needed", lambda self, unready: self.burst)
+    return patch.object(budget.Budget, "replicas_needed", lambda self, unready: self.burst)
 
 
 def _surges_too_far() -> Plant:
     """Ask for one surge group more than may be."""
-    return patch.object(rollingupdate.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
+    return patch.object(budget.Budget, "replicas_needed", lambda self, unready: self.burst + bool(unready))
 
 
 def _rolls_without_holding_back() -> Plant:
     """Set the new template and lower the partition in one step."""
 
-    def hold_back(limits: Any, current: Any) -> Any:
-        return rollingupdate.RolloutStep(rollingupdate.Case.NEW_REVISION, 0, current.replicas)
-
-    return patch.object(rollingupdate, "_hold_back", hold_back)
+    rows = tuple(
+        row._replace(partition=lambda _: 0, replicas=lambda now: now.current.replicas) if row.case == "C2b" else row
+        for row in rollingupdate.ROLLOUT
+    )
+    return patch.object(rollingupdate, "ROLLOUT", rows)
 
 
 def _builds_workers_of_today() -> Plant:
@@ -175,8 +169,8 @@ def _never_repairs() -> Plant:
     """Take a StatefulSet that is there for the wanted one."""
     real = reconcile._move_statefulset
 
-    def move(facts: Any, current: Any, step: Any, source: Any) -> Any:
-        return real(facts, current, step, source) if current is None else []
+    def move(facts: Any, source: Any) -> Any:
+        return real(facts, source) if facts.rollout.current is None else []
 
     return patch.object(reconcile, "_move_statefulset", move)
 

@@ -11,7 +11,7 @@ itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
@@ -26,6 +26,33 @@ MOST_REVISIONS: Final = 64
 
 ALL: Final = -1
 """The set of all indexes."""
+
+
+class GroupState(NamedTuple):
+    """The state of one group for the rollout."""
+
+    is_ready: bool
+    is_updated: bool
+
+
+class States(NamedTuple):
+    """The groups that are ready, updated, gated and broken, as sets of indexes; others are missing.
+
+    Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
+    """
+
+    ready: int
+    updated: int
+    gated: int = 0
+    broken: int = 0
+
+    @classmethod
+    def of(cls, states: Mapping[int, GroupState]) -> "States":
+        """Return the states given by index."""
+        return cls(
+            sum(1 << index for index, state in states.items() if state.is_ready),
+            sum(1 << index for index, state in states.items() if state.is_updated),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +99,18 @@ class Folded:
     def updated(self, size: int, revision: str) -> int:
         """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
         return self.leaders.get(revision, 0) & (ALL if size == 1 else self.workers.get(revision, 0))
+
+    def states(self, size: int, revision: str, *, replaced: int = 0) -> States:
+        """Return the states for the rollout; a group whose workers do not carry its index is missing (R-ROLL-8).
+
+        Ready are groups that stay so. A group whose leader is being deleted, or whose workers belong to an earlier leader,
+        is about to end, and no other may be replaced on its account. Groups that are `replaced` now are recreated, so they
+        are not broken.
+        """
+        named = self.workers_named | self.without_workers(size)
+        ready, updated = self.available(size) & named, self.updated(size, revision) & named
+        broken = self.members & ~self.deleting & ~ready & ~self.leaders.get(revision, 0) & ~replaced
+        return States(ready, updated, self.gated, broken)
 
 
 class Groups:

@@ -29,7 +29,6 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
     exhausted,
-    replacement,
     revisionhistory,
     revisions,
     rollingupdate,
@@ -41,7 +40,7 @@ from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, Last
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 RECHECK_DELETION: Final = 5.0
@@ -99,15 +98,15 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have."""
+    """The observed state with the decoded LeaderWorkerSet, the revision its groups shall have, and the rollout to it."""
 
     observed: ObservedLeaderWorkerSet
     obj: JSONObject
     lws: LeaderWorkerSet
-    limits: Budget
     revision: Resolution
     gang: Gang
     folded: Folded
+    rollout: Rollout
 
 
 def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -132,35 +131,29 @@ def _read(observed: ObservedLeaderWorkerSet, obj: JSONObject, gang: Gang) -> _Fa
     lws = leaderworkerset.decode(obj)
     revision = revisions.resolve(obj, observed.leader_statefulset, observed.revisions, observed.edition)
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
-    return _Facts(observed, obj, lws, rollingupdate.budget(lws.spec), revision, gang, folded)
+    rollout = rollingupdate.advance(lws, observed.leader_statefulset, folded, revision)
+    return _Facts(observed, obj, lws, revision, gang, folded, rollout)
 
 
 def _decide(facts: _Facts, now: datetime) -> Decision:
-    current = statefulsets.current(facts.observed.leader_statefulset)
-    step = _next_step(facts, current)
+    step, statefulset = facts.rollout.step, facts.observed.leader_statefulset
     source = Source(Identity.of(facts.obj), facts.revision.key, step.replicas, step.partition)
-    moves = _move_statefulset(facts, current, step, source)
+    moves = _move_statefulset(facts, source)
     actions = [*_record_revision(facts), *(moves or _replace_leaders(facts)), *_make_service(facts)]
-    outdated: Sequence[JSONObject] = ()
+    needs = {OnDemand.LEADERS} if moves and facts.rollout.begins else set()
     error = None
-    if facts.observed.leader_statefulset is not None:  # before it is observed the status is unchanged (R-STAT-2)
+    if statefulset is not None:  # before it is observed the status is unchanged (R-STAT-2)
+        given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
         try:
-            counts = status.count(facts.lws, facts.folded, facts.revision.key)
+            found = status.assess(facts.lws, statefulset, facts.folded, facts.revision.key, now, given_up)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
         else:
-            actions += _write_status(facts, facts.observed.leader_statefulset, counts, now)
-            if status.is_update_done(facts.lws, counts):
-                outdated = _outdated_revisions(facts, facts.observed.leader_statefulset)
-                actions += _clean_up(facts, outdated)
-    needs = _needs(facts, outdated, begins=bool(moves) and rollingupdate.begins(current, step))
-    again = AGAIN if moves and rollingupdate.is_at(current, step) else None
-    return Decision(Plan(tuple(actions), again, error), needs, facts.revision.edition, source)
-
-
-def _needs(facts: _Facts, outdated: Sequence[JSONObject], *, begins: bool) -> frozenset[OnDemand]:
-    is_history_needed = bool(outdated) and facts.observed.history is None
-    return frozenset({OnDemand.LEADERS} if begins else {OnDemand.HISTORY} if is_history_needed else ())
+            outdated = _outdated_revisions(facts, statefulset) if found.is_update_done else ()
+            needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
+            actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if found.is_update_done else ())]
+    again = AGAIN if moves and facts.rollout.at_step else None
+    return Decision(Plan(tuple(actions), again, error), frozenset(needs), facts.revision.edition, source)
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
@@ -212,33 +205,26 @@ def _revision_note(revision: Resolution) -> str:
     return f"{text} updated LWS" if revision.is_new else f"{text} a newly created LeaderWorkerSet"
 
 
-def _next_step(facts: _Facts, current: Current | None) -> RolloutStep:
-    living, key = facts.observed.leader_statefulset, facts.revision.key
-    replaced = replacement.abandoned(living, facts.folded, limits=facts.limits, size=facts.lws.size, key=key)
-    states = rollingupdate.states(facts.folded, size=facts.lws.size, revision=key, replaced=replaced)
-    step = rollingupdate.next_step(facts.limits, current, states, is_new_revision=facts.revision.is_new)
-    if living is not None and current is not None and statefulsets.is_behind(living):
-        return rollingupdate.wait(step, current)
-    return step
-
-
-def _move_statefulset(facts: _Facts, current: Current | None, step: RolloutStep, source: Source) -> list[Action]:
+def _move_statefulset(facts: _Facts, source: Source) -> list[Action]:
     """Apply the leader StatefulSet unless it is as applied from this source (R-LSTS-1); record an event (R-LSTS-7)."""
     living = facts.observed.leader_statefulset
     if living is not None and facts.observed.applied == LastApply(source, Identity.of(living)):
         return []
     apply = Apply(
         resource=STATEFULSETS,
-        object=statefulsets.build(facts.obj, facts.lws, key=facts.revision.key, limits=facts.limits, step=step),
+        object=statefulsets.build(
+            facts.obj, facts.lws, key=facts.revision.key, limits=facts.rollout.limits, step=facts.rollout.step
+        ),
         manager=labels.FIELD_MANAGER,
-        on_success=_progress_events(facts, current, step),
+        on_success=_progress_events(facts),
         on_failure=(_failure_event(facts),),
     )
-    surge_events = _surge_events(facts, current, step)
+    surge_events = _surge_events(facts)
     return [Emit(events=surge_events), apply] if surge_events else [apply]
 
 
-def _surge_events(facts: _Facts, current: Current | None, step: RolloutStep) -> tuple[Event, ...]:
+def _surge_events(facts: _Facts) -> tuple[Event, ...]:
+    current, step = facts.rollout.current, facts.rollout.step
     if current is None or step.case not in rollingupdate.SHRINKING or step.replicas >= current.replicas:
         return ()
     name, last = facts.lws.name, current.replicas - 1
@@ -248,8 +234,9 @@ def _surge_events(facts: _Facts, current: Current | None, step: RolloutStep) -> 
     return (decisionevents.deleting_surge(facts.obj, note),)
 
 
-def _progress_events(facts: _Facts, current: Current | None, step: RolloutStep) -> tuple[Event, ...]:
+def _progress_events(facts: _Facts) -> tuple[Event, ...]:
     """Record events of the creation, or of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
+    current, step = facts.rollout.current, facts.rollout.step
     if current is None:
         return (decisionevents.created(facts.obj, f"Created leader statefulset {facts.lws.name}"),)
     if facts.revision.is_new or step.partition >= current.partition:
@@ -269,17 +256,8 @@ def _failure_event(facts: _Facts) -> Event:
 
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would replace one at a time (docs/adr/0004)."""
-    chosen = replacement.choose(
-        facts.observed.leader_statefulset,
-        facts.folded,
-        limits=facts.limits,
-        size=facts.lws.size,
-        key=facts.revision.key,
-    )
-    if not chosen:
-        return []
-    leaders = _leaders(facts)
-    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in chosen]
+    leaders = _leaders(facts) if facts.rollout.replaced else {}
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in facts.rollout.replaced]
 
 
 def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
@@ -317,7 +295,7 @@ def _make_service(facts: _Facts) -> list[Action]:
 def _outdated_revisions(facts: _Facts, statefulset: JSONObject) -> Sequence[JSONObject]:
     """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
     key = facts.revision.key
-    if statefulsets.may_create_older(statefulset, key):
+    if rollingupdate.may_create_older(statefulset, key):
         return ()
     return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key)
 
@@ -338,20 +316,18 @@ def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
     ]
 
 
-def _write_status(facts: _Facts, statefulset: JSONObject, counts: status.Counts, now: datetime) -> list[Action]:
-    given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
-    new = status.build(facts.lws, statefulset, counts, now, given_up)
-    if new == facts.lws.status:
+def _write_status(facts: _Facts, found: status.Assessment) -> list[Action]:
+    if found.status == facts.lws.status:
         return []
-    outcome = status.choose(facts.lws, counts)[0]
-    note = status.event_note(facts.lws, new, outcome)
-    changed = new.conditions != facts.lws.status.conditions
+    changed = found.status.conditions != facts.lws.status.conditions
     return [
         PutStatus(
             resource=LEADERWORKERSETS,
-            object=facts.obj | {"status": leaderworkerset.encode_status(new)},
+            object=facts.obj | {"status": leaderworkerset.encode_status(found.status)},
             resource_version=meta.resource_version(facts.obj),
             if_present=True,
-            on_success=(decisionevents.condition_changed(facts.obj, outcome.reason, note),) if changed else (),
+            on_success=(decisionevents.condition_changed(facts.obj, found.outcome.reason, found.note),)
+            if changed
+            else (),
         )
     ]

@@ -1,20 +1,28 @@
-"""How far a rolling update may proceed: partition and replicas of the leader StatefulSet (contract section 5).
+"""How a rollout proceeds: the state machine of the leader StatefulSet and of its groups (contract section 5).
 
-In: the rollout strategy with its percentages resolved (`Budget`), the leader StatefulSet as it is (`Current`) and the
-state of each group. Out: a `RolloutStep`. The StatefulSet controller replaces the leaders: a lower partition lets it
-proceed. Additional replicas (the surge) replace the capacity of groups that are updated.
+In: the LeaderWorkerSet, its leader StatefulSet, the fold of its groups and the revision that they shall have. Out: a
+`Rollout`: partition and replicas to write to the StatefulSet, and the leaders to delete.
+
+The StatefulSet controller replaces the leaders: a lower partition lets it proceed. Additional replicas (the surge) replace
+the capacity of groups that are updated. `ROLLOUT` lists the states and the step of each; the first row that holds applies.
+
+```
+spec edited ─► NEW_REVISION ─► ROLLING ⟲ ─► AT_REST ─► older revisions are retired once no pods of them can be created
+               holds all back   lowers the partition as the budget allows, gives      (`may_create_older`)
+                                surge groups back; where that changes nothing,
+                                deletes outdated leaders (`choose`)
+replicas edited ─► SCALING_UP, REPLICAS_EDITED ─► ROLLING
+```
 
 Letters as in the contract: R replicas wanted, U groups that may be unavailable, G surge groups, B = R + G the burst,
 P the user's partition; S replicas and p partition of the StatefulSet, u wanted groups that are not ready and updated.
 
-States are sets of indexes, a bit for each existing group (`fold`). So a step visits no single group and costs at most
-what the highest existing index costs; R and S may be as large as the API allows (2³¹ - 1).
+States are sets of indexes, a bit for each existing group (`fold`). So a step visits no single group that it does not
+replace and costs at most what the highest existing index costs; R and S may be as large as the API allows (2³¹ - 1).
 
-A group is *released* when the partition falls to its index or below, so that it gets the new template. There are eight
-intended differences from the Go controller:
+A group is *released* when the partition falls to its index or below, so that it gets the new template. There are seven
+intended differences from the Go controller (an eighth is in `budget`):
 
-- Rounding can leave neither unavailability nor surge (25 % of 2 is 0), and no group could ever be replaced. Here U is
-  then 1 (Q-28), and so is `maxUnavailable` of the StatefulSet (R-LSTS-2).
 - Groups whose leader has scheduling gates, since a queue has not admitted them, are released first: with the new
   template itself, as far as no other group lies above them. They are unavailable anyway, and Kueue starts pods of an
   older revision without quota while a StatefulSet rolls (R-KQ-61).
@@ -34,14 +42,21 @@ intended differences from the Go controller:
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import Final, NamedTuple
 
-from kuberuntime.objects import intstr
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
-from leaderworkerset.core.leaderworkerset.fold import Folded, below
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
+from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
+from leaderworkerset.core.leaderworkerset.revisions import Resolution, key_of
 
 
 class Case(StrEnum):
@@ -56,40 +71,6 @@ class Case(StrEnum):
     ROLLING = "C5"
 
 
-SHRINKING: Final = {Case.NEW_REVISION, Case.REPLICAS_EDITED, Case.ROLLING}
-"""The cases that compute how many surge groups to keep, and report those that go (R-ROLL-3)."""
-
-
-RELEASING: Final = {Case.NEW_REVISION, Case.NEW_REVISION_SCALING_UP, Case.ROLLING}
-"""The cases that release gated groups, whatever the budget."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
-    """The rollout strategy in numbers of groups (R-ROLL-1)."""
-
-    replicas: int
-    partition: int
-    unavailable: int
-    surge: int
-
-    @property
-    def burst(self) -> int:
-        """Return the maximum number of groups."""
-        return self.replicas + self.surge
-
-    @property
-    def max_unavailable(self) -> int:
-        """Return how many leaders the StatefulSet controller may replace at once (R-LSTS-2)."""
-        return max(1, self.unavailable + self.surge)
-
-    def replicas_needed(self, unready: int) -> int:
-        """Return how many groups to keep while `unready` of the wanted ones are not ready and updated (R-ROLL-3)."""
-        if unready <= self.surge:
-            return self.replicas + max(unready - self.unavailable, 0)
-        return self.burst
-
-
 class Current(NamedTuple):
     """The leader StatefulSet as it is; `annotated` is its `replicas` annotation, verbatim."""
 
@@ -98,31 +79,90 @@ class Current(NamedTuple):
     annotated: str
 
 
-class GroupState(NamedTuple):
-    """The state of one group for the rollout."""
+class CaseFacts(NamedTuple):
+    """What a step is computed from; `current` has no replicas if there is no StatefulSet."""
 
-    is_ready: bool
-    is_updated: bool
+    limits: Budget
+    current: Current
+    states: States
+    exists: bool
+    is_new_revision: bool
+
+    @property
+    def needed(self) -> int:
+        """Return how many groups to keep while some of the wanted ones are not ready and updated."""
+        return self.limits.replicas_needed(count_unready(self.states, self.limits.replicas))
 
 
-class States(NamedTuple):
-    """The groups that are ready, updated, gated and broken, as sets of indexes (`fold`); others are missing.
+class CaseRule(NamedTuple):
+    """A state of a rollout: when it holds, and the partition and replicas of its step.
 
-    Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
+    Where it `releases`, gated groups are released whatever the budget. Where it `shrinks`, ready surge groups are kept as
+    long as they are needed, and an event reports those that go (R-ROLL-3).
     """
 
-    ready: int
-    updated: int
-    gated: int = 0
-    broken: int = 0
+    case: Case
+    holds: Callable[[CaseFacts], bool]
+    partition: Callable[[CaseFacts], int]
+    replicas: Callable[[CaseFacts], int]
+    releases: bool = False
+    shrinks: bool = False
 
-    @classmethod
-    def of(cls, states: Mapping[int, GroupState]) -> "States":
-        """Return the states given by index."""
-        return cls(
-            sum(1 << index for index, state in states.items() if state.is_ready),
-            sum(1 << index for index, state in states.items() if state.is_updated),
-        )
+
+ROLLOUT: Final = (
+    CaseRule(
+        Case.NO_STATEFULSET,
+        holds=lambda now: not now.exists,
+        partition=lambda _: 0,
+        replicas=lambda now: now.limits.replicas,
+    ),
+    CaseRule(
+        Case.NEW_REVISION_SCALING_UP,
+        holds=lambda now: now.is_new_revision and now.current.replicas < now.limits.replicas,
+        partition=lambda now: now.current.replicas,
+        replicas=lambda now: now.limits.replicas,
+        releases=True,
+    ),
+    CaseRule(
+        Case.NEW_REVISION,
+        holds=lambda now: now.is_new_revision,
+        partition=lambda now: min(now.current.replicas, now.limits.burst),
+        replicas=lambda now: now.limits.replicas_needed(now.limits.replicas),
+        releases=True,
+        shrinks=True,
+    ),
+    CaseRule(
+        Case.AT_REST,
+        holds=lambda now: now.current.partition == 0 and now.current.replicas == now.limits.replicas,
+        partition=lambda _: 0,
+        replicas=lambda now: now.limits.replicas,
+    ),
+    CaseRule(
+        Case.SCALING_UP,
+        holds=lambda now: now.current.replicas < now.limits.replicas,
+        partition=lambda now: now.current.partition,
+        replicas=lambda now: now.limits.replicas,
+    ),
+    CaseRule(
+        Case.REPLICAS_EDITED,
+        holds=lambda now: now.current.annotated != str(now.limits.replicas),
+        partition=lambda now: min(now.current.partition, now.limits.burst),
+        replicas=lambda now: now.needed,
+        shrinks=True,
+    ),
+    CaseRule(
+        Case.ROLLING,
+        holds=lambda _: True,
+        partition=lambda now: _affordable(now, rolling_partition(now.limits, now.current, now.states)),
+        replicas=lambda now: now.needed,
+        releases=True,
+        shrinks=True,
+    ),
+)
+"""Table 5.2 of the contract, in its order. The step of a new revision holds all groups back; the next one releases the
+first ones (unlike R-ROLL-10)."""
+
+SHRINKING: Final = {row.case for row in ROLLOUT if row.shrinks}
 
 
 class RolloutStep(NamedTuple):
@@ -133,28 +173,79 @@ class RolloutStep(NamedTuple):
     replicas: int
 
 
-def budget(spec: LeaderWorkerSetSpec) -> Budget:
-    """Resolve the percentages of `spec.replicas`; raise ValueError for a value that is neither number nor percentage."""
-    config = spec.rollout_strategy.rolling_update_configuration
-    surge = min(max(intstr.scale_up(config.max_surge, spec.replicas), 0), spec.replicas)
-    unavailable = max(intstr.scale_down(config.max_unavailable, spec.replicas), 0)
-    return Budget(
-        replicas=spec.replicas,
-        partition=config.partition,
-        unavailable=max(unavailable, 1) if surge == 0 else unavailable,
-        surge=surge,
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """What a rollout does now: its step, and what that is of the StatefulSet as it is (`current`).
+
+    The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
+    replicas. `replaced` are the indexes of the groups whose leaders to delete if nothing is applied, the worst first.
+    """
+
+    limits: Budget
+    current: Current | None
+    step: RolloutStep
+    begins: bool
+    at_step: bool
+    replaced: Sequence[int]
+
+
+def advance(lws: LeaderWorkerSet, statefulset: JSONObject | None, folded: Folded, revision: Resolution) -> Rollout:
+    """Compute what the rollout does now; raise ValueError for a rollout strategy that cannot be used."""
+    limits, size, key = budget.read(lws.spec), lws.size, revision.key
+    left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
+    current = None if statefulset is None else position(statefulset)
+    states = folded.states(size, key, replaced=left_behind)
+    step = next_step(limits, current, states, is_new_revision=revision.is_new)
+    if statefulset is None or current is None:
+        return Rollout(limits, None, step, begins=False, at_step=False, replaced=())
+    if is_behind(statefulset):
+        step = wait(step, current)
+    at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
+    begins = step.partition < current.partition >= current.replicas
+    replaced = choose(statefulset, folded, limits=limits, size=size, key=key) if at_step else ()
+    return Rollout(limits, current, step, begins, at_step, replaced)
+
+
+def position(statefulset: JSONObject) -> Current:
+    """Return how far a leader StatefulSet is rolled out."""
+    spec = meta.spec(statefulset)
+    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return Current(
+        replicas=int(spec.get("replicas", 1)),
+        partition=int(rolling.get("partition") or 0),
+        annotated=meta.annotations(statefulset).get(labels.REPLICAS, ""),
     )
 
 
+def is_behind(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet was changed since its controller last reported on it.
+
+    A controller that never reported is not waited for: there may be none.
+    """
+    return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
+
+
+def may_create_older(statefulset: JSONObject, key: str) -> bool:
+    """Return whether the StatefulSet controller may still create pods of a revision other than `key`.
+
+    It does so below the partition, until it has seen all replicas ready and of the newest revision; where there are to be
+    none, all pods gone. A controller that never reported is not waited for: there may be none.
+    """
+    is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
+    return key_of(statefulset) != key or not is_rolled
+
+
 def next_step(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool = False) -> RolloutStep:
-    """Choose the case and compute its step."""
-    case, partition, replicas = _choose(limits, current, states, is_new_revision=is_new_revision)
-    if case in RELEASING:
+    """Compute the step of the first row of `ROLLOUT` that holds."""
+    now = CaseFacts(limits, current or Current(0, 0, ""), states, current is not None, is_new_revision)
+    row = next(row for row in ROLLOUT if row.holds(now))
+    partition, replicas = row.partition(now), row.replicas(now)
+    if row.releases:
         partition -= _tail(below(states.gated, partition), partition)
     held = max(partition, limits.partition)
-    if case in SHRINKING and current is not None and replicas < current.replicas:
-        replicas = _replicas_kept(limits, current, states, RolloutStep(case, held, replicas))
-    return RolloutStep(case, held, replicas)
+    if row.shrinks and replicas < now.current.replicas:
+        replicas = _replicas_kept(now, RolloutStep(row.case, held, replicas))
+    return RolloutStep(row.case, held, replicas)
 
 
 def wait(step: RolloutStep, current: Current) -> RolloutStep:
@@ -168,53 +259,19 @@ def wait(step: RolloutStep, current: Current) -> RolloutStep:
     return RolloutStep(step.case, max(step.partition, current.partition), max(step.replicas, current.replicas))
 
 
-def begins(current: Current | None, step: RolloutStep) -> bool:
-    """Return whether a step releases the first groups of a StatefulSet that holds all of its groups back."""
-    return current is not None and step.partition < current.partition >= current.replicas
-
-
-def is_at(current: Current | None, step: RolloutStep) -> bool:
-    """Return whether the leader StatefulSet has the partition and replicas of the step."""
-    return current is not None and (current.replicas, current.partition) == (step.replicas, step.partition)
-
-
-def _choose(limits: Budget, current: Current | None, states: States, *, is_new_revision: bool) -> RolloutStep:
-    wanted = limits.replicas
-    if current is None:
-        return RolloutStep(Case.NO_STATEFULSET, 0, wanted)
-    if is_new_revision:
-        return _hold_back(limits, current)
-    if current.partition == 0 and current.replicas == wanted:
-        return RolloutStep(Case.AT_REST, 0, wanted)
-    if current.replicas < wanted:
-        return RolloutStep(Case.SCALING_UP, current.partition, wanted)
-    needed = limits.replicas_needed(count_unready(states, wanted))
-    if current.annotated != str(wanted):
-        return RolloutStep(Case.REPLICAS_EDITED, min(current.partition, limits.burst), needed)
-    partition = rolling_partition(limits, current, states)
-    return RolloutStep(Case.ROLLING, _affordable(limits, current, states, partition), needed)
-
-
-def _replicas_kept(limits: Budget, current: Current, states: States, step: RolloutStep) -> int:
+def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     """Return how many groups to keep so that deleting surge groups leaves `replicas - unavailable` available.
 
     Available are groups that are ready and stay so with the step's partition: updated already, or below the partition. If
     an edit removed the surge, groups above the burst stay as long as the groups that they replace are not ready.
     """
-    ready = below(states.ready, current.replicas)
+    limits, states = now.limits, now.states
+    ready = below(states.ready, now.current.replicas)
     staying = (ready & states.updated) | below(ready, step.partition)
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
     return step.replicas if kept <= 0 else step.replicas + _length_with(surplus, kept)
-
-
-def _hold_back(limits: Budget, current: Current) -> RolloutStep:
-    """Keep all existing groups at the old template; the next reconcile releases the first ones (unlike R-ROLL-10)."""
-    if current.replicas < limits.replicas:
-        return RolloutStep(Case.NEW_REVISION_SCALING_UP, current.replicas, limits.replicas)
-    held = min(current.replicas, limits.burst)
-    return RolloutStep(Case.NEW_REVISION, held, limits.replicas_needed(limits.replicas))
 
 
 def count_unready(states: States, wanted: int) -> int:
@@ -232,13 +289,14 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     return min(_down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
-def _affordable(limits: Budget, current: Current, states: States, partition: int) -> int:
+def _affordable(now: CaseFacts, partition: int) -> int:
     """Raise a partition until `replicas - unavailable` groups stay ready, as far as that depends on this step.
 
     The contract's formula does not count missing groups between its base and its partition that are about to come back:
     after an update is reverted midway. Broken groups may stay broken, and are not waited for. Groups above the burst do
     not count: an edit left no surge for them, so they end as soon as others are available.
     """
+    limits, current, states = now.limits, now.current, now.states
     ready = below(states.ready, min(current.replicas, limits.burst))
     staying = below(ready, current.partition).bit_count() + ((ready & states.updated) >> current.partition).bit_count()
     spare = staying - (limits.replicas - limits.unavailable - below(states.broken, current.replicas).bit_count())
@@ -267,14 +325,62 @@ def _down_to_outdated(ready_and_outdated: int, base: int, partition: int, total:
     return highest + 1 if highest < top else partition
 
 
-def states(folded: Folded, *, size: int, revision: str, replaced: int = 0) -> States:
-    """Return the states of the groups; one whose workers do not carry its index is missing (R-ROLL-8).
+def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:
+    """Return the groups whose outdated leaders to delete, the worst first (docs/adr/0004-max-unavailable.md).
 
-    Ready are groups that stay so. A group whose leader is being deleted, or whose workers belong to an earlier leader, is
-    about to end, and no other may be replaced on its account. Groups that are `replaced` now are recreated, so they are
-    not broken.
+    Either the StatefulSet controller would never replace them (`_abandoned`), or it would replace one after the other
+    (`needs_help`). An available group is only replaced while more than `replicas - unavailable` are available; groups that
+    are deleted, not ready or between two revisions are not available, surge groups are if they are ready. Nothing is
+    deleted before the StatefulSet controller has observed the StatefulSet as it is: one that is down recreates nothing.
     """
-    named = folded.workers_named | folded.without_workers(size)
-    ready, updated = folded.available(size) & named, folded.updated(size, revision) & named
-    broken = folded.members & ~folded.deleting & ~ready & ~folded.leaders.get(revision, 0) & ~replaced
-    return States(ready, updated, folded.gated, broken)
+    if not _has_looked(statefulset):
+        return []
+    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key)
+    if not needs_help(statefulset):
+        return [*highest(left_behind)]
+    partition = position(statefulset).partition
+    available = _living(statefulset, folded) & folded.available(size)
+    outdated = _outdated(statefulset, folded, key)
+    rolled = outdated & ~below(outdated, partition)
+    spare = max(available.bit_count() - (limits.replicas - limits.unavailable), 0)
+    return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
+
+
+def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> int:
+    """Return the groups that no revision of the StatefulSet would repair, and that its partition keeps.
+
+    They are of no revision that it has, as an update was reverted or replaced before they were ready, and may never become
+    so. Groups that the user's partition keeps are left as they are.
+    """
+    if not _has_looked(statefulset):
+        return 0
+    held = below(_outdated(statefulset, folded, key), position(statefulset).partition)
+    lost = held & ~folded.available(size) & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
+    return lost & ~below(lost, limits.partition)
+
+
+def needs_help(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet controller does not know `maxUnavailable`: the default of Kubernetes before 1.37."""
+    rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
+    return _has_looked(statefulset) and "maxUnavailable" not in rolling
+
+
+def _living(statefulset: JSONObject, folded: Folded) -> int:
+    """Return the groups that the StatefulSet has, and keeps."""
+    return below(folded.members & ~folded.deleting, position(statefulset).replicas)
+
+
+def _outdated(statefulset: JSONObject, folded: Folded, key: str) -> int:
+    """Return the groups whose leaders are neither of the revision nor of the StatefulSet's update revision."""
+    living = _living(statefulset, folded)
+    return living & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
+
+
+def _has_looked(statefulset: JSONObject) -> bool:
+    """Return whether the StatefulSet controller has observed the StatefulSet as it is."""
+    return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
+
+
+def _made_of(statefulset: JSONObject, folded: Folded, which: str) -> int:
+    """Return the groups whose leaders were created from this revision of the StatefulSet."""
+    return folded.statefulset_revisions.get(meta.status(statefulset).get(which) or "", 0)

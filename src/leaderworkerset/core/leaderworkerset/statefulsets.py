@@ -1,4 +1,4 @@
-"""The leader StatefulSet: its desired state, and how far the live one is (R-LSTS-1 to R-LSTS-5).
+"""The leader StatefulSet as it shall be (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
 manager `lws`.
@@ -9,8 +9,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import groupfacts, revisions, templates
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current, RolloutStep
+from leaderworkerset.core.leaderworkerset import templates
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: RolloutStep) -> JSONObject:
@@ -33,46 +34,15 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
             "selector": {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}},
             "updateStrategy": {
                 "type": lws.spec.rollout_strategy.type,
-                "rollingUpdate": {"partition": step.partition, "maxUnavailable": limits.max_unavailable},
+                "rollingUpdate": {
+                    "partition": step.partition,
+                    "maxUnavailable": limits.max_unavailable,
+                },
             },
             "template": _build_template(lws, own),
         }
         | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
     }
-
-
-def current(statefulset: JSONObject | None) -> Current | None:
-    """Return the facts that the rollout needs of the leader StatefulSet, if it exists."""
-    return None if statefulset is None else position(statefulset)
-
-
-def position(statefulset: JSONObject) -> Current:
-    """Return how far a leader StatefulSet is rolled out."""
-    spec = meta.spec(statefulset)
-    rolling = (spec.get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return Current(
-        replicas=int(spec.get("replicas", 1)),
-        partition=int(rolling.get("partition") or 0),
-        annotated=meta.annotations(statefulset).get(labels.REPLICAS, ""),
-    )
-
-
-def is_behind(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet was changed since its controller last reported on it.
-
-    A controller that never reported is not waited for: there may be none.
-    """
-    return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
-
-
-def may_create_older(statefulset: JSONObject, key: str) -> bool:
-    """Return whether the StatefulSet controller may still create pods of a revision other than `key`.
-
-    It does so below the partition, until it has seen all replicas ready and of the newest revision; where there are to be
-    none, all pods gone. A controller that never reported is not waited for: there may be none.
-    """
-    is_rolled = not is_behind(statefulset) and groupfacts.is_of_one_revision(statefulset)
-    return revisions.key_of(statefulset) != key or not is_rolled
 
 
 def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:

@@ -6,6 +6,7 @@ its changes. All conditions are set in one pass. The Go controller stops after t
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
@@ -63,6 +64,30 @@ def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) 
         (rolled & updated).bit_count(),
         (rolled & updated & ready).bit_count(),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """The new status, the condition that it leads with, the text about it, and whether every group is updated and ready."""
+
+    status: LeaderWorkerSetStatus
+    outcome: ConditionOutcome
+    note: str
+    is_update_done: bool
+
+
+def assess(
+    lws: LeaderWorkerSet,
+    statefulset: JSONObject,
+    folded: Folded,
+    revision: str,
+    now: datetime,
+    given_up: Sequence[int] = (),
+) -> Assessment:
+    """Count the groups and build the status; raise `UnknownIndexError` for an index that is not a number."""
+    counts = count(lws, folded, revision)
+    new, outcome = build(lws, statefulset, counts, now, given_up), choose(lws, counts)[0]
+    return Assessment(new, outcome, event_note(lws, new, outcome), is_update_done(lws, counts))
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:

@@ -17,7 +17,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import leaders
-from leaderworkerset.core.leaderworkerset import revisions, statefulsets
+from leaderworkerset.core.leaderworkerset import revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 
@@ -52,7 +52,7 @@ class LateWatch(CountingTransport):
 
 
 async def partition(cluster: Cluster) -> int:
-    return statefulsets.position(await cluster.get(STATEFULSETS, "web")).partition
+    return rollingupdate.position(await cluster.get(STATEFULSETS, "web")).partition
 
 
 async def image(cluster: Cluster) -> str:

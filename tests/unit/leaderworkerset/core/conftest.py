@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 from tests.kept import checked
 
-from leaderworkerset.core.leaderworkerset import groupfacts, replacement, revisions
+from leaderworkerset.core.leaderworkerset import groupfacts, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.pod import statefulset
@@ -22,7 +22,7 @@ PARTS: Final = (
     (exclusive, "node_selector"),
     (failures, "failed_pod"),
     (failures, "has_failed"),
-    (replacement, "choose"),
+    (rollingupdate, "choose"),
     (revisions, "resolve"),
     (statefulset, "build"),
 )

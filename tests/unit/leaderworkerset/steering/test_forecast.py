@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Current
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering import forecast
 from leaderworkerset.steering.forecast import Forecast, World
 

@@ -24,7 +24,7 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import patches, restarts
 from leaderworkerset.steering.pasts import indexes
@@ -190,7 +190,7 @@ class Restart:
     def _budget(self, view: View) -> int:
         if self.force:
             return NO_BUDGET
-        return max(rollingupdate.budget(leaderworkerset.decode(view.object).spec).unavailable, 1)
+        return max(budget.read(leaderworkerset.decode(view.object).spec).unavailable, 1)
 
     async def _delete(self, pod: str, uid: str) -> None:
         key = ObjectKey(self.session.namespace, pod)

@@ -13,10 +13,10 @@ from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Patch, 
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import (
+    budget,
     groupfacts,
     revisionhistory,
     revisions,
-    rollingupdate,
     services,
     statefulsets,
     status,
@@ -42,7 +42,7 @@ REGARDING = {
 def desired(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2, key: str | None = None) -> dict[str, Any]:
     lws = leaderworkerset.decode(obj)
     step = RolloutStep(Case.ROLLING, partition, replicas)
-    limits = rollingupdate.budget(lws.spec)
+    limits = budget.read(lws.spec)
     return statefulsets.build(obj, lws, key=key or builders.key_of(obj), limits=limits, step=step)
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec, RollingUpdateConfiguration, RolloutStrategy
-from leaderworkerset.core.leaderworkerset import rollingupdate
-from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.fold import GroupState, States, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget, Case, Current, GroupState, RolloutStep, States
+from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
 
 TRACES = json.loads(Path("tests/vectors/lws-rollout-traces.json").read_text())
 
@@ -40,7 +41,7 @@ def seen(states: str) -> States:
 
 
 def recorded_step(row: dict[str, Any]) -> RolloutStep:
-    limits = rollingupdate.budget(spec(row["R"], row["maxUnavailable"], row["maxSurge"], row["userPartition"]))
+    limits = budget.read(spec(row["R"], row["maxUnavailable"], row["maxSurge"], row["userPartition"]))
     before = row["sts"]
     current = before and Current(before["replicas"], before["partition"], str(before["annotation"]))
     return rollingupdate.next_step(limits, current, seen(row["states"]), is_new_revision=row["newRevision"])
@@ -122,7 +123,7 @@ def test_a_surge_that_an_edit_takes_away_costs_no_group_that_must_stay(
 
 def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_at_a_time() -> None:
     """Q-28, W-26: 25 % of 2 groups is none, and no surge either; the Go controller stalls for ever."""
-    limits = rollingupdate.budget(spec(2, "25%"))
+    limits = budget.read(spec(2, "25%"))
 
     assert limits == Budget(replicas=2, partition=0, unavailable=1, surge=0)
     assert rollingupdate.next_step(limits, Current(2, 2, "2"), seen("OO")) == RolloutStep(Case.ROLLING, 1, 2)
@@ -131,7 +132,7 @@ def test_differs_from_upstream_percentages_that_leave_no_budget_roll_one_group_a
 
 def test_no_unavailability_with_surge_stays_none() -> None:
     """R-ROLL-1: maxUnavailable 0 is a promise that the surge keeps possible."""
-    assert rollingupdate.budget(spec(4, 0, 1)).unavailable == 0
+    assert budget.read(spec(4, 0, 1)).unavailable == 0
 
 
 @pytest.mark.parametrize(
@@ -142,7 +143,7 @@ def test_percentages_are_of_the_replicas_and_surge_is_at_most_all_of_them(
     replicas: int, unavailable: int | str, surge: int | str, expected: tuple[int, int]
 ) -> None:
     """R-ROLL-1."""
-    limits = rollingupdate.budget(spec(replicas, unavailable, surge))
+    limits = budget.read(spec(replicas, unavailable, surge))
 
     assert (limits.unavailable, limits.surge) == expected
 
@@ -150,7 +151,7 @@ def test_percentages_are_of_the_replicas_and_surge_is_at_most_all_of_them(
 def test_a_value_that_is_neither_number_nor_percentage_is_refused() -> None:
     """R-ROLL-1."""
     with pytest.raises(ValueError, match="neither a number nor a percentage"):
-        rollingupdate.budget(spec(2, "many"))
+        budget.read(spec(2, "many"))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_the_statefulset_may_replace_unavailable_and_surge_groups_at_once(
     unavailable: int, surge: int | str, replicas: int, expected: int
 ) -> None:
     """R-LSTS-3."""
-    assert rollingupdate.budget(spec(replicas, unavailable, surge)).max_unavailable == expected
+    assert budget.read(spec(replicas, unavailable, surge)).max_unavailable == expected
 
 
 @pytest.mark.parametrize(
@@ -183,16 +184,14 @@ def test_surge_groups_are_kept_for_wanted_groups_that_are_not_ready(
 )
 def test_parameter_vectors(config: tuple[int, int, int], *, is_new: bool, expected: tuple[int, int]) -> None:
     """The parameter vectors of 5.3."""
-    step = rollingupdate.next_step(
-        rollingupdate.budget(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new
-    )
+    step = rollingupdate.next_step(budget.read(spec(*config)), Current(2, 0, "2"), seen("OO"), is_new_revision=is_new)
 
     assert (step.partition, step.replicas) == expected
 
 
 def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
     """R-ROLL-4: the Go controller fails until somebody repairs it; here the next write does."""
-    step = rollingupdate.next_step(rollingupdate.budget(spec(4)), Current(4, 2, ""), seen("OONN"))
+    step = rollingupdate.next_step(budget.read(spec(4)), Current(4, 2, ""), seen("OONN"))
 
     assert step == RolloutStep(Case.REPLICAS_EDITED, 2, 4)
 
@@ -203,7 +202,7 @@ def test_a_missing_replicas_annotation_counts_as_edited_replicas() -> None:
 )
 def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, expected: tuple[int, int]) -> None:
     """Q-9, W-25: with a partition the set is never at rest, so that groups that are not ready cost a surge group."""
-    limits = rollingupdate.Budget(replicas=3, partition=2, unavailable=1, surge=1)
+    limits = budget.Budget(replicas=3, partition=2, unavailable=1, surge=1)
 
     step = rollingupdate.next_step(limits, Current(replicas, 2, "3"), seen(states))
 
@@ -213,7 +212,7 @@ def test_a_partition_with_surge_bursts_at_creation(states: str, replicas: int, e
 @pytest.mark.parametrize(("states", "replicas"), [("OOO", 4), ("OOON", 4)])
 def test_a_partition_beyond_the_replicas_freezes_the_groups_and_keeps_the_surge(states: str, replicas: int) -> None:
     """Q-35, R-ROLL-2, W-21."""
-    limits = rollingupdate.Budget(replicas=3, partition=5, unavailable=0, surge=1)
+    limits = budget.Budget(replicas=3, partition=5, unavailable=0, surge=1)
 
     step = rollingupdate.next_step(limits, Current(4, 5, "3"), seen(states))
 
@@ -236,7 +235,7 @@ def test_groups_are_known_by_their_names_and_labels() -> None:
     """R-ROLL-8: other names and other labels do not count."""
     found = [group(0), group(1, name="other"), group(2, workers_index="9"), group(3)]
 
-    states = rollingupdate.states(fold(found, "web"), size=2, revision="new")
+    states = fold(found, "web").states(2, "new")
 
     assert states == seen("N..N.")
 
@@ -245,8 +244,8 @@ def test_the_workers_of_a_group_of_one_do_not_matter() -> None:
     """R-ROLL-8, Q-12: the live size decides where the leader names none."""
     lacking = GroupFacts("web-0", "0", 0, is_leader_ready=True, revision="old", workers=None)
 
-    assert rollingupdate.states(fold([lacking], "web"), size=1, revision="new") == seen("O")
-    assert rollingupdate.states(fold([lacking], "web"), size=2, revision="new") == seen(".")._replace(broken=1)
+    assert fold([lacking], "web").states(1, "new") == seen("O")
+    assert fold([lacking], "web").states(2, "new") == seen(".")._replace(broken=1)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +277,7 @@ def test_differs_from_upstream_a_group_is_ready_as_it_was_made(
     folded = fold([made], "web")
     shown = {index: GroupState(bool(folded.available(size) >> index & 1), is_updated=False) for index in range(1)}
 
-    assert rollingupdate.states(folded, size=size, revision="new").ready == seen(expected).ready
+    assert folded.states(size, "new").ready == seen(expected).ready
     assert shown[0].is_ready == (expected == "O")
 
 
@@ -286,7 +285,7 @@ def test_an_index_that_is_no_number_is_skipped() -> None:
     """R-ROLL-8."""
     odd = GroupFacts("web-x", "x", None, is_leader_ready=True, revision="new", workers=None)
 
-    assert rollingupdate.states(fold([odd], "web"), size=1, revision="new") == seen(".")
+    assert fold([odd], "web").states(1, "new") == seen(".")
 
 
 EXAMPLES = {
@@ -332,7 +331,7 @@ EXAMPLES = {
 @pytest.mark.parametrize(("wanted", "steps"), EXAMPLES.values(), ids=EXAMPLES)
 def test_worked_example(wanted: LeaderWorkerSetSpec, steps: list[tuple[str, bool, tuple[int, int]]]) -> None:
     """Section 5.4: each step starts from what the one before wrote."""
-    limits = rollingupdate.budget(wanted)
+    limits = budget.read(wanted)
     current = Current(wanted.replicas, limits.partition, str(wanted.replicas))
     for states, is_new, expected in steps:
         step = rollingupdate.next_step(limits, current, seen(states), is_new_revision=is_new)
@@ -363,7 +362,7 @@ def test_groups_that_wait_for_a_queue_are_let_go_first_and_nothing_else_is(
     waiting: tuple[int, ...], is_new: bool, expected: int
 ) -> None:
     """R-KQ-61: with the very write that brings the new template, before a pod of the old one is released unpaid."""
-    limits = rollingupdate.budget(spec(4))
+    limits = budget.read(spec(4))
 
     step = rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, *waiting), is_new_revision=is_new)
 
@@ -372,7 +371,7 @@ def test_groups_that_wait_for_a_queue_are_let_go_first_and_nothing_else_is(
 
 def test_groups_that_run_wait_until_the_queue_admits_those_that_were_let_go() -> None:
     """R-KQ-61: `maxUnavailable` holds, whatever made a group unavailable."""
-    limits = rollingupdate.budget(spec(4))
+    limits = budget.read(spec(4))
     waiting = gated(4, 2, 3, updated=frozenset({2, 3}))
 
     assert rollingupdate.next_step(limits, Current(4, 2, "4"), waiting).partition == 2
@@ -380,7 +379,7 @@ def test_groups_that_run_wait_until_the_queue_admits_those_that_were_let_go() ->
 
 
 def test_a_partition_of_the_user_holds_groups_that_wait_for_a_queue_too() -> None:
-    limits = rollingupdate.budget(spec(4, partition=3))
+    limits = budget.read(spec(4, partition=3))
 
     assert rollingupdate.next_step(limits, Current(4, 4, "4"), gated(4, 1, 2, 3), is_new_revision=True).partition == 3
 
@@ -394,9 +393,7 @@ def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> No
     ending = replace(staying, is_deleting=True)
     new_leader = replace(staying, revision="new")
 
-    ready = [
-        rollingupdate.states(fold([one], "web"), size=2, revision="new").ready for one in (staying, ending, new_leader)
-    ]
+    ready = [fold([one], "web").states(2, "new").ready for one in (staying, ending, new_leader)]
 
     assert ready == [1, 0, 0]
 
@@ -407,7 +404,7 @@ def test_differs_from_upstream_a_group_that_is_about_to_end_is_not_ready() -> No
 )
 def test_differs_from_upstream_groups_that_are_not_ready_among_those_let_go_count(letters: str, expected: int) -> None:
     """Docs/adr/0010-bounds.md: after an update was taken back, two are on their way, and the last ready one stays."""
-    step = rollingupdate.next_step(rollingupdate.budget(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
+    step = rollingupdate.next_step(budget.read(spec(3, 1, 1)), Current(4, 4, "3"), seen(letters))
 
     assert step.partition == expected
 

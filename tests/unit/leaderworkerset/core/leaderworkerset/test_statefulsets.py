@@ -7,14 +7,14 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import rollingupdate, statefulsets
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, Current, RolloutStep
 
 
 def build(obj: dict[str, Any], *, partition: int = 0, replicas: int = 2) -> dict[str, Any]:
     lws = leaderworkerset.decode(obj)
     step = RolloutStep(Case.ROLLING, partition, replicas)
-    return statefulsets.build(obj, lws, key="k", limits=rollingupdate.budget(lws.spec), step=step)
+    return statefulsets.build(obj, lws, key="k", limits=budget.read(lws.spec), step=step)
 
 
 def test_the_leader_statefulset_of_a_plain_leaderworkerset() -> None:
@@ -78,9 +78,8 @@ def test_the_subdomain_policy_reaches_the_pods_and_not_the_service_name() -> Non
 def test_what_the_rollout_needs_is_read_from_the_statefulset() -> None:
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
 
-    assert statefulsets.current(built) == Current(5, 3, "4")
-    assert statefulsets.current({"spec": {}}) == Current(1, 0, "")
-    assert statefulsets.current(None) is None
+    assert rollingupdate.position(built) == Current(5, 3, "4")
+    assert rollingupdate.position({"spec": {}}) == Current(1, 0, "")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_a_statefulset_controller_is_behind_until_it_observed_the_change(
     built = build(builders.leaderworkerset_object(replicas=4), partition=3, replicas=5)
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
-    assert statefulsets.is_behind(living) is is_behind
+    assert rollingupdate.is_behind(living) is is_behind
 
 
 @pytest.mark.parametrize(
@@ -122,4 +121,4 @@ def test_older_pods_may_be_created_until_the_statefulset_controller_is_done(
     built = build(builders.leaderworkerset_object(replicas=4))
     living = built | {"metadata": built["metadata"] | {"generation": 3}, "status": status}
 
-    assert statefulsets.may_create_older(living, key) is expected
+    assert rollingupdate.may_create_older(living, key) is expected

@@ -8,10 +8,10 @@ from tests import builders
 
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import leaderworkerset
-from leaderworkerset.core.leaderworkerset import replacement, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, rollingupdate
+from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.rollingupdate import Budget
 
 SEEN = {"observedGeneration": 3, "updateRevision": "web-new", "currentRevision": "web-old"}
 
@@ -53,7 +53,7 @@ def chosen(
     letters: str, budget: Budget, *, partition: int = 0, replicas: int | None = None, **changes: Any
 ) -> list[int]:
     """Return the indexes of the groups to replace, in their order."""
-    return replacement.choose(
+    return rollingupdate.choose(
         statefulset(len(letters) if replicas is None else replicas, partition, **changes),
         fold([group(index, letter) for index, letter in enumerate(letters)], "web"),
         limits=budget,
@@ -113,7 +113,7 @@ def test_what_the_user_s_partition_holds_is_left_alone_whatever_it_is_of() -> No
 def test_a_gated_group_of_a_revision_that_was_given_up_is_left_to_its_queue() -> None:
     one = replace(group(0, "a"), is_gated=True)
 
-    found = replacement.choose(
+    found = rollingupdate.choose(
         statefulset(1, 1, maxUnavailable=1), fold([one], "web"), limits=limits(1, 1), size=2, key="new"
     )
 
@@ -142,11 +142,7 @@ def test_nothing_is_deleted_where_nobody_or_somebody_else_would_replace_it(chang
 
 
 def test_a_set_without_a_strategy_is_helped() -> None:
-    assert replacement.needs_help(statefulset(1) | {"spec": {}})
-
-
-def test_without_a_statefulset_nothing_is_replaced() -> None:
-    assert replacement.choose(None, fold([group(0, "O")], "web"), limits=limits(1, 1), size=2, key="new") == []
+    assert rollingupdate.needs_help(statefulset(1) | {"spec": {}})
 
 
 @pytest.mark.parametrize(
@@ -156,7 +152,7 @@ def test_a_leader_that_is_new_by_either_mark_stays(revision: str, of_set: str) -
     """Q-8, R-ROLL-8: a leader that would come back the same is not deleted, nor one of the right revision."""
     one = GroupFacts("web-0", "0", 0, True, revision, None, UID("u"), statefulset_revision=of_set)
 
-    found = replacement.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
+    found = rollingupdate.choose(statefulset(1), fold([one], "web"), limits=limits(1, 1), size=1, key="new")
 
     assert found == []
 
@@ -165,13 +161,13 @@ def test_a_leader_without_an_index_is_left_alone() -> None:
     """Q-22."""
     odd = GroupFacts("web-x", "x", None, True, "old", None)
 
-    assert replacement.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
+    assert rollingupdate.choose(statefulset(1), fold([odd], "web"), limits=limits(1, 1), size=1, key="new") == []
 
 
 def test_a_new_leader_with_the_workers_of_the_one_before_is_not_available() -> None:
     """R-STAT-6 counts it as ready; the bound does not."""
     between = replace(group(0, "N"), workers=group(0, "O").workers)
-    found = replacement.choose(
+    found = rollingupdate.choose(
         statefulset(2), fold([between, group(1, "O")], "web"), limits=limits(2, 1), size=2, key="new"
     )
 
@@ -183,4 +179,4 @@ def test_percentages_that_leave_nothing_replace_one_group() -> None:
     rolling = {"maxUnavailable": "25%"}
     spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
 
-    assert chosen("OO", rollingupdate.budget(spec)) == [1]
+    assert chosen("OO", budget.read(spec)) == [1]

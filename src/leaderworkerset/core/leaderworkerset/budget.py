@@ -1,0 +1,50 @@
+"""The rollout strategy in numbers of groups: how many may be unavailable, and how many there may be in addition (R-ROLL-1).
+
+In: `spec`, with numbers or percentages. Out: a `Budget`. Rounding can leave neither unavailability nor surge (25 % of 2 is
+0), and no group could ever be replaced. Unlike in the Go controller, one may then be unavailable (Q-28), and so is
+`maxUnavailable` of the StatefulSet (R-LSTS-2).
+"""
+
+from dataclasses import dataclass
+
+from kuberuntime.objects import intstr
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """The rollout strategy in numbers of groups (R-ROLL-1)."""
+
+    replicas: int
+    partition: int
+    unavailable: int
+    surge: int
+
+    @property
+    def burst(self) -> int:
+        """Return the maximum number of groups."""
+        return self.replicas + self.surge
+
+    @property
+    def max_unavailable(self) -> int:
+        """Return how many leaders the StatefulSet controller may replace at once (R-LSTS-2)."""
+        return max(1, self.unavailable + self.surge)
+
+    def replicas_needed(self, unready: int) -> int:
+        """Return how many groups to keep while `unready` of the wanted ones are not ready and updated (R-ROLL-3)."""
+        if unready <= self.surge:
+            return self.replicas + max(unready - self.unavailable, 0)
+        return self.burst
+
+
+def read(spec: LeaderWorkerSetSpec) -> Budget:
+    """Resolve the percentages of `spec.replicas`; raise ValueError for a value that is neither number nor percentage."""
+    config = spec.rollout_strategy.rolling_update_configuration
+    surge = min(max(intstr.scale_up(config.max_surge, spec.replicas), 0), spec.replicas)
+    unavailable = max(intstr.scale_down(config.max_unavailable, spec.replicas), 0)
+    return Budget(
+        replicas=spec.replicas,
+        partition=config.partition,
+        unavailable=max(unavailable, 1) if surge == 0 else unavailable,
+        surge=surge,
+    )
