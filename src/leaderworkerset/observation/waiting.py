@@ -30,11 +30,13 @@ async def wait_for(
 ) -> Shown | None:
     """Wait until nothing is missing, and return the view then; `report` is called with what is missing at every change."""
     missing = "the first answer of the API server"
+    seen: Shown | None = None
     name = informers.key.name
 
     def is_done() -> bool | None:
-        nonlocal missing
-        missing = check(informers.view()) or ""
+        nonlocal missing, seen
+        seen = informers.view()
+        missing = check(seen) or ""
         if missing:
             report(f"{name}: {missing}")
         return None if missing else True
@@ -44,4 +46,4 @@ async def wait_for(
             await objects.until(is_done)
     except TimeoutError as error:
         raise WaitTimeoutError(name, timeout or 0, missing, informers.view()) from error
-    return informers.view()
+    return seen
