@@ -26,7 +26,10 @@ HEADLESS: Final = "service.kubernetes.io/headless"
 
 PER_SLICE: Final = 100
 INTERVAL: Final = 1.0
-"""Seconds between two plans of one service, so that starting n pods costs few plans of n endpoints."""
+"""Seconds between two plans of one service at least, so that starting n pods costs few plans of n endpoints."""
+
+SHARE: Final = 20
+"""So many times as long as a plan took is the time until the next: where processors are busy, a plan takes longer."""
 
 SHORTEST: Final = 0.01
 """Shortest wait in seconds: a smaller one may be lost in floating-point sums of virtual time."""
@@ -56,8 +59,8 @@ class EndpointSlices:
     pods: Informer
     slices: Informer
     clock: Clock
-    _planned: OrderedDict[UID, float] = field(default_factory=OrderedDict)
-    """The times of plans in the last `INTERVAL` by the UID of the service, the oldest first."""
+    _due: OrderedDict[UID, float] = field(default_factory=OrderedDict)
+    """From when on a service that was planned may be planned again, by its UID, the one planned first at the front."""
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the services that a change affects."""
@@ -73,17 +76,15 @@ class EndpointSlices:
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return Plan()
         now = self.clock.monotonic()
-        elapsed = now - self._planned.get(meta.uid(service), now - INTERVAL)
-        if elapsed < INTERVAL:
-            return Plan(requeue_after=max(INTERVAL - elapsed, SHORTEST))
-        self._note_planned(meta.uid(service), now)
-        return Plan(corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key))))
-
-    def _note_planned(self, service: UID, now: float) -> None:
-        self._planned[service] = now
-        self._planned.move_to_end(service)
-        while now - next(iter(self._planned.values())) >= INTERVAL:
-            self._planned.popitem(last=False)
+        wait = self._due.get(meta.uid(service), now) - now
+        if wait > 0:
+            return Plan(requeue_after=max(wait, SHORTEST))
+        actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
+        self._due.pop(meta.uid(service), None)
+        self._due[meta.uid(service)] = now + max(SHARE * (self.clock.monotonic() - now), INTERVAL)
+        while next(iter(self._due.values())) <= now:
+            self._due.popitem(last=False)
+        return Plan(actions)
 
     def _pods_of(self, service: JSONObject) -> list[JSONObject]:
         pods = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(service))
@@ -174,13 +175,13 @@ def _endpoint(service: JSONObject, pod: JSONObject) -> JSONObject | None:
     status, spec = meta.status(pod), meta.spec(pod)
     if not status.get("podIP") or status.get("phase") in ("Succeeded", "Failed"):
         return None
-    serving, terminating = meta.is_condition_true(pod, "Ready"), meta.is_deleting(pod)
-    always = bool(meta.spec(service).get("publishNotReadyAddresses"))
+    always, terminating = bool(meta.spec(service).get("publishNotReadyAddresses")), meta.is_deleting(pod)
+    serving = always or meta.is_condition_true(pod, "Ready")
     endpoint: JSONObject = {
         "addresses": [status["podIP"]],
         "conditions": {
             "ready": always or (serving and not terminating),
-            "serving": always or serving,
+            "serving": serving,
             "terminating": terminating,
         },
         "targetRef": {"kind": "Pod", "namespace": meta.namespace(pod), "name": meta.name(pod), "uid": meta.uid(pod)},

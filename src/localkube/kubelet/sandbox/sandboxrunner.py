@@ -55,7 +55,7 @@ KILLED = Exit(137, 9)
 
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
-STARTS_AT_ONCE = 8
+STARTS_AT_ONCE = 4
 """Sandboxes and containers that the launcher starts at once: probes ask the same process for their sockets."""
 
 NO_LIMITS = "memory and CPU limits: they are not enforced here"

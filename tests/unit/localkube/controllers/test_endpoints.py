@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import ENDPOINT_SLICES, PODS, SERVICES
-from kuberuntime.plan import Create, Delete, Patch
+from kuberuntime.plan import Create, Delete, Patch, Plan
 from localkube.controllers import endpoints
 
 
@@ -125,7 +126,22 @@ def test_a_slice_whose_pods_are_all_gone_is_deleted() -> None:
     assert delete.key.name == "web-1"
 
 
-def with_driver(pods: int, service: JSONObject, check: Callable[[endpoints.EndpointSlices], None]) -> None:
+class BusyClock(VirtualClock):
+    """The clock of a machine on which a plan takes a fifth of a second."""
+
+    time = 0.0
+
+    def monotonic(self) -> float:
+        self.time += 0.2
+        return self.time
+
+
+def with_driver(
+    pods: int,
+    service: JSONObject,
+    check: Callable[[endpoints.EndpointSlices], None],
+    clock: type[VirtualClock] = VirtualClock,
+) -> None:
     """Call `check` with the driver over a service and its pods, whose slices are as they should be."""
 
     async def scenario() -> None:
@@ -146,7 +162,7 @@ def with_driver(pods: int, service: JSONObject, check: Callable[[endpoints.Endpo
             for one in made.values():
                 await one.wait_synced()
             driver = endpoints.EndpointSlices(
-                services=made[SERVICES], pods=made[PODS], slices=made[ENDPOINT_SLICES], clock=VirtualClock()
+                services=made[SERVICES], pods=made[PODS], slices=made[ENDPOINT_SLICES], clock=clock()
             )
             check(driver)
             for task in running:
@@ -155,27 +171,32 @@ def with_driver(pods: int, service: JSONObject, check: Callable[[endpoints.Endpo
     run(scenario())
 
 
-def planned(driver: endpoints.EndpointSlices) -> int:
-    """Return how many lines the plan of the service takes."""
-
-    def plan() -> None:
-        with pytest.raises(StopIteration, match="Plan"):
-            driver.plan(ObjectKey("default", "web")).send(None)
-
-    return work.lines(plan)
+def plan(driver: endpoints.EndpointSlices) -> Plan:
+    """Return the plan of the service, for which nothing is awaited."""
+    with pytest.raises(StopIteration) as caught:
+        driver.plan(ObjectKey("default", "web")).send(None)
+    found: Plan = caught.value.value
+    return found
 
 
 def test_a_service_is_planned_once_a_second_however_many_pods_change() -> None:
     costs: dict[int, list[int]] = {}
 
     def check(driver: endpoints.EndpointSlices) -> None:
-        costs[len(driver.pods.store)] = [planned(driver) for _ in range(2)]
+        costs[len(driver.pods.store)] = [work.lines(partial(plan, driver)) for _ in range(2)]
 
     for pods in (10, 300):
         with_driver(pods, build_service(), check)
 
     assert costs[300][0] > 10 * costs[10][0]
     assert costs[300][1] == costs[10][1]
+
+
+def test_planning_a_service_takes_a_twentieth_of_the_time_at_most() -> None:
+    def check(driver: endpoints.EndpointSlices) -> None:
+        assert [plan(driver).requeue_after for _ in range(3)] == [None, pytest.approx(3.6), pytest.approx(3.4)]
+
+    with_driver(10, build_service(), check, BusyClock)
 
 
 def test_readiness_of_a_pod_concerns_only_services_that_do_not_publish_all() -> None:
