@@ -10,7 +10,7 @@ def main() -> None:
     with Client() as cluster:
         cluster.apply(Manifest(name="hello", worker=worker, groups=2, size=3))
         view = cluster.wait("hello", timeout=60)
-        print("ready groups:", view.ready if view else 0)
+        print("ready groups:", view.ready)
         for line in cluster.logs("hello", LogOptions(group=0)):
             print(f"{line.pod}: {line.text}")
         cluster.scale("hello", 1)

@@ -70,7 +70,8 @@ class Settings:
     """The settings of a cluster. All its files are in `directory`; without `keep` its objects are kept in memory only.
 
     `port` 0 means the last port used, else any free port. `images` maps the name of an image to a directory that
-    replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports. With
+    replaces it. With `stub`, containers that cannot run here are replaced by a server that answers on their ports, and
+    those of `stub_images` (`all`: of every image) whether they can or not. With
     `hold_completed`, containers that ended with 0 are not restarted. With `quote_failures`, one that failed without a
     termination message gets its last log lines as message. `environment` has the variables of this process that
     containers inherit.
@@ -84,6 +85,7 @@ class Settings:
     network: Literal["isolated", "shared"] = "isolated"
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
+    stub_images: frozenset[str] = frozenset()
     hold_completed: bool = False
     quote_failures: bool = False
     max_pods: int = MAX_PODS

@@ -115,6 +115,7 @@ def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletS
         state_directory=settings.directory,
         images=settings.images,
         stub=settings.stub,
+        stub_images=settings.stub_images,
         hold_completed=settings.hold_completed,
         quote_failures=settings.quote_failures,
         host_user=os.getuid(),

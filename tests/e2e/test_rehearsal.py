@@ -49,12 +49,29 @@ REHEARSED = {
             "2 nodes with label pool=prefill, taint pool=prefill:NoSchedule, nvidia.com/gpu=8, rdma/ib=1",
         ],
     ),
+    "serving-roles.yaml": (
+        "13 ranks in 11 groups are ready",
+        [
+            "label topology.example.com/block=domain-0, nvidia.com/gpu=1 (for disaggregatedset/two-roles decode leader",
+            "disaggregatedset/sliced encode leader",
+        ],
+    ),
+    "web-policies.yaml": ("16 ranks in 6 groups are ready", ["label pool.example.com/id=domain-", "google.com/tpu=4"]),
+    "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: makes directories"]),
 }
 """What ends the rehearsal of each, and some of what is assumed for it."""
 
+REFUSED = {
+    "refused-autoscaler.yaml": "horizontalpodautoscaler/web: the API server serves no kind HorizontalPodAutoscaler",
+    "refused-field.yaml": ".spec.groupPlacementPolicy: field not declared in schema",
+}
+"""What ends the run of each before anything is applied."""
+
+FORCED = "serving-scripts.yaml"
+
 
 def test_every_manifest_is_rehearsed() -> None:
-    assert {path.name for path in MANIFESTS.iterdir()} == set(REHEARSED)
+    assert {path.name for path in MANIFESTS.iterdir()} == {*REHEARSED, *REFUSED, FORCED}
 
 
 @pytest.mark.parametrize("name", REHEARSED)
@@ -65,6 +82,21 @@ def test_a_published_manifest_is_rehearsed_by_one_command(shell: Shell, name: st
     assert told.splitlines()[-1] == end
     for words in assumed:
         assert words in "".join(line for line in told.splitlines(keepends=True) if line.startswith("assumed: "))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_rehearsed_is_refused_before_anything_starts(shell: Shell, name: str) -> None:
+    words = ["run", "-f", str(MANIFESTS / name), "--nodes", "auto", "--stub", "--until", "ready", "--timeout", "80"]
+    told = shell.lws(*words, code=1).stderr
+    assert REFUSED[name] in told
+    assert told.splitlines()[-1] == "nothing was applied"
+
+
+@pytest.mark.parametrize("stub", ["--stub=all", "--stub=registry.example.com/engine"])
+def test_scripts_that_only_their_image_has_are_rehearsed_when_the_stub_is_forced(shell: Shell, stub: str) -> None:
+    words = ["run", "-f", str(MANIFESTS / FORCED), "--nodes", "auto", "--gpus", "auto", stub]
+    told = shell.lws(*words, "--until", "ready", "--timeout", "80").stderr
+    assert told.splitlines()[-1] == "2 ranks in 1 group are ready"
 
 
 def test_without_the_nodes_that_it_needs_a_manifest_is_offered_them(shell: Shell) -> None:

@@ -187,6 +187,7 @@ REPLACED: Final = (
         "e2e/test_verbs.py",
         (
             "unit/leaderworkerset/cli/cluster/test_serverwarnings.py",
+            "unit/leaderworkerset/cli/commands/test_apply.py",
             "unit/leaderworkerset/observation/test_diagnosing.py",
             "unit/leaderworkerset/observation/test_logfollowing.py",
             "unit/leaderworkerset/observation/test_surveying.py",

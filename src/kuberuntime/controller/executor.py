@@ -82,6 +82,9 @@ VERBS: Final[dict[type[Effect], str]] = {
 LOGGED: Final = 5
 """The maximum number of failures beside the one that is raised whose texts are logged."""
 
+AT_ONCE: Final = 32
+"""The maximum size of a batch: five hundred creates at once would wait for webhooks longer than these may take."""
+
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
@@ -286,7 +289,7 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut items into batches that double in size.
+    """Cut items into batches that double in size, up to `AT_ONCE`.
 
     >>> [len(batch) for batch in slow_start(range(10))]
     [1, 2, 4, 3]
@@ -294,7 +297,7 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
     begin, size = 0, 1
     while begin < len(items):
         yield items[begin : begin + size]
-        begin, size = begin + size, size * 2
+        begin, size = begin + size, min(size * 2, AT_ONCE)
 
 
 def _written(resource: Resource, answer: JSONObject) -> _Outcome:

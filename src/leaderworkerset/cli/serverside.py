@@ -2,20 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.api import labels
-
-ROLLOUT: Final = "lws-rollout"
-"""The field manager of `lws rollout undo` and `restart`; `lws apply` may take over its fields, too."""
-
-OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
-"""The field managers of commands whose fields `lws apply` may take over, and the commands."""
+from leaderworkerset.steering import ownfields
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +34,14 @@ async def apply(
     try:
         after = await client.apply(resource, obj, manager=manager, force=force, dry_run=dry_run)
     except ConflictError as error:
-        if before is None or not is_with_own_only(error):
+        if before is None or not ownfields.is_with_own_only(error):
             raise
         after = await client.apply(resource, obj, manager=manager, force=True, dry_run=dry_run)
-        taken = {path: _change(path, before, after) for path in conflicting_fields(error)}
-        owners = tuple(sorted({_owner(str(cause.get("message", ""))) for cause in _causes(error)}))
+        taken = {path: _change(path, before, after) for path in ownfields.conflicting_fields(error)}
+        owners = ownfields.owners(error)
     if before is None:
         return Applied("created", after)
     return Applied("unchanged" if _content(before) == _content(after) else "configured", after, taken, owners)
-
-
-def is_with_own_only(error: ConflictError) -> bool:
-    """Return whether commands of the same user own all fields that an apply conflicts about."""
-    causes = _causes(error)
-    return bool(causes) and all(
-        cause.get("reason") == "FieldManagerConflict" and _owner(str(cause.get("message", ""))) for cause in causes
-    )
-
-
-def _causes(error: ConflictError) -> list[JSONObject]:
-    return list(error.details.get("causes") or [])
-
-
-def _owner(message: str) -> str:
-    """Return the command that owns the field of a conflict, empty if another manager does."""
-    return next((told for manager, told in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")
-
-
-def conflicting_fields(error: ConflictError) -> list[str]:
-    """Return the paths of the fields that an apply conflicts about."""
-    return [str(cause.get("field", "")) for cause in _causes(error)]
 
 
 def _change(path: str, before: JSONObject, after: JSONObject) -> str:

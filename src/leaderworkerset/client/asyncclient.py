@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Literal, Self, overload
 
 from kuberuntime.client.client import Client as KubernetesClient
-from kuberuntime.errors import NotFoundError
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
@@ -18,6 +18,7 @@ from leaderworkerset.client import scaling
 from leaderworkerset.client.manifest import Manifest
 from leaderworkerset.client.passing import alone, passed
 from leaderworkerset.observation.podlogs import PodLogOptions, Sink, read
+from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View, place_of, view
 from leaderworkerset.views.selection import Filter, Selection
@@ -87,10 +88,18 @@ class AsyncClient:
             await client.close()
 
     async def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others."""
+        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others.
+
+        Those of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as `lws apply` does.
+        """
         obj = wanted.build() if isinstance(wanted, Manifest) else wanted
         placed = obj | {"metadata": {"namespace": self._namespace} | meta.metadata(obj)}
-        return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
+        try:
+            return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=force)
+        except ConflictError as error:
+            if not ownfields.is_with_own_only(error):
+                raise
+            return await self._open.apply(LEADERWORKERSETS, placed, manager=MANAGER, force=True)
 
     async def get(self, name: str) -> View:
         """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
@@ -107,8 +116,14 @@ class AsyncClient:
         listing = await self._open.list(LEADERWORKERSETS, namespace=self._namespace)
         return sorted(map(meta.name, listing.items))
 
+    @overload
+    async def wait(  # type: ignore[overload-overlap]  # "delete" is a text, too
+        self, name: str, condition: Literal["delete"], *, timeout: float | None = 120.0
+    ) -> None: ...
+    @overload
+    async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
-        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`, and return the view then.
+        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`; return the view then, None for `delete`.
 
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
         wait for.
@@ -120,8 +135,8 @@ class AsyncClient:
         if condition != "delete":
             await self._open.get(LEADERWORKERSETS, self._key(name))
         informers = SetInformers(self._open, self._key(name))
-        await alone(wait_for(informers, check, timeout))
-        return informers.view()
+        found = await alone(wait_for(informers, check, timeout))
+        return found if isinstance(found, View) else None
 
     def watch(self, name: str) -> AsyncGenerator[View, None]:
         """Yield the view now and after changes, until the LeaderWorkerSet is deleted; a slow reader gets the newest."""

@@ -5,14 +5,39 @@ Add other fields to the dictionary that `build` returns; the API server fills in
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy
 
 
+class Named:
+    """Refuses unknown fields with the name of the field that is meant."""
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    MEANT: ClassVar[Mapping[str, str]] = {
+        "replicas": "groups",
+        "restartPolicy": "restart",
+        "restart_policy": "restart",
+        "startupPolicy": "startup",
+        "startup_policy": "startup",
+        "limits": "resources",
+    }
+
+    def __new__(cls, **given: object) -> Self:
+        """Check the names before `__init__` does."""
+        own = cls.__dataclass_fields__
+        for name in given.keys() - own.keys():
+            meant = cls.MEANT.get(name, "")
+            advice = f"write {meant}=…" if meant in own else "add it to the dictionary that build() returns"
+            raise TypeError(f"{cls.__name__} has no field {name}: {advice} (fields: {', '.join(own)})")
+        return super().__new__(cls)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Container:
+class Container(Named):
     """The one container of a rank. `resources` are limits, as in `{"nvidia.com/gpu": 8}`."""
 
     image: str
@@ -40,7 +65,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class Manifest(Named):
     """A LeaderWorkerSet: a number of groups and of ranks in each; all run `worker`, or the first rank `leader`."""
 
     name: str

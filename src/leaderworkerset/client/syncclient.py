@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar, overload
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.client.asyncclient import ALL_LINES, AsyncClient, LogLine, LogOptions
@@ -47,7 +47,10 @@ class Client:
             self._stop()
 
     def apply(self, wanted: Manifest | JSONObject, *, force: bool = False) -> JSONObject:
-        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others."""
+        """Apply a LeaderWorkerSet server-side, and return it as the server has it; `force` takes over fields of others.
+
+        Those of `scale` and of the commands `lws scale` and `lws rollout` are always taken over, as `lws apply` does.
+        """
         return self._run(self._inner.apply(wanted, force=force))
 
     def get(self, name: str) -> View:
@@ -58,8 +61,14 @@ class Client:
         """Return the names of the LeaderWorkerSets of the namespace."""
         return self._run(self._inner.names())
 
+    @overload
+    def wait(  # type: ignore[overload-overlap]  # "delete" is a text, too
+        self, name: str, condition: Literal["delete"], *, timeout: float | None = 120.0
+    ) -> None: ...
+    @overload
+    def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
     def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
-        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`, and return the view then.
+        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`; return the view then, None for `delete`.
 
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
         wait for.

@@ -1,26 +1,40 @@
 """Changes between two views of LeaderWorkerSets: what `lws get --watch` prints where there is no terminal. Pure.
 
 A subject has a line of its own: a LeaderWorkerSet, or a group. If one rank of a group changed, the line describes that
-rank; if several did, the group.
+rank; if several did, the group. Groups of a LeaderWorkerSet of many that changed alike share a line.
 """
 
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from leaderworkerset.views import wording
+from leaderworkerset.views.folding import FEW_GROUPS, folds, ranges
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import summary
+
+GONE: Final = ": gone"
 
 
 @dataclass(frozen=True, slots=True)
 class ViewSubject:
-    """The facts of a LeaderWorkerSet or a group, each by the name it describes, and all of them in one line."""
+    """The facts of a LeaderWorkerSet or a group, each by the name it describes, and all of them in one line.
+
+    `group` is that of a LeaderWorkerSet of many.
+    """
 
     name: str
     owner: str
     facts: Mapping[str, str]
     whole: str
+    group: Group | None = None
+
+    @property
+    def pace(self) -> str:
+        """Return the name that it shares with those whose lines come together."""
+        return self.name if self.group is None else f"{self.owner} groups"
 
 
 def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = False) -> dict[str, ViewSubject]:
@@ -32,10 +46,28 @@ def subjects(views: Sequence[View], now: datetime, *, with_namespace: bool = Fal
 def lines(
     shown: Mapping[str, ViewSubject], now: Mapping[str, ViewSubject], paused: Container[str] = ()
 ) -> dict[str, str]:
-    """Return a line for every subject that changed since it was shown, by name; paused ones have none."""
-    changed = {name: _line(shown.get(name), subject) for name, subject in now.items()}
-    gone = {name: f"{name}: gone" for name, was in shown.items() if name not in now and _is_missed(was, now)}
-    return {name: text for name, text in (changed | gone).items() if text and name not in paused}
+    """Return a line for every subject that changed since it was shown, by name; those of a paused pace have none."""
+    changed = {name: _line(shown.get(name), subject) for name, subject in now.items() if subject.pace not in paused}
+    gone = {name: f"{name}{GONE}" for name, was in shown.items() if name not in now and _is_missed(was, now)}
+    return {name: text for name, text in changed.items() if text} | {
+        name: text for name, text in gone.items() if shown[name].pace not in paused
+    }
+
+
+def shared(found: Mapping[str, str], known: Mapping[str, ViewSubject], now: datetime) -> list[str]:
+    """Return the lines of subjects, in order; groups of a LeaderWorkerSet of many that changed alike share one."""
+    told, many = [], defaultdict[tuple[str, bool], list[Group]](list)
+    for name, text in found.items():
+        if (group := known[name].group) is None:
+            told.append(text)
+        else:
+            many[known[name].owner, text.endswith(GONE)].append(group)
+    for (owner, is_gone), groups in many.items():
+        if is_gone:
+            told.append(f"{owner} groups {ranges(sorted(group.index for group in groups))}{GONE}")
+        else:
+            told += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
+    return told
 
 
 def _is_missed(was: ViewSubject, now: Mapping[str, ViewSubject]) -> bool:
@@ -58,7 +90,9 @@ def _subjects(view: View, now: datetime, prefix: str) -> Iterator[ViewSubject]:
     yield ViewSubject(name, name, {name: numbers}, f"{name}: {numbers}")
     for group in view.groups:
         own = f"{name} group {group.index}"
-        yield ViewSubject(own, name, dict(_facts(group, name, own)), f"{prefix}{summary(view, group, now)}")
+        whole = f"{prefix}{summary(view, group, now)}"
+        is_one_of_many = len(view.groups) > FEW_GROUPS
+        yield ViewSubject(own, name, dict(_facts(group, name, own)), whole, group if is_one_of_many else None)
 
 
 def _facts(group: Group, name: str, own: str) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,9 @@ FEW_GROUPS: Final = 10
 FEW_SETS: Final = 10
 """The maximum number of LeaderWorkerSets that are shown with their groups, unless they were named."""
 
+READY: Final = "ready"
+"""The state of groups of which every rank is ready."""
+
 MOST_RANGES: Final = 6
 """The maximum number of ranges of numbers in a text."""
 
@@ -61,6 +64,13 @@ class Fold:
         """Return the revision that all of them have."""
         return self.groups[0].revision
 
+    @property
+    def text(self) -> str:
+        """Return the ready ranks, the states of the others, and why they are not ready."""
+        others = "" if self.state == READY else f" ({self.state})"
+        text = f"{self.ready_ranks} of {wording.counted(self.ranks, 'rank')} ready{others}"
+        return f"{text}; {self.why}" if self.why else text
+
     def age(self, now: datetime) -> str:
         """Return the age of the leaders: of the youngest and the oldest if they differ."""
         created = sorted(group.ranks[0].created for group in self.groups if group.ranks and group.ranks[0].created)
@@ -85,13 +95,13 @@ def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
 
 
 def _state(group: Group) -> str:
-    others = others_than_ready(group)
-    return others or "ready"
+    return others_than_ready(group) or READY
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:
     """Return why a group is not ready, and the same without the group's name, for comparison with other groups."""
-    told = recreations.sentence(group.recreations, now) if group.recreations else ""
+    recreated = None if recreations.is_over(group, now) else group.recreations
+    told = recreations.sentence(recreated, now) if recreated else ""
     first = telling(group.ranks)
     if first is None:
         return told, told

@@ -108,6 +108,9 @@ def brief(view: View) -> str:
 def behind(view: View) -> str:
     """Return that the numbers of a status are not those of the pods, which change first; empty if they are."""
     ready = sum(group.is_ready for group in view.groups)
-    if ready == view.ready:
-        return ""
-    return f"the status of {view.name} is behind its pods: of these {wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"
+    revisions = sorted(Counter(group.revision for group in view.groups if group.revision).values())
+    told = [f"{wording.counted(ready, 'group')} {'is' if ready == 1 else 'are'} ready"] if ready != view.ready else []
+    is_counted = view.up_to_date in (*revisions, sum(revisions)) or not (view.up_to_date or view.is_updating)
+    if len(revisions) > 1 and not is_counted:
+        told.append(f"{' and '.join(map(str, revisions))} groups have the same revision")
+    return f"the status of {view.name} is behind its pods: of these {', and '.join(told)}" if told else ""

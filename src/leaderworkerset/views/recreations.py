@@ -9,11 +9,11 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views.deaths import Death
-from leaderworkerset.views.groups import Recreations, View
+from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.wording import counted, duration
 
 REMEMBERED: Final = timedelta(minutes=10)
-"""How long after its recreation a group that failed twice in a row is not ready for the same reason."""
+"""How long a recreation is news: a group that failed twice in a row is not ready for the same reason, or is ready."""
 
 RECORDED: Final = re.compile(
     r"(?P<container>\S+): exit code (?P<code>[0-9]{1,10})(?:, (?P<reason>\w+)(?=[:,]|$))?(?:: |, last line: )?(?P<line>.*)"
@@ -64,6 +64,11 @@ def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
     inits = {one.get("name") for one in meta.spec(pod).get("initContainers") or []}
     end = {"exitCode": decimals.natural(found["code"]), "reason": found["reason"] or "", "message": found["line"]}
     return Death(told.failed_pod, found["container"], end, found["container"] in inits, is_recorded=True)
+
+
+def is_over(group: Group, now: datetime) -> bool:
+    """Return whether the recreation of a group is no news any more: the group is ready, and was recreated long ago."""
+    return group.recreations is None or (group.is_ready and now - group.recreations.due >= REMEMBERED)
 
 
 def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONObject]:

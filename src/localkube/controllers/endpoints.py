@@ -1,12 +1,14 @@
 """EndpointSlices: the pods of each service, for readers of the API (`kubectl get endpointslices`, clients).
 
-Names are not resolved by them in this cluster, so they are written at most once a second per service. Slices are
-named `<service>-<number>` and hold up to 100 endpoints each, as upstream. The older Endpoints are not created.
+Names are not resolved by them in this cluster, so a service is planned at most once a second. Slices are named
+`<service>-<number>` and hold up to 100 endpoints each, as upstream; an endpoint stays in its slice, so that a pod that
+comes or goes changes one slice. The older Endpoints are not created.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
@@ -24,7 +26,10 @@ HEADLESS: Final = "service.kubernetes.io/headless"
 
 PER_SLICE: Final = 100
 INTERVAL: Final = 1.0
-"""Seconds between two writes for one service, so that starting n pods costs few writes of n endpoints."""
+"""Seconds between two plans of one service at least, so that starting n pods costs few plans of n endpoints."""
+
+SHARE: Final = 20
+"""So many times as long as a plan took is the time until the next: where processors are busy, a plan takes longer."""
 
 SHORTEST: Final = 0.01
 """Shortest wait in seconds: a smaller one may be lost in floating-point sums of virtual time."""
@@ -54,8 +59,8 @@ class EndpointSlices:
     pods: Informer
     slices: Informer
     clock: Clock
-    _written: OrderedDict[UID, float] = field(default_factory=OrderedDict)
-    """The times of writes in the last `INTERVAL` by the UID of the service, the oldest first."""
+    _due: OrderedDict[UID, float] = field(default_factory=OrderedDict)
+    """From when on a service that was planned may be planned again, by its UID, the one planned first at the front."""
 
     def watches(self) -> tuple[Watch, ...]:
         """Return the watches, with the services that a change affects."""
@@ -70,38 +75,31 @@ class EndpointSlices:
         service = self.services.store.get(key)
         if service is None or meta.is_deleting(service) or not meta.spec(service).get("selector"):
             return Plan()
-        elapsed = self.clock.monotonic() - self._written.get(meta.uid(service), -INTERVAL)
-        if elapsed < INTERVAL:
-            return Plan(requeue_after=max(INTERVAL - elapsed, SHORTEST))
-        actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
-        if actions:
-            self._note_written(meta.uid(service))
-        return Plan(actions)
-
-    def _note_written(self, service: UID) -> None:
         now = self.clock.monotonic()
-        self._written[service] = now
-        self._written.move_to_end(service)
-        while now - next(iter(self._written.values())) >= INTERVAL:
-            self._written.popitem(last=False)
+        wait = self._due.get(meta.uid(service), now) - now
+        if wait > 0:
+            return Plan(requeue_after=max(wait, SHORTEST))
+        actions = corrections(service, self._pods_of(service), self.slices.store.by_index(BY_SERVICE, str(key)))
+        self._due.pop(meta.uid(service), None)
+        self._due[meta.uid(service)] = now + max(SHARE * (self.clock.monotonic() - now), INTERVAL)
+        while next(iter(self._due.values())) <= now:
+            self._due.popitem(last=False)
+        return Plan(actions)
 
     def _pods_of(self, service: JSONObject) -> list[JSONObject]:
         pods = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(service))
         return sorted((pod for pod in pods if selects(service, pod)), key=meta.name)
 
     def _services_of_pod(self, change: Change) -> Iterator[ObjectKey]:
-        old, new = change.old, change.new
-        if old is not None and new is not None and _relevant(old) == _relevant(new):
-            return
         for service in self.services.store.by_index(BY_NAMESPACE, meta.namespace(change.object)):
-            if any(pod is not None and selects(service, pod) for pod in (old, new)):
+            if _endpoint_in(service, change.old) != _endpoint_in(service, change.new):
                 yield meta.key(service)
 
 
 def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject]) -> Actions:
     """Return the writes that make the existing slices those of the service."""
     known = {meta.name(one): one for one in existing}
-    wanted = {meta.name(one): one for one in build(service, pods)}
+    wanted = {meta.name(one): one for one in build(service, pods, existing)}
     actions: list[Action] = [
         Create(resource=ENDPOINT_SLICES, object=one) for name, one in wanted.items() if name not in known
     ]
@@ -115,11 +113,10 @@ def corrections(service: JSONObject, pods: Sequence[JSONObject], existing: Seque
     return tuple(actions)
 
 
-def build(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
+def build(service: JSONObject, pods: Sequence[JSONObject], existing: Sequence[JSONObject] = ()) -> list[JSONObject]:
     """Build the slices of a service; there is always one."""
     endpoints = [endpoint for pod in pods if (endpoint := _endpoint(service, pod)) is not None]
     ports = _ports(service, pods)
-    chunks = [endpoints[begin : begin + PER_SLICE] for begin in range(0, len(endpoints), PER_SLICE)] or [[]]
     labels = meta.labels(service) | {SERVICE_NAME: meta.name(service), MANAGED_BY: MANAGER}
     if meta.spec(service).get("clusterIP") == "None":
         labels |= {HEADLESS: ""}
@@ -128,17 +125,39 @@ def build(service: JSONObject, pods: Sequence[JSONObject]) -> list[JSONObject]:
             "apiVersion": ENDPOINT_SLICES.api_version,
             "kind": ENDPOINT_SLICES.kind,
             "metadata": {
-                "name": f"{meta.name(service)}-{number}",
+                "name": name,
                 "namespace": meta.namespace(service),
                 "labels": labels,
                 "ownerReferences": [meta.controller_reference(service)],
             },
             "addressType": "IPv4",
-            "endpoints": chunk,
+            "endpoints": members,
             "ports": ports,
         }
-        for number, chunk in enumerate(chunks)
+        for name, members in _placed(meta.name(service), endpoints, existing).items()
     ]
+
+
+def _placed(
+    service: str, endpoints: Sequence[JSONObject], existing: Sequence[JSONObject]
+) -> dict[str, list[JSONObject]]:
+    """Return the endpoints by the names of slices: known ones stay, new ones fill what is free, then further slices."""
+    new = {endpoint["targetRef"]["uid"]: endpoint for endpoint in endpoints}
+    slices: dict[str, list[JSONObject]] = {}
+    for one in sorted(existing, key=meta.name):
+        uids = [(member.get("targetRef") or {}).get("uid") for member in one.get("endpoints") or []]
+        if kept := [new.pop(uid) for uid in uids if uid in new]:
+            slices[meta.name(one)] = kept
+    names = (f"{service}-{number}" for number in count())
+    rest = list(new.values())
+    for members in slices.values():
+        free = max(PER_SLICE - len(members), 0)
+        members.extend(rest[:free])
+        rest = rest[free:]
+    while rest or not slices:
+        name = next(name for name in names if name not in slices)
+        slices[name], rest = rest[:PER_SLICE], rest[PER_SLICE:]
+    return slices
 
 
 def selects(service: JSONObject, pod: JSONObject) -> bool:
@@ -148,17 +167,21 @@ def selects(service: JSONObject, pod: JSONObject) -> bool:
     return bool(wanted) and all(labels.get(key) == value for key, value in wanted.items())
 
 
+def _endpoint_in(service: JSONObject, pod: JSONObject | None) -> JSONObject | None:
+    return _endpoint(service, pod) if pod is not None and selects(service, pod) else None
+
+
 def _endpoint(service: JSONObject, pod: JSONObject) -> JSONObject | None:
     status, spec = meta.status(pod), meta.spec(pod)
     if not status.get("podIP") or status.get("phase") in ("Succeeded", "Failed"):
         return None
-    serving, terminating = meta.is_condition_true(pod, "Ready"), meta.is_deleting(pod)
-    always = bool(meta.spec(service).get("publishNotReadyAddresses"))
+    always, terminating = bool(meta.spec(service).get("publishNotReadyAddresses")), meta.is_deleting(pod)
+    serving = always or meta.is_condition_true(pod, "Ready")
     endpoint: JSONObject = {
         "addresses": [status["podIP"]],
         "conditions": {
             "ready": always or (serving and not terminating),
-            "serving": always or serving,
+            "serving": serving,
             "terminating": terminating,
         },
         "targetRef": {"kind": "Pod", "namespace": meta.namespace(pod), "name": meta.name(pod), "uid": meta.uid(pod)},
@@ -186,13 +209,6 @@ def _target(port: JSONObject, pods: Sequence[JSONObject]) -> int | None:
     containers = (container for pod in pods for container in meta.spec(pod).get("containers") or [])
     named = (one for container in containers for one in container.get("ports") or [] if one.get("name") == target)
     return next((int(one["containerPort"]) for one in named), None)
-
-
-def _relevant(pod: JSONObject) -> tuple[object, ...]:
-    """Return the parts of a pod on which its endpoint depends."""
-    status, spec = meta.status(pod), meta.spec(pod)
-    state = (status.get("podIP"), status.get("phase"), meta.is_condition_true(pod, "Ready"), meta.is_deleting(pod))
-    return (*state, meta.labels(pod), spec.get("nodeName"))
 
 
 def _service_of_slice(change: Change) -> list[ObjectKey]:

@@ -9,7 +9,6 @@ from tests.integration.clusters.space import Space
 from leaderworkerset.client import (
     AsyncClient,
     Client,
-    ConflictError,
     Container,
     Manifest,
     NotFoundError,
@@ -34,13 +33,11 @@ async def test_a_script_applies_waits_scales_and_deletes(space: Space) -> None:
                 cluster.wait("web")
             cluster.apply(WEB)
             ready = cluster.wait("web", timeout=LIMIT)
-            assert ready is not None
             assert [rank.pod for rank in ready.groups[0].ranks] == ["web-0", "web-0-1"]
+            assert cluster.wait("web", timeout=0).is_ready
             cluster.scale("web", 2)
             cluster.wait("web", "replicas=2", timeout=LIMIT)
-            with pytest.raises(ConflictError, match="lws-scale"):
-                cluster.apply(WEB)
-            cluster.apply(WEB, force=True)
+            cluster.apply(WEB)
             seen = [view.desired for view in cluster_until(cluster, 1)]
             assert seen[-1] == 1
             cluster.delete("web", timeout=LIMIT)
@@ -67,6 +64,8 @@ async def test_a_wait_that_ends_too_late_names_the_reason(space: Space) -> None:
     client = AsyncClient.over(space.client, space.namespace)
     await client.apply(STUCK)
     await space.eventually(lambda: client.get("stuck"), lambda view: "cpu" in view.groups[0].ranks[0].why)
+    with pytest.raises(WaitTimeoutError, match=r"^stuck after 0 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"):
+        await client.wait("stuck", timeout=0)
     with pytest.raises(WaitTimeoutError, match=r"^stuck after 2 s: 0 of 1 group ready; stuck-0 is Pending: .*cpu"):
         await client.wait("stuck", timeout=2)
     async with aclosing(client.watch("stuck")) as views:

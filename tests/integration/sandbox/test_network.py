@@ -1,6 +1,8 @@
 """Pods on the bridge, pods on the host's network, stubs, sockets of the cluster process in a pod."""
 
 import asyncio
+import os
+import signal
 import socket
 from contextlib import suppress
 from pathlib import Path
@@ -148,6 +150,26 @@ def test_stub_answers_200_on_all_its_ports_and_logs_and_ends_on_term(tmp_path: P
             assert await command.line() == "a"
             await made.runner.signal(stub.id, 15)
             assert await stub.end() == Exit(0)
+
+    asyncio.run(scenario())
+
+
+def test_a_stub_outlives_clients_that_leave_before_its_answer(tmp_path: Path) -> None:
+    """A probe that times out does; the pod would have failed for it."""
+
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            stub = await made.start(await made.pod("a"), stub_ports=(8080,))
+            assert await stub.line() == "stub: answering 200 on port 8080"
+            address = made.addresses["a"], 8080
+            os.kill(stub.pid, signal.SIGSTOP)
+            for _ in range(3):
+                with await made.runner.open_socket(None) as client:
+                    await asyncio.get_running_loop().sock_connect(client, address)
+                    client.send(HTTP_REQUEST)
+            os.kill(stub.pid, signal.SIGCONT)
+            assert (await answer(made, None, address)).endswith(b"stub\n")
+            assert not stub.ended.done()
 
     asyncio.run(scenario())
 

@@ -11,6 +11,7 @@ from tests.integration.sandbox.harness import machine
 
 from localkube.kubelet.processes.runner import Exit
 from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.sandbox.sandboxrunner import STARTS_AT_ONCE
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -40,6 +41,19 @@ def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> 
             await asyncio.gather(*(made.runner.remove_sandbox(f"pod-{number}") for number in range(STUBS)))
             assert time.monotonic() - begin < SECONDS
             print(f"{STUBS} stubs: {seconds:.2f} s, {sum(own) / STUBS / 2**10:.0f} KiB each of their own")  # noqa: T201
+
+    asyncio.run(scenario())
+
+
+def test_the_socket_of_a_probe_does_not_wait_for_all_pods_that_start(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with machine(tmp_path) as made:
+            starting = [asyncio.create_task(made.pod(f"pod-{number}")) for number in range(100)]
+            await asyncio.wait(starting, return_when=asyncio.FIRST_COMPLETED)
+            (await made.runner.open_socket(None)).close()
+            before = sum(task.done() for task in starting)
+            await asyncio.gather(*starting)
+            assert before <= 2 * STARTS_AT_ONCE
 
     asyncio.run(scenario())
 

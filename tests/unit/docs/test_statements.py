@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from bench import everything
@@ -117,6 +118,11 @@ def test_the_errors_of_the_python_client_can_be_imported_from_it() -> None:
     named = set(re.findall(r"`(\w+Error)`", text_of("docs/how-to/python-client.md"))) - {"TimeoutError"}
     assert named <= {*client.__all__}
     assert all(issubclass(getattr(client, name), Exception) for name in named)
+
+
+def test_the_page_of_the_python_client_lists_every_field() -> None:
+    named = set(re.findall(r"`(\w+)`", text_of("docs/how-to/python-client.md")))
+    assert {field.name for made in (client.Manifest, client.Container) for field in fields(made)} <= named
 
 
 def test_the_limits_of_requests_are_those_of_the_embedded_api_server() -> None:

@@ -6,6 +6,7 @@ that has ended does not restart by itself, and the kernel shows its end reliably
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from leaderworkerset.cli.cluster.places import DEFAULT, ClusterDirectory
@@ -47,6 +48,19 @@ class Lifeline:
 def ended(place: ClusterDirectory) -> CommandError:
     """Return the error of a command whose cluster has ended meanwhile."""
     return CommandError(f"cluster {place.name} has ended; start it again with `{up(place)}`")
+
+
+def refuse_stopped(place: ClusterDirectory) -> None:
+    """Raise if the process of a cluster is stopped, as by Ctrl-Z: its API server would answer nothing."""
+    pid = place.pid()
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] if pid else ""
+    except OSError:  # it has ended meanwhile
+        return
+    if state == "T":
+        raise CommandError(
+            f"cluster {place.name} stands still: process {pid} is stopped; `kill -CONT {pid}` continues it"
+        )
 
 
 def up(place: ClusterDirectory) -> str:

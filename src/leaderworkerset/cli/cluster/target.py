@@ -5,6 +5,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import leaderworkerset
@@ -66,6 +67,9 @@ class Target:
 
         place = self._local_place() if self.local else None
         path = str(place.kubeconfig) if place else self.kubeconfig
+        config = Path(path or os.environ.get("KUBECONFIG", ""))
+        if config.name == "kubeconfig":  # as clusters of this machine call it
+            lifeline.refuse_stopped(ClusterDirectory(config.parent.name, config.parent))
         try:
             access = kubeconfig.load(os.environ, kubeconfig=path or "", context=self.context_name or "")
         except NotConfiguredError as error:

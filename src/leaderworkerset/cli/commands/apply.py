@@ -19,7 +19,7 @@ from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.establishing import until_established
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.applyorder import batches, ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.reading.serviceselectors import unselected
@@ -114,21 +114,28 @@ class Applier:
         Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
         are applied.
         """
-        failures = [failure for document in documents if (failure := await self._fault(document, documents))]
+        failures: list[str] = []
+        for batch in batches(documents):
+            async with asyncio.TaskGroup() as tasks:
+                checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
+            failures += filter(None, (one.result() for one in checks))
         if failures:
             raise CommandError("\n".join([*failures, "nothing was applied"]))
 
     async def apply(self, documents: Sequence[Document]) -> list[str]:
-        """Apply in order, after warnings; return one line per object. An error lists what was applied before it."""
+        """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
         for warning in unselected(documents):
             say(warning, err=True)
         lines: list[str] = []
-        for document in documents:
-            try:
-                lines.append(await self._apply(document))
-            except (APIError, UnknownKindError) as error:
-                done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
-                raise CommandError(f"{await self._described(document, error)}\n{done}") from error
+        for batch in batches(documents):
+            results = await asyncio.gather(*map(self._apply, batch), return_exceptions=True)
+            lines += [result for result in results if isinstance(result, str)]
+            for document, error in zip(batch, results, strict=True):
+                if isinstance(error, APIError | UnknownKindError):
+                    done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
+                    raise CommandError(f"{await self._described(document, error)}\n{done}") from error
+                if isinstance(error, BaseException):
+                    raise error
         return lines
 
     async def placed(self, document: Document) -> tuple[Resource, JSONObject]:

@@ -285,7 +285,10 @@ class DocumentWatcher:
 
 
 class LineWatcher:
-    """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group."""
+    """Prints the tables, then the changes: at most one line a second for each LeaderWorkerSet or group.
+
+    Groups of a LeaderWorkerSet of more than ten have one for all that changed alike.
+    """
 
     refresh: float | None = live.REFRESH
 
@@ -313,13 +316,13 @@ class LineWatcher:
 
     def _print(self, shown: dict[str, ViewSubject], distance: timedelta) -> None:
         now, current = self._clock.now(), self._subjects()
-        self._last = {name: then for name, then in self._last.items() if now - then < distance}
-        new = changes.lines(shown, current, self._last)
-        for line in new.values():
+        self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
+        new, known = changes.lines(shown, current, self._last), shown | current
+        for line in changes.shared(new, known, now):
             say(line)
-        waiting = {name: shown[name] for name in self._last if name in shown}
-        self._shown = {name: one for name, one in current.items() if name not in self._last} | waiting
-        self._last |= dict.fromkeys(new, now)
+        waiting = {name: one for name, one in shown.items() if one.pace in self._last}
+        self._shown = {name: one for name, one in current.items() if one.pace not in self._last} | waiting
+        self._last |= {known[name].pace: now for name in new}
 
     def _subjects(self) -> dict[str, ViewSubject]:
         return changes.subjects(self._views, self._clock.now(), with_namespace=self._wanted.everywhere)

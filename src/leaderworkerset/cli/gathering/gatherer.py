@@ -1,7 +1,7 @@
 """Reads the data that help to diagnose an installation or its groups, and passes them to a writer.
 
-Nothing is changed. Kinds that are not served, or may not be read, are noted and skipped: an incomplete collection is
-better than none.
+Nothing is changed. What may not be read is noted and skipped, as an incomplete collection is better than none; kinds that
+are not served are listed.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
-from kuberuntime.errors import KubeError
+from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
@@ -87,12 +87,13 @@ Write: TypeAlias = Callable[[Resource, JSONObject], None]
 
 @dataclass
 class Gatherer:
-    """Gathers the data of one cluster; `notes` lists what could not be read."""
+    """Gathers the data of one cluster; `notes` lists what could not be read, `unserved` the kinds that are not there."""
 
     client: Client
     write: Write
     write_log: Callable[[str, bytes], None]
     notes: list[str] = field(default_factory=list)
+    unserved: set[str] = field(default_factory=set)
 
     async def gather(self, namespaces: Sequence[str]) -> None:
         """Gather the installation in these namespaces, and all workloads."""
@@ -124,6 +125,9 @@ class Gatherer:
         fields = f"metadata.name={name}" if name else ""
         try:
             found = await self.client.list(kind, namespace=namespace, label_selector=selector, field_selector=fields)
+        except NotFoundError:
+            self.unserved.add(kind.group_resource)
+            return
         except KubeError as error:
             self.notes.append(f"{kind.group_resource}{f' in {namespace}' if namespace else ''}: {error}")
             return

@@ -52,14 +52,15 @@ def demands_of(obj: JSONObject) -> list[Demand]:
         return [_demand(source, spec, 1)]
     if kind == "StatefulSet":
         return [_demand(source, _pod(spec.get("template")), _number(spec.get("replicas"), 1))]
-    return [demand for one in _sets(obj) for demand in _of_set(source, one)]
+    slices = max(_number(spec.get("slices"), 1), 1)
+    return [demand for role, lws in _sets(obj) for demand in _of_set(f"{source}{role}", lws, slices)]
 
 
-def _sets(node: JSON) -> Iterator[JSONObject]:
-    """Yield the LeaderWorkerSets of an object: itself, or the templates of a kind that creates them."""
+def _sets(node: JSON) -> Iterator[tuple[str, JSONObject]]:
+    """Yield the LeaderWorkerSets of an object: itself, or the named templates of a kind that creates them."""
     if isinstance(node, dict):
         if "leaderWorkerTemplate" in _map(node.get("spec")):
-            yield node
+            yield f" {node['name']}" if "name" in node else "", node
         else:
             for child in node.values():
                 yield from _sets(child)
@@ -68,10 +69,10 @@ def _sets(node: JSON) -> Iterator[JSONObject]:
             yield from _sets(child)
 
 
-def _of_set(source: str, lws: JSONObject) -> Iterator[Demand]:
+def _of_set(source: str, lws: JSONObject, slices: int) -> Iterator[Demand]:
     spec, annotations = _map(lws.get("spec")), _map(_map(lws.get("metadata")).get("annotations"))
     group = _map(spec.get("leaderWorkerTemplate"))
-    replicas, size = _number(spec.get("replicas"), 1), max(_number(group.get("size"), 1), 1)
+    replicas, size = slices * _number(spec.get("replicas"), 1), max(_number(group.get("size"), 1), 1)
     subgroup = _number(_map(group.get("subGroupPolicy")).get("subGroupSize"), size) or size
     worker = _pod(group.get("workerTemplate"))
     leader = _pod(group.get("leaderTemplate")) if group.get("leaderTemplate") else worker

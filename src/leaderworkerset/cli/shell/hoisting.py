@@ -21,6 +21,8 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     ['exec', 'web/0', '--', 'ls', '-n']
     >>> hoist(["logs", "web", "--grep", "--local", "-nprod"], lws)
     ['-n', 'prod', 'logs', 'web', '--grep', '--local']
+    >>> hoist(["up", "--stub", "demo"], lws)
+    ['up', '--stub=missing', 'demo']
     """
     front: list[str] = []
     rest: list[str] = []
@@ -37,6 +39,8 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
             rest += [word[:2], word[3:]]
         elif word == LOCAL:
             front.append(f"{LOCAL}=default")
+        elif word == "--stub":
+            rest.append("--stub=missing")  # its value is optional: the next word is none
         elif word in VALUE_OPTIONS and left:
             front += [word, left.pop(0)]
         elif word.startswith((f"{LOCAL}=", *(f"{option}=" for option in VALUE_OPTIONS))):

@@ -91,13 +91,15 @@ def stubbed(container: JSONObject, context: Context, settings: KubeletSettings) 
     """Return why the stub server replaces the container; empty if it does not."""
     if not settings.stub:
         return ""
+    image = container.get("image") or ""
+    if settings.stub_images & {"all", image, images.untagged(image)}:
+        return "--stub replaces it"
     try:
         command = _command(container, replace(context, lenient=True), settings)
-        images.check_script(
-            container.get("image") or "", command.argv, command.env.get("PATH", ""), command.place, _mounted(container)
-        )
+        path = command.env.get("PATH", "")
+        images.check_script(image, command.argv, path, command.place, _mounted(container))
         if not (command.place.directory or container.get("workingDir") or command.env.get("PYTHONPATH")):
-            images.check_module(container.get("image") or "", command.argv, command.env.get("PATH", ""))
+            images.check_module(image, command.argv, path)
     except UnrunnableError as why:
         return str(why)
     return ""

@@ -14,7 +14,8 @@ class KubeletSettings:
     """The settings of a kubelet: the simulated nodes it serves, and how containers become processes.
 
     `capabilities` are those of the started runner. `state_directory` has pods' scratch space, logs and hosts files.
-    `images` maps images to directories. With `stub` the stub server replaces containers that cannot run here; with
+    `images` maps images to directories. With `stub` the stub server replaces containers that cannot run here, and those of
+    `stub_images` (`all`: every container) whether they can or not; with
     `hold_completed` containers that end with exit code 0 are not restarted; with `quote_failures` a container that
     fails without a termination message gets its last log lines as message. `environment.PASSED` selects from
     `host_environment`; `host_user` is the user who runs the cluster. `allocatable` replaces limits that containers do
@@ -27,6 +28,7 @@ class KubeletSettings:
     state_directory: Path
     images: Mapping[str, Path] = field(default_factory=dict)
     stub: bool = False
+    stub_images: frozenset[str] = frozenset()
     hold_completed: bool = False
     quote_failures: bool = False
     cluster_domain: str = "cluster.local"

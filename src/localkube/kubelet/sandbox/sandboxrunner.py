@@ -55,6 +55,9 @@ KILLED = Exit(137, 9)
 
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
+STARTS_AT_ONCE = 4
+"""Sandboxes and containers that the launcher starts at once: probes ask the same process for their sockets."""
+
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
 
@@ -102,6 +105,7 @@ class SandboxRunner:
         self._granted: GroundAttempt | None = None
         self._wrapper: str | None = None
         self._healing = asyncio.Lock()
+        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
         self._deaths = Deaths()
         self._files = 0
         self._sandboxes: dict[str, Sandbox] = {}
@@ -138,7 +142,8 @@ class SandboxRunner:
         launcher = self._require()
         address = self._take_address(spec)
         try:
-            await launcher.channel.request("create", requests.create(spec, address))
+            async with self._starts:
+                await launcher.channel.request("create", requests.create(spec, address))
         except BaseException:
             self._release_address(address)
             raise
@@ -150,7 +155,8 @@ class SandboxRunner:
         if self._is_plain and (sandbox := self._sandboxes.get(spec.sandbox_id)) is not None:
             hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
             spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
-        return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
+        async with self._starts:
+            return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
 
     async def exec(
         self, container_id: str, argv: tuple[str, ...], fds: tuple[int, int, int], on_exit: Callable[[Exit], None]

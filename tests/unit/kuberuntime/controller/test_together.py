@@ -109,6 +109,8 @@ def test_a_patch_carries_what_was_seen_and_is_remembered() -> None:
     assert asyncio.run(perform([(patch,)])) == ({written("a")}, 1, "")
 
 
-@pytest.mark.parametrize(("number", "batches"), [(0, []), (1, [1]), (3, [1, 2]), (10, [1, 2, 4, 3])])
-def test_batches_double(number: int, batches: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("number", "batches"), [(0, []), (1, [1]), (3, [1, 2]), (10, [1, 2, 4, 3]), (100, [1, 2, 4, 8, 16, 32, 32, 5])]
+)
+def test_batches_double_up_to_a_bound(number: int, batches: list[int]) -> None:
     assert [len(batch) for batch in slow_start(range(number))] == batches

@@ -224,7 +224,7 @@ def test_cluster_options_survive_the_way_to_another_process(tmp_path: Path) -> N
         gpus_per_node=8,
         network="shared",
         images=(("a", tmp_path),),
-        stub=True,
+        stub=("missing", "all", "vllm/vllm-openai"),
         max_pods=70,
         port=1234,
         log_level="debug",

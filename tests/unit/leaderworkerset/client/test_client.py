@@ -1,14 +1,19 @@
 """The Python client: manifests, what it is before it is open, and the ways its iterators end."""
 
 import asyncio
+import copy
+import pickle
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from typing import Any, Self
 
 import pytest
 from tests.simulation.virtualtime import run
-from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
+from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 
 from kuberuntime.client.client import Client as KubernetesClient
+from kuberuntime.client.transport import Response
+from kuberuntime.errors import ConflictError
 from leaderworkerset import client
 from leaderworkerset.api import labels
 from leaderworkerset.client import AsyncClient, Client, Container, LogError, LogLine, LogOptions, Manifest
@@ -36,6 +41,46 @@ def test_a_manifest_has_what_was_given_and_nothing_else() -> None:
     assert template["leaderTemplate"]["spec"]["containers"] == [
         {"name": "lead", "image": "lead:1", "command": ["serve"], "args": ["-v"]}
     ]
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (
+            lambda **given: Manifest(name="web", worker=Container(image="a"), **given),
+            "Manifest has no field replicas: write groups=…",
+        ),
+        (lambda **given: Container(image="a", **given), "Container has no field replicas: add it to the dictionary"),
+    ],
+)
+def test_a_field_by_another_name_is_answered_with_the_fields(make: Callable[..., object], says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        make(replicas=2)
+
+
+def test_a_manifest_can_be_copied() -> None:
+    web = Manifest(name="web", worker=Container(image="app:1"))
+    assert copy.deepcopy(web) == web == pickle.loads(pickle.dumps(web))
+    assert replace(web, groups=2).groups == 2
+
+
+def conflict_with(manager: str) -> Response:
+    message = f'conflict with "{manager}" using v1'
+    cause = {"reason": "FieldManagerConflict", "message": message, "field": ".spec.replicas"}
+    return failure(409, "Conflict", message, causes=[cause])
+
+
+def test_an_apply_takes_over_what_scaled_the_set_and_nothing_of_others() -> None:
+    web = Manifest(name="web", worker=Container(image="app:1")).build()
+
+    def applied(*answers: Response) -> list[str]:
+        transport = ScriptedTransport(*answers)
+        run(AsyncClient.over(KubernetesClient(transport), "d").apply(web))
+        return [dict(request.query)["force"] for request in transport.requests]
+
+    assert applied(conflict_with("lws-scale"), answer(200, web)) == ["false", "true"]
+    with pytest.raises(ConflictError, match="hpa"):
+        applied(conflict_with("hpa"))
 
 
 def test_everything_public_is_there() -> None:

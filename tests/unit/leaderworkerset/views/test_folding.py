@@ -1,13 +1,14 @@
 """Groups that are alike share a row: problems come first, and none is lost."""
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from leaderworkerset.views.folding import folds, ranges
-from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.groups import Group, Rank, Recreations, View
 from leaderworkerset.views.selection import not_ready
 
 NOW = datetime(2026, 1, 1, 0, 1, tzinfo=UTC)
@@ -34,6 +35,20 @@ def test_problems_come_first_and_the_healthy_are_one_row() -> None:
     assert found[0].why == "web-2-1: exit code 1"
     assert (found[1].ready_ranks, found[1].ranks) == (6, 6)
     assert found[1].age(NOW) == "60s"
+
+
+def test_groups_that_were_recreated_join_the_healthy_once_that_is_no_news() -> None:
+    def recreated(index: int, minutes: int, *, is_ready: bool = True) -> Group:
+        due = NOW - timedelta(minutes=minutes)
+        told = Recreations(count=1, failed_pod=f"web-{index}-1", due=due)
+        return replace(group(index, is_ready=is_ready), recreations=told)
+
+    groups = [group(0), recreated(1, 10), recreated(2, 9), recreated(3, 10, is_ready=False)]
+    assert [(fold.places, "recreated 1 time" in fold.why) for fold in folds(groups, NOW)] == [
+        ("3", True),
+        ("0-1", False),
+        ("2", True),
+    ]
 
 
 def test_other_reasons_and_revisions_are_other_rows() -> None:

@@ -119,3 +119,29 @@ def test_the_rank_that_explains_the_others_is_named_by_every_view_and_by_the_dia
 def test_a_status_that_does_not_count_what_its_pods_say_is_behind_them(counted: int, said: str) -> None:
     pods = [builders.ready(), builders.ready(0, 1), placed(1), placed(1, 1)]
     assert behind(observed(pods, of=lws(2, 2, status={"readyReplicas": counted})).view) == said
+
+
+@pytest.mark.parametrize(
+    ("up_to_date", "said"),
+    [
+        (27, ""),
+        (473, ""),
+        (0, "the status of big is behind its pods: of these 27 and 473 groups have the same revision"),
+        (12, "the status of big is behind its pods: of these 27 and 473 groups have the same revision"),
+    ],
+)
+def test_a_status_that_counts_other_groups_as_updated_than_its_pods_is_behind_them(up_to_date: int, said: str) -> None:
+    leader = Rank(group=0, index=0, pod="big-0", state="Running", is_ready=True)
+    groups = tuple(Group(index=at, ranks=(leader,), revision="new" if at < 27 else "old") for at in range(500))
+    rolling = {"status": {"conditions": [{"type": "UpdateInProgress", "status": "True"}]}}
+    found = View(
+        name="big",
+        namespace="d",
+        ready=500,
+        desired=500,
+        up_to_date=up_to_date,
+        created="",
+        groups=groups,
+        object=rolling,
+    )
+    assert behind(found) == said

@@ -57,7 +57,9 @@ def command(target: Target, /, directory: Path) -> None:
             await gatherer.gather((target.namespace,) if target.namespace else PLACES)
             return gatherer
 
-    notes = asyncio.run(act()).notes
-    write(str(layout.NOTES), "".join(f"{note}\n" for note in notes).encode())
+    found = asyncio.run(act())
+    notes = found.notes
+    unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
+    write(str(layout.NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
     click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({layout.NOTES})")
     click.echo("templates are in it with the values of variables, and logs: look through it before you send it")

@@ -16,6 +16,10 @@ AUTO: Final = -1
 """As many nodes or GPUs as the manifest needs; `lws run` computes the number."""
 
 
+MISSING: Final = "missing"
+"""The value of --stub alone: only containers that cannot run here are replaced."""
+
+
 class CountOrAuto(click.IntRange):
     """A number, or the word `auto`."""
 
@@ -40,7 +44,7 @@ class ClusterOptions:
     gpus_per_node: int = 0
     network: str = "isolated"
     images: tuple[tuple[str, Path], ...] = ()
-    stub: bool = False
+    stub: tuple[str, ...] = ()
     max_pods: int = MAX_PODS
     port: int = 0
     log_level: str = "warning"
@@ -55,7 +59,7 @@ class ClusterOptions:
         words += [f"--image={name}={directory}" for name, directory in self.images]
         words += [f"--max-pods={self.max_pods}"]
         words += [f"--port={self.port}", f"--log-level={self.log_level}", f"--log-format={self.log_format}"]
-        return [*words, *(["--stub"] if self.stub else [])]
+        return [*words, *("--stub" if one == MISSING else f"--stub={one}" for one in self.stub)]
 
 
 OPTIONS = (
@@ -111,7 +115,14 @@ OPTIONS = (
         metavar="NAME=DIR",
         help="What replaces an image: a root file system, a virtual environment, or a folder with programs.",
     ),
-    click.option("--stub", is_flag=True, help="Replace containers that cannot run here by a small server."),
+    click.option(
+        "--stub",
+        multiple=True,
+        is_flag=False,
+        flag_value=MISSING,
+        metavar="[=all|IMAGE]",
+        help="Replace containers that cannot run here by a small server; also those of an image, or all of them.",
+    ),
     click.option(
         "--max-pods",
         type=click.IntRange(1, 60000),

@@ -16,6 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import logging
+from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
 from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
@@ -30,6 +31,9 @@ from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings,
 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
+
+SAID: Final = ".noted"
+"""The file beside the clusters with the note about this machine that was printed last."""
 
 OPTIONS_OF_NODES: Final = {
     "labels": "--node-label",
@@ -84,18 +88,21 @@ async def local_cluster(
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
                     with collection.resumed(lasting=keep):
-                        yield LocalCluster(own, transport.channels, noted(server.notes))
+                        yield LocalCluster(own, transport.channels, noted(server.notes, places.home() / SAID))
             finally:
                 await client.close()
 
 
-def noted(lost: Sequence[str]) -> tuple[str, ...]:
-    """Return the missing features of this machine's sandboxes as one note, none if nothing is missing.
-
-    >>> noted(["limits: they are not enforced", "a way out: pods reach each other only"])
-    ('Note: without limits: they are not enforced; without a way out: pods reach each other only',)
-    """
-    return (f"Note: without {'; without '.join(lost)}",) if lost else ()
+def noted(lost: Sequence[str], said: Path) -> tuple[str, ...]:
+    """Return the missing features of this machine's sandboxes as one note; none if the file `said` has the same."""
+    note = f"Note: without {'; without '.join(lost)}" if lost else ""
+    try:
+        if said.exists() and said.read_text() == note:
+            return ()
+        said.write_text(note)
+    except OSError:  # said again at the next start
+        pass
+    return (note,) if note else ()
 
 
 @contextmanager
@@ -138,7 +145,8 @@ def settings_of(
         nodes=nodes,
         network="shared" if options.network == "shared" else "isolated",
         images=dict(options.images),
-        stub=options.stub,
+        stub=bool(options.stub),
+        stub_images=frozenset(options.stub),
         hold_completed=hold_completed,
         quote_failures=True,
         max_pods=options.max_pods,

@@ -15,17 +15,17 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSE
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import serverside, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
 from leaderworkerset.core.leaderworkerset import revisionhistory
-from leaderworkerset.steering import foresight, pasts
+from leaderworkerset.steering import foresight, ownfields, pasts
 from leaderworkerset.steering.foresight import Situation
 from leaderworkerset.steering.pasts import Entry
 from leaderworkerset.views.groups import View
 
-MANAGER = serverside.ROLLOUT
+MANAGER = ownfields.ROLLOUT
 
 ATTEMPTS = 5
 """The number of attempts to read and write an object that others change, as a rollout changes its status."""

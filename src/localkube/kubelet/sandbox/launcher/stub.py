@@ -88,9 +88,11 @@ class _Server:
                         self._accept(self._listeners[fd])
                     else:
                         self._read(fd)
-                except (ConnectionError, BlockingIOError):
-                    if fd in self._connections:
+                except OSError as error:
+                    if fd in self._connections:  # whatever its client did, as to leave before the answer
                         self._drop(fd)
+                    elif not isinstance(error, ConnectionError | BlockingIOError):
+                        raise
 
     def _accept(self, listener: socket.socket) -> None:
         connection, _ = listener.accept()

@@ -1,5 +1,8 @@
 """Hints call commands so that they address the cluster at hand."""
 
+import os
+import signal
+import subprocess
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -42,6 +45,28 @@ def spoken(target: Target) -> tuple[str, str]:
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("LWS_STATE_HOME", str(tmp_path))
     return tmp_path
+
+
+@pytest.mark.parametrize("by_variable", [True, False])
+def test_a_cluster_that_was_stopped_is_named_at_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch, by_variable: bool
+) -> None:
+    place = places.place("gpus")
+    if by_variable:
+        monkeypatch.setenv("KUBECONFIG", str(place.kubeconfig))
+    with place.held(), subprocess.Popen(["sleep", "600"]) as cluster:
+        place.lock.write_text(f"{cluster.pid}\n")
+        place.kubeconfig.write_bytes(KUBECONFIG)
+        target = Target() if by_variable else Target(local="gpus")
+        assert "lws" in spoken(target)[0]
+        cluster.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, cluster.pid, os.WSTOPPED)
+        told = f"cluster gpus stands still: process {cluster.pid} is stopped; `kill -CONT {cluster.pid}` continues it"
+        try:
+            with pytest.raises(CommandError, match=told):
+                spoken(target)
+        finally:
+            cluster.kill()
 
 
 @pytest.mark.parametrize(("name", "words"), [("gpus", "--local=gpus"), (places.DEFAULT, "--local")])

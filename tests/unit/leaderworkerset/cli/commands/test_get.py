@@ -93,6 +93,25 @@ def test_what_is_gone_is_printed_once(clock: Clock, watcher: LineWatcher, capsys
     assert capsys.readouterr().out.splitlines() == ["web/0/0: Running, ready", "web: gone"]
 
 
+def test_groups_of_many_that_changed_alike_share_a_line_a_second(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    watcher = LineWatcher(WANTED, clock)
+    watcher.update(views(0, groups=60))
+    capsys.readouterr()
+    for ready in (1, 2, 3):
+        watcher.update(views(ready, groups=60))
+        clock.time += timedelta(seconds=0.5)
+    watcher.update(views(3, groups=50))
+    clock.time += timedelta(seconds=1)
+    watcher.update(views(3, groups=50))
+    assert capsys.readouterr().out.splitlines() == [
+        "web groups 0-59: 60 of 240 ranks ready (3 Running)",
+        "web groups 0-59: 180 of 240 ranks ready (1 Running)",
+        "web groups 50-59: gone",
+    ]
+
+
 def failed_set(index: int) -> View:
     pod = {
         "metadata": {"name": f"web{index}-0", "namespace": "prod"},

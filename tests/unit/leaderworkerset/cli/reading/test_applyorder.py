@@ -1,6 +1,6 @@
 """What others need to be there is applied first, wherever it stands in the files."""
 
-from leaderworkerset.cli.reading.applyorder import ordered
+from leaderworkerset.cli.reading.applyorder import batches, ordered
 from leaderworkerset.cli.reading.manifests import Document
 
 
@@ -27,5 +27,20 @@ def test_namespaces_and_definitions_come_first_and_webhooks_last() -> None:
     ]
 
 
-def document(kind: str) -> Document:
-    return Document("a.yaml", 1, 1, {"kind": kind})
+def test_documents_of_one_rank_are_applied_at_once_and_no_object_twice() -> None:
+    claims = [document("PersistentVolumeClaim", name) for name in "abcdefghijkl"]
+    found = batches(
+        [document("Namespace"), *claims, document("PersistentVolumeClaim", "l"), document("Pod"), document("Job")]
+    )
+    assert ["".join(one.object["metadata"]["name"] for one in batch) for batch in found] == [
+        "x",
+        "abcdefghij",
+        "kl",
+        "l",
+        "xx",
+    ]
+    assert list(batches([])) == []
+
+
+def document(kind: str, name: str = "x") -> Document:
+    return Document("a.yaml", 1, 1, {"kind": kind, "metadata": {"name": name}})

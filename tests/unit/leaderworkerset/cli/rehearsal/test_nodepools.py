@@ -117,6 +117,21 @@ def test_pods_that_want_to_be_apart_have_nodes_and_domains_apart() -> None:
     assert found(lws(pod(topologySpreadConstraints=spread), size=3)) == [(3, ("zone=domain-{i}",), (), ())]
 
 
+def test_roles_are_named_and_counted_once_for_each_slice() -> None:
+    role = lws(pod(GPUS), size=2)["spec"]
+    spec = {
+        "slices": 3,
+        "roles": [{"name": "prefill", "spec": role}, {"name": "decode", "spec": role | {"replicas": 2}}],
+    }
+    demands = demands_of({"kind": "DisaggregatedSet", "metadata": {"name": "split"}, "spec": spec})
+    assert [(demand.source.removeprefix("disaggregatedset/split "), demand.pods) for demand in demands] == [
+        ("prefill leader", 3),
+        ("prefill workers", 3),
+        ("decode leader", 6),
+        ("decode workers", 6),
+    ]
+
+
 def test_pods_and_statefulsets_count_and_other_kinds_do_not() -> None:
     single = {"kind": "Pod", "metadata": {"name": "a"}, **pod(GPUS)}
     several = {"kind": "StatefulSet", "metadata": {"name": "b"}, "spec": {"replicas": 3, "template": pod(GPUS)}}

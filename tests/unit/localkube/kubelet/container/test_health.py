@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.simulation.virtualtime import run
+from tests.simulation.virtualtime import VirtualTimeLoop, run
 from tests.unit.localkube.kubelet.harness import Machine, cluster, container, pod, status_of
 
 from kuberuntime.objects import meta
@@ -75,6 +75,24 @@ def test_a_failed_probe_says_what_it_found_once(
             assert not meta.is_condition_true(await it.get(), "Ready")
 
     run(scenario())
+
+
+class BusyLoop(VirtualTimeLoop):
+    """The loop of a process that starts many pods: each of its turns takes half of a probe's second."""
+
+    tick = 0.5
+
+
+def test_a_probe_does_not_fail_because_this_process_is_busy(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with cluster(machine(tmp_path, listens={80: 0})) as it:
+            await it.create(pod("web-0", container(readinessProbe=HTTP)))
+            await it.ready()
+            await asyncio.sleep(100)
+            assert not [event for event in it.events.recorded if event.reason == "Unhealthy"]
+            assert meta.is_condition_true(await it.get(), "Ready")
+
+    run(scenario(), BusyLoop)
 
 
 def test_a_pod_becomes_unready_after_three_failures_and_ready_again(tmp_path: Path) -> None:

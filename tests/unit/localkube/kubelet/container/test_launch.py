@@ -122,6 +122,13 @@ def test_only_with_stubs_what_cannot_run_is_replaced() -> None:
     assert plan(container(), stub=True).image_id == "host://"
 
 
+@pytest.mark.parametrize("images", [{"all"}, {"any"}, {"any:v1"}])
+def test_what_is_named_is_replaced_although_it_can_run(images: set[str]) -> None:
+    found = plan(container(image="any:v1"), stub=True, stub_images=frozenset(images))
+    assert (found.image_id, found.argv) == ("stub://any:v1", ())
+    assert plan(container(image="other:v1"), stub=True, stub_images=frozenset(images - {"all"})).image_id == "host://"
+
+
 def test_a_container_that_runs_here_needs_its_sources_even_with_stubs() -> None:
     main = container(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": "no", "key": "k"}}}])
     with pytest.raises(SpecError, match='secret "no" not found'):

@@ -17,7 +17,7 @@ EVERYTHING = ClusterOptions(
     gpus_per_node=8,
     network="shared",
     images=(("vllm", Path("/opt/vllm")),),
-    stub=True,
+    stub=("missing",),
     max_pods=7,
     port=6443,
 )
@@ -64,7 +64,7 @@ def test_what_is_typed_wins_and_the_rest_is_kept_but_for_the_log_level() -> None
 
 
 def test_words_name_what_differs() -> None:
-    assert keptoptions.difference(EVERYTHING, ClusterOptions(nodes=4, stub=True))[:2] == [
+    assert keptoptions.difference(EVERYTHING, ClusterOptions(nodes=4, stub=("missing",)))[:2] == [
         "--gpus-per-node=8",
         "--network=shared",
     ]

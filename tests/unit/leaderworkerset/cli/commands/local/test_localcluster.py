@@ -1,9 +1,11 @@
 """From the words of the command line to the settings of an embedded cluster."""
 
+from pathlib import Path
+
 import pytest
 
 from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
-from leaderworkerset.cli.commands.local.localcluster import nodes_of
+from leaderworkerset.cli.commands.local.localcluster import nodes_of, noted
 from leaderworkerset.cli.errors import UsageError
 
 
@@ -20,6 +22,17 @@ def test_words_on_nodes_become_settings() -> None:
     assert nodes.labels == ("rack=r{i//2}",)
     assert nodes.taints == ("pool=p{i//2}:NoSchedule", "busy:PreferNoSchedule")
     assert (nodes.capacity, nodes.gpus) == (("cpu=8,memory=32Gi",), 2)
+
+
+def test_what_the_machine_lacks_is_noted_once(tmp_path: Path) -> None:
+    lost, said = ["limits: they are not enforced", "a way out: pods reach each other only"], tmp_path / "noted"
+    note = "Note: without limits: they are not enforced; without a way out: pods reach each other only"
+    assert [noted(lost, said), noted(lost, said), noted(lost[:1], said)] == [
+        (note,),
+        (),
+        ("Note: without limits: they are not enforced",),
+    ]
+    assert [noted([], said), noted(lost, said), noted(lost, tmp_path / "no" / "folder")] == [(), (note,), (note,)]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,39 @@
+"""Fields that commands of the same user own: `lws apply` and the Python client take them over. Pure."""
+
+from typing import Final
+
+from kuberuntime.errors import ConflictError
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+ROLLOUT: Final = "lws-rollout"
+"""The field manager of `lws rollout undo` and `restart`."""
+
+OWN: Final = {labels.SCALE_MANAGER: "lws scale", ROLLOUT: "lws rollout"}
+"""The field managers whose fields an apply may take over, and their commands."""
+
+
+def is_with_own_only(error: ConflictError) -> bool:
+    """Return whether commands of the same user own all fields that an apply conflicts about."""
+    causes = _causes(error)
+    return bool(causes) and all(cause.get("reason") == "FieldManagerConflict" and _owner(cause) for cause in causes)
+
+
+def owners(error: ConflictError) -> tuple[str, ...]:
+    """Return the commands that own fields that an apply conflicts about."""
+    return tuple(sorted({_owner(cause) for cause in _causes(error)} - {""}))
+
+
+def conflicting_fields(error: ConflictError) -> list[str]:
+    """Return the paths of the fields that an apply conflicts about."""
+    return [str(cause.get("field", "")) for cause in _causes(error)]
+
+
+def _causes(error: ConflictError) -> list[JSONObject]:
+    return list(error.details.get("causes") or [])
+
+
+def _owner(cause: JSONObject) -> str:
+    """Return the command that owns the field of a conflict, empty if another manager does."""
+    message = str(cause.get("message", ""))
+    return next((told for manager, told in OWN.items() if message.startswith(f'conflict with "{manager}"')), "")
