@@ -150,7 +150,7 @@ class Applier:
         resource, obj = await self.placed(document)
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
         if resource == CUSTOM_RESOURCE_DEFINITIONS:
-            await until_established(self._client, meta.key(obj), kubectl=self._kubectl)
+            await until_established(self._client, meta.key(obj))
         return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
@@ -192,7 +192,8 @@ def describe(document: Document, error: Exception, kubectl: str) -> str:
         advice = "; take the fields over with --force-conflicts"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
-        advice = f"; make it with `{kubectl} create namespace {name}`, or add --create-namespace to this command"
+        by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
+        advice = f"; {by_hand}add --create-namespace to this command"
     return f"{document.place}: {document.title}: {error}{advice}"
 
 

@@ -14,7 +14,6 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands import get
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.shell import completing
@@ -80,9 +79,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
     """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), the most urgent first."""
-    found = await get.all_of(
-        session, namespace, get.GetRequest((), None, everywhere=not namespace, selector=selector, managed_fields=False)
-    )
+    found = await targets.all_of(session, namespace, selector)
     with collection.put_off():
         views = await targets.views_of(session, found.leaderworkersets)
         told = await surveying.survey(session.client, views, namespace, commands_of(session))

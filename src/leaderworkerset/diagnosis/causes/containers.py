@@ -209,7 +209,7 @@ PROBE: Final = Told(
     is_placed,
     r"Readiness probe (?:failed|errored)",
     "the readiness probe of pod {pod} fails{others}",
-    ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+    ("{lws} logs {place}", "{lws} get {place} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
 )
 
 
@@ -291,6 +291,6 @@ NO_SANDBOX: Final = Cause(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",
         "the network of pod {pod} cannot be set up on node {node}{others}",
-        ("{kubectl} describe pod {pod}", "{kubectl} describe node {node}"),
+        ("{lws} describe {place}", "{anywhere} nodes {node}"),
     ),
 )

@@ -1,14 +1,17 @@
 """Every cause of the catalogue: its situation is found, by its code, in the words that are kept."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.explanations.golden import FOLDER, text_of
 from tests.explanations.scenarios import SCENARIOS
+from tests.typed import read
 
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
+from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.views.selection import Selection
 
 CODES = [cause.code for cause in CATALOGUE]
@@ -33,6 +36,24 @@ def test_the_situation_is_found_by_its_code(code: str) -> None:
 @pytest.mark.parametrize("code", SCENARIOS)
 def test_the_words_are_those_that_are_kept(code: str) -> None:
     assert text_of(code) == (FOLDER / f"{code}.txt").read_text(), "python -m tests.explanations writes them anew"
+
+
+KUBERNETES_ONLY = {"LWS-E010", "LWS-E022", "LWS-E030"}
+"""Causes in ValidatingAdmissionPolicies, LimitRanges and Kueue, which only Kubernetes can have."""
+
+
+@pytest.mark.parametrize("code", sorted({*SCENARIOS} - KUBERNETES_ONLY))
+def test_on_a_cluster_of_this_machine_there_is_a_next_step_and_none_needs_kubectl(code: str) -> None:
+    told = diagnose(replace(SCENARIOS[code], commands=Commands(kubectl="", lws="lws --local")), Selection("web"))
+    assert told.steps
+    assert "kubectl" not in " ".join(told.steps)
+
+
+@pytest.mark.parametrize("code", SCENARIOS)
+def test_a_command_of_lws_in_a_next_step_is_one_that_is_taken(code: str) -> None:
+    for step in diagnose(SCENARIOS[code], Selection("web")).steps:
+        for line in re.findall(r"\b(?<!annotate )lws .+", step):
+            read(line.replace("=N", "=1"))
 
 
 @pytest.mark.parametrize("cause", CATALOGUE, ids=CODES)

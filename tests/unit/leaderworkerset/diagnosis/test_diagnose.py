@@ -296,7 +296,8 @@ def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again()
     found = told(situation)
     assert found.code == "LWS-E043"
     assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more nodes"
-    assert found.steps == ("if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5",)
+    uncordon = "if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5"
+    assert found.steps == (uncordon, "lws nodes")
 
 
 @pytest.mark.parametrize(
@@ -406,7 +407,10 @@ def test_the_document_has_stable_names() -> None:
         "evidence": [
             f"web-0: create Pod web-0 in StatefulSet web failed error: {REFUSED}",
         ],
-        "nextSteps": ["kubectl -n prod get priorityclasses"],
+        "nextSteps": [
+            "create PriorityClass urgent, or correct priorityClassName in the template of web",
+            "kubectl -n prod get priorityclasses",
+        ],
         "notRead": [],
     }
 

@@ -151,7 +151,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
         progress.clear()
         for note in cluster.notes:
             say(note, err=True)
-        session = Session(cluster.client, plan.namespace, cluster.channels)
+        session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
         for line in await missingnamespaces.create(session, documents):
             say(line, err=True)
         applier = Applier(session)
