@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -33,13 +34,22 @@ class PodView:
 
 
 async def logs(view: PodView, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
-    """Yield parts of a container's log to its end or, when following, to the end of the container."""
+    """Yield parts of a container's log to its end or, when following, to the end of the container.
+
+    The previous log is that of the run before this one, of a container that waits for its restart the one that ended; of
+    the first run of a pod that of the pod that had its name before.
+    """
     name = options.container
     if podspec.find_container(pod, name) is None:
         raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
     directory = view.node.settings.pod_directory(meta.uid(pod)) / "logs" / name
-    runs = sorted({segment.run for segment in segments(directory)})
-    run = _choose(runs, pod, options, is_waiting=_is_waiting(view.cell, name))
+    runs = _runs(directory)
+    if options.previous and not _is_waiting(view.cell, name):
+        runs = runs[:-1]
+    if options.previous and not runs and (former := view.node.former.of(pod)):
+        directory = former / name
+        runs = _runs(directory)
+    run = _choose(runs, pod, options)
     writer = view.worker.containers.log_of(name) if view.worker and options.follow and not options.previous else None
     async for piece in logreader.read(directory, run, options, writer, view.node.clock.now()):
         yield piece
@@ -50,10 +60,12 @@ def _is_waiting(cell: PodCell | None, name: str) -> bool:
     return current is not None and current.phase is Phase.WAITING
 
 
-def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting: bool) -> int:
-    """Return the run whose log is requested; for a container that waits for its restart, the one that ended."""
-    if options.previous and not is_waiting:
-        runs = runs[:-1]
+def _runs(directory: Path) -> list[int]:
+    return sorted({segment.run for segment in segments(directory)})
+
+
+def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
+    """Return the run whose log is requested; an error says what there is instead."""
     if runs:
         return runs[-1]
     where = f'container "{options.container}" in pod "{meta.name(pod)}"'

@@ -37,6 +37,10 @@ MOST_STREAMS: Final = 100
 """The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
 
 
+NO_EARLIER_RUN: Final = "previous terminated"
+"""How the message of a kubelet begins that has no log of a run before this one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsRequest:
     """Which logs are printed, and which of their lines: of what was chosen, or else of the pods with these labels."""
@@ -147,9 +151,8 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 
 
 async def show(target: Target, wanted: LogsRequest) -> None:
-    """Print the logs so far, rank by rank; a rank whose log cannot be read is reported and skipped."""
-    failed = 0
-    not_started: list[tuple[str, str]] = []
+    """Print the logs so far, rank by rank; a rank whose log cannot be read is skipped, and reported at the end."""
+    errors: list[LogError | NotFoundError] = []
     async with target.session() as session:
         wanted = await named(session, wanted)
         sink = wanted.sink()
@@ -159,21 +162,24 @@ async def show(target: Target, wanted: LogsRequest) -> None:
             try:
                 async for line in read(session.client, pod, wanted.options):
                     sink.line(pod, line)
-            except NotStartedError as error:
-                not_started.append((error.pod, error.reason))
             except (LogError, NotFoundError) as error:
-                if len(pods) == 1:
-                    raise
-                failed += 1
-                say(f"error: {error}", err=True)
-    said = summed(not_started)
-    if len(said) == 1 and len(not_started) == len(pods):
+                errors.append(error)
+    report(errors, len(pods))
+
+
+def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
+    """Raise what kept logs of `count` ranks from being read; ranks without an earlier run are no error beside others."""
+    failed = [one for one in errors if NO_EARLIER_RUN not in str(one)]
+    if len(errors) == count and not failed:
+        raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
+    said = summed([(one.pod, one.reason) for one in failed if isinstance(one, NotStartedError)])
+    said += [str(one) for one in failed if not isinstance(one, NotStartedError)]
+    if len(said) == 1 and len(failed) == count:
         raise CommandError(said[0])
     for sentence in said:
         say(f"error: {sentence}", err=True)
-    if failed or not_started:
-        count = failed + len(not_started)
-        raise CommandError(f"the logs of {count} of {counted(len(pods), 'rank')} could not be read")
+    if failed:
+        raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
 
 
 async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
@@ -189,7 +195,7 @@ async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
 
 
 async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
-    """Return the selected pods, each once; with --previous only those that were restarted."""
+    """Return the selected pods, each once; with --previous those that were restarted, or all if none was."""
     found: dict[str, JSONObject] = {}
     for one in wanted.chosen:
         resource, _ = await targets.find_either(session, one.name)
@@ -204,9 +210,7 @@ async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
     if not wanted.options.previous or len(found) == 1:
         return [*found.values()]
     restarted = [pod for pod in found.values() if has_previous(pod, wanted.options.container)]
-    if not restarted:
-        raise CommandError(f"none of {counted(len(found), 'rank')} was restarted: there is no earlier log")
-    return restarted
+    return restarted or [*found.values()]
 
 
 async def members(session: Session, resource: Resource, one: Selection) -> list[JSONObject]:

@@ -6,7 +6,7 @@ Out: calls of `report` with the probes' verdicts, and of `report_problem` with t
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from kuberuntime import timeouts
 from kuberuntime.objects.meta import JSONObject
@@ -19,15 +19,19 @@ from localkube.kubelet.spec.probes import Kind, Tally
 
 T = TypeVar("T")
 
+OF_THE_MACHINE: Final = "127."
+"""The beginning of the addresses of pods without a network of their own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTarget:
-    """The probed run of a container, and the callbacks for results."""
+    """The probed run of a container (`pid`: its first process on the host), and the callbacks for results."""
 
     runner: ProcessRunner
     container: JSONObject
     container_id: str
     ip: str
+    pid: int
     report: Callable[[Kind, bool], None]
     report_problem: Callable[[str], None]
 
@@ -70,8 +74,16 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
     except TimeoutError:
         problem = f"no answer within {timeout:g} s"
     except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # as for hooks
-        problem = str(error)
+        problem = f"{error}{_instead(target) if isinstance(error, ConnectionRefusedError) else ''}"
     return f"{kind.capitalize()} probe failed: {problem}" if problem else ""
+
+
+def _instead(target: ProbeTarget) -> str:
+    """Return on which ports the pod listens instead; empty where it shares the ports of the whole machine."""
+    if target.ip.startswith(OF_THE_MACHINE):
+        return ""
+    ports = ", ".join(map(str, podconnections.listening(target.pid)))
+    return f"; the pod listens on {ports or 'no port'}"
 
 
 async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
@@ -107,4 +119,5 @@ async def _named(address: str, connection: Awaitable[T]) -> T:
     try:
         return await connection
     except OSError as error:
-        raise ConnectionError(f"{address}: {error.strerror or error}") from error
+        kind = ConnectionRefusedError if isinstance(error, ConnectionRefusedError) else ConnectionError
+        raise kind(f"{address}: {error.strerror or error}") from error
