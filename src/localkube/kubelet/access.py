@@ -37,7 +37,7 @@ async def logs(view: PodView, pod: JSONObject, options: LogOptions) -> AsyncIter
     """Yield parts of a container's log to its end or, when following, to the end of the container.
 
     The previous log is that of the run before this one, of a container that waits for its restart the one that ended; of
-    the first run of a pod that of the pod that had its name before.
+    the first run of a pod that of the pod that had its name before, where a restarted container failed.
     """
     name = options.container
     if podspec.find_container(pod, name) is None:
@@ -48,7 +48,9 @@ async def logs(view: PodView, pod: JSONObject, options: LogOptions) -> AsyncIter
         runs = runs[:-1]
     if options.previous and not runs and (former := view.node.former.of(pod)):
         directory = former / name
-        runs = _runs(directory)
+        runs = _runs(directory)[-2:][
+            :1
+        ]  # a group is recreated once a container was started again: what failed is before
     run = _choose(runs, pod, options)
     writer = view.worker.containers.log_of(name) if view.worker and options.follow and not options.previous else None
     async for piece in logreader.read(directory, run, options, writer, view.node.clock.now()):

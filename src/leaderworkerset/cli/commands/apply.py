@@ -1,7 +1,7 @@
 """`lws apply`: server-side apply of manifests, all checked before the first is written."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -22,6 +22,7 @@ from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.reading.serviceselectors import unselected
+from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
@@ -66,10 +67,24 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **
                 for document in documents:
                     say(f"{document.title} accepted (dry run)")
                 return
+            for line in image_notes(target, documents):
+                say(line, err=True)
             for line in await applier.apply(documents):
                 say(line)
 
     asyncio.run(act())
+
+
+def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
+    """Yield notes on images of the documents that the addressed cluster of this machine maps to nothing."""
+    if target.local is None:
+        return
+    from leaderworkerset.cli.cluster import places
+    from leaderworkerset.cli.commands.local import keptoptions
+
+    options = keptoptions.load(places.place(target.local))
+    if options and not options.stub:
+        yield from notes((one.object for one in documents), dict(options.images), is_typed=False)
 
 
 def check_here(documents: Sequence[Document], namespace: str) -> None:

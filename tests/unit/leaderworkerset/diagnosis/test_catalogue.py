@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.views.selection import Selection
 
+CAUSES = Path(__file__).parents[4] / "docs" / "reference" / "causes.md"
 CODES = [cause.code for cause in CATALOGUE]
 
 
@@ -36,6 +38,18 @@ def test_the_situation_is_found_by_its_code(code: str) -> None:
 @pytest.mark.parametrize("code", SCENARIOS)
 def test_the_words_are_those_that_are_kept(code: str) -> None:
     assert text_of(code) == (FOLDER / f"{code}.txt").read_text(), "python -m tests.explanations writes them anew"
+
+
+@pytest.mark.parametrize("code", [cause.code for cause in CATALOGUE])
+def test_the_verdict_of_a_situation_is_that_of_the_reference(code: str) -> None:
+    """A group that is made now may be progressing where the same group later is stuck."""
+    said = re.search(rf"^## {code}\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE)
+    assert said is not None
+    early, late = ("progressing", "stuck") if said[1] == "progressing, then stuck" else (said[1], said[1])
+    situation = SCENARIOS[code]
+    assert diagnose(situation, Selection("web")).verdict in {early, late}
+    later = diagnose(replace(situation, now=situation.now + timedelta(hours=1)), Selection("web"))
+    assert later.code != code or later.verdict == late
 
 
 KUBERNETES_ONLY = {"LWS-E010", "LWS-E022", "LWS-E030"}
