@@ -1,5 +1,7 @@
 """A mapping that no container uses, and an image that is mapped to nothing, are said before anything runs."""
 
+from typing import Any
+
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 
@@ -23,7 +25,7 @@ def test_a_mapping_that_no_container_uses_is_said_with_the_images_that_there_are
 
 
 def test_what_is_mapped_or_cannot_run_unmapped_needs_no_note() -> None:
-    others = [{"image": "vllm"}, {"image": "host", "command": ["sleep"]}, {"command": ["sleep"]}, "junk"]
+    others: list[Any] = [{"image": "vllm"}, {"image": "host", "command": ["sleep"]}, {"command": ["sleep"]}, "junk"]
     assert [*notes([lws(RING, *others)], ["ring"], is_typed=True)] == []
     assert [*notes([{"kind": "ConfigMap", "data": {"containers": "none"}}], [], is_typed=True)] == []
 
