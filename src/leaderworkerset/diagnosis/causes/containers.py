@@ -40,6 +40,9 @@ MISSING: Final = frozenset({2, NOT_FOUND})
 OF_THE_MACHINE: Final = "host://"
 """How the imageID of a container begins that runs with the programs of this machine, as its image is mapped to nothing."""
 
+ON_PURPOSE: Final = "host"
+"""The image that means the programs of this machine."""
+
 
 def ended_runs(observed: Observed) -> list[Death]:
     """Return the runs that ended and may still matter, the one that explains the others first."""
@@ -101,9 +104,10 @@ def _advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
         yield f"{signal} came from somebody, or from what stopped its container{memory}{probed}"
     status: JSONObject = next((one for one in ranks.statuses(rank) if one.get("name") == death.container), {})
     image = declared.get("image")
-    if code in MISSING and str(status.get("imageID")).startswith(OF_THE_MACHINE):
+    is_unmapped = str(status.get("imageID")).startswith(OF_THE_MACHINE)
+    if code in MISSING and is_unmapped and image != ON_PURPOSE:
         yield f"if it lacks a file or program: image {image} is mapped to nothing, so it ran in / of this machine; map it: --image {image}=DIR"
-    elif code == NOT_FOUND:
+    elif code == NOT_FOUND and not is_unmapped:
         yield f"exit code 127 means that a program was not found: image {image} lacks it, or it is not on PATH there"
 
 

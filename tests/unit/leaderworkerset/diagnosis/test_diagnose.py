@@ -246,6 +246,9 @@ def test_of_a_missing_file_or_program_the_image_is_the_first_thing_to_look_at(co
     spec = {"containers": [{"name": "main", "image": "ring"}]}
     found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": image}, spec=spec))
     assert found.steps[0] == said
+    spec = {"containers": [{"name": "main", "image": "host"}]}
+    found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": "host://"}, spec=spec))
+    assert found.steps == ("lws -n prod logs web/0/0",)
 
 
 def test_a_cluster_of_this_machine_quotes_the_log_of_the_pod_before_the_recreation() -> None:
