@@ -13,16 +13,18 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate extras clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## make .venv with .venv/bin/lws in it
+setup: $(RUNS) ## make .venv with .venv/bin/lws in it: what running needs
 ifneq ($(origin PYTHON),file)
 	@wanted=$$($(PYTHON) -c '$(VERSION)'); has=$$($(BIN)/python -c '$(VERSION)'); test "$$wanted" = "$$has" || \
 	{ echo "$(VENV) is of Python $$has, and PYTHON is $$wanted: remove $(VENV), or choose another place: make VENV=DIRECTORY" >&2; exit 1; }
 endif
+
+dev: setup $(STAMP) ## install the tools of development, too (some minutes, 800 MB)
 
 $(RUNS): requirements/local.lock requirements/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or newer is needed, this is " + sys.version.split()[0] + ": make PYTHON=/path/to/another" if sys.version_info < (3, 11) else 0)'
@@ -41,11 +43,11 @@ demo: $(RUNS) ## two groups of four processes compute something together, and en
 	@echo "Starting a cluster of this machine, and two groups of four ranks in it; it takes some seconds …"
 	$(BIN)/lws run -f examples/allreduce/lws.yaml --image allreduce=examples/allreduce --until done --timeout 60
 
-fmt: setup ## format the code
+fmt: dev ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only --quiet .
 
-check: setup ## format, lint, types, import contracts, generated files
+check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -55,64 +57,64 @@ check: setup ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_causes --check
 	$(BIN)/python -m docs.generate_matrix --check
 
-bench: setup ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
+bench: dev ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
 
-generate: setup ## write the generated manifests below deploy/, and the reference of commands, causes and of what is tried together
+generate: dev ## write the generated manifests below deploy/, and the reference of commands, causes and of what is tried together
 	$(BIN)/python deploy/generate.py
 	$(BIN)/python -m docs.generate_cli
 	$(BIN)/python -m docs.generate_causes
 	$(BIN)/python -m docs.generate_matrix
 
-test: setup controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
+test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
-unit: setup ## the fast tests
+unit: dev ## the fast tests
 	$(BIN)/pytest $(ONE_FOR_EACH_CORE) tests/unit
 
-unit-all: setup ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
+unit-all: dev ## the fast tests, and one `lws run`, on every further Python of this machine, each in .venvs/VERSION
 	$(BIN)/python -m tests.interpreters
 
-integration: setup controlplane ## the tests on the embedded cluster and on a real control plane
+integration: dev controlplane ## the tests on the embedded cluster and on a real control plane
 	$(BIN)/pytest $(SIDE_BY_SIDE) tests/integration tests/conformance
 
-e2e: setup ## the tests of the command line, with real processes
+e2e: dev ## the tests of the command line, with real processes
 	$(BIN)/pytest tests/e2e
 
-controlplane: setup ## build the control plane that the tests run on, where it is not yet
+controlplane: dev ## build the control plane that the tests run on, where it is not yet
 	@$(BIN)/python -m tests.controlplane.build
 
-simulate: setup ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
+simulate: dev ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
-extras: setup ## build Helm, promtool, Kueue and the Go manager for the tests that use them (minutes); without them these are skipped
+extras: dev ## build Helm, promtool, Kueue and the Go manager for the tests that use them (minutes); without them these are skipped
 	@$(BIN)/python -m tests.packages.build
 
 wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
 
-recording: setup ## record `lws run`, and a rollout that gets stuck, anew for the front page
+recording: dev ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py
 	$(BIN)/python docs/record_rollout.py
 
-lock: setup ## pin the dependencies anew
+lock: dev ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --extra local --no-emit-package kuberuntime --no-emit-package localkube -o requirements/local.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/local.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/build.lock requirements/build.in
 
-coverage: setup ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
+coverage: dev ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
 	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/kuberuntime/manifests tests/unit/kuberuntime/objects tests/unit/leaderworkerset/api tests/unit/leaderworkerset/core
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100
 
-contract: setup ## which tests prove which rule of the contract, and where (-v: names; --run: by passing tests)
+contract: dev ## which tests prove which rule of the contract, and where (-v: names; --run: by passing tests)
 	$(BIN)/python -m tests.contract $(ARGS)
 
-parity: setup ## what our manager leaves, against what was recorded of the Go manager, on both clusters
+parity: dev ## what our manager leaves, against what was recorded of the Go manager, on both clusters
 	$(BIN)/python -m tests.parity $(ARGS)
 
-mutate: setup ## try the tests of core/ with small errors (long; ARGS="rollout --sample 100" for less)
+mutate: dev ## try the tests of core/ with small errors (long; ARGS="rollout --sample 100" for less)
 	$(BIN)/python -m tests.mutation $(ARGS)
 
 clean: ## remove what was built

@@ -37,7 +37,7 @@ meaning. How to use it: [why does a group not start](../how-to/why-does-a-group-
 
 Of several causes the one of the earliest stage is named: a group that cannot be placed comes before one that crashes,
 because the first often explains the second. The order below is that order. Causes of programs that run without becoming
-ready ({warming}) are progressing for ten minutes, as large models load, and then stuck.
+ready ({warming}) are progressing for ten minutes, as large models load, and then stuck; a claim without a volume (LWS-E044) for two.
 
 What you may not read is listed, and nothing is concluded from it. With fewer permissions there is less evidence: events,
 nodes, StatefulSets, ControllerRevisions and services explain most.
@@ -57,6 +57,8 @@ with `--stuck-after` or at its time limit is the same sentence with the same cod
 """
 
 WARMING = ("LWS-E073", "LWS-E082", "LWS-E084")
+IN_TIME = (*WARMING, "LWS-E044")
+"""The causes that are progressing at first, and stuck later."""
 
 
 def page() -> str:
@@ -82,7 +84,7 @@ def anchor(cause: Cause) -> str:
 
 def section(cause: Cause) -> str:
     """Describe one cause."""
-    verdict = "progressing, then stuck" if cause.code in WARMING else cause.verdict
+    verdict = "progressing, then stuck" if cause.code in IN_TIME else cause.verdict
     return f"## {cause.code}\n\n**{cause.title}** ({verdict})\n\n{cause.meaning}\n\n*What to do:* {cause.remedy}\n"
 
 

@@ -1,5 +1,7 @@
 """Record `lws run` for the front page: the lines of a real run with their times, and an SVG that plays them.
 
+A run of a busy machine is refused. The picture plays slower than the run, at a pace at which a person reads, again and again.
+
 python docs/record_run.py             run the example, write docs/recording/run.txt and run.svg
 python docs/record_run.py --render    write run.svg from the run.txt that is there
 """
@@ -11,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.sax.saxutils import escape
@@ -27,8 +30,20 @@ WIDTH: Final = 8.4
 HEIGHT: Final = 18
 MARGIN: Final = 16
 BAR: Final = 28
-HOLD: Final = 0.6
+HOLD: Final = 1.0
 """Seconds that the command alone is shown, before what it prints."""
+
+SLOWEST: Final = 4.0
+"""The maximum seconds of a run that is shown: a quiet machine needs one to two."""
+
+READABLE: Final = 0.2
+"""The minimum seconds between two lines of the picture."""
+
+PAUSE: Final = 0.8
+"""The maximum seconds between two lines of the picture: nobody looks at a screen on which nothing happens."""
+
+REST: Final = 5.0
+"""Seconds that the last screen is shown before it begins anew."""
 
 COLORS: Final = ("#7ee787", "#79c0ff", "#ffa657", "#d2a8ff", "#ff7b72", "#f2cc60", "#56d4dd", "#ff9bce")
 """Of the ranks, as many as the example has."""
@@ -53,7 +68,27 @@ def record() -> list[Line]:
         lines = [Line(round(time.monotonic() - begin, 2), text.rstrip("\n")) for text in process.stdout or ()]
     if process.returncode:
         raise SystemExit("\n".join(line.text for line in lines) + f"\nthe run ended with {process.returncode}")
+    refuse_slow(lines)
     return lines
+
+
+def refuse_slow(lines: Sequence[Line]) -> None:
+    """Refuse a run that says more about how busy the machine was than about the program."""
+    if lines[-1].seconds > SLOWEST:
+        raise SystemExit(
+            f"the run took {lines[-1].seconds:g} s, more than {SLOWEST:g}: record when the machine is quiet"
+        )
+
+
+def paced(lines: Sequence[Line]) -> list[Line]:
+    """Return lines with the moments at which the picture shows them.
+
+    >>> paced([Line(0.5, "a"), Line(0.5, "b"), Line(3.5, "c")])
+    [Line(seconds=1.5, text='a'), Line(seconds=1.7, text='b'), Line(seconds=2.5, text='c')]
+    """
+    gaps = [line.seconds - before for line, before in zip(lines, [0.0, *(one.seconds for one in lines)], strict=False)]
+    moments = accumulate((min(max(gap, READABLE), PAUSE) for gap in gaps), initial=HOLD)
+    return [Line(round(at, 2), line.text) for at, line in zip(islice(moments, 1, None), lines, strict=True)]
 
 
 def shape(text: str) -> str:
@@ -86,9 +121,9 @@ def load(text: str) -> list[Line]:
 
 
 def render(lines: Sequence[Line]) -> str:
-    """Return the SVG that plays lines once, and stays at the last; who wants no motion sees the last at once."""
-    shown = [Line(0.0, f"$ {COMMAND}"), *(Line(line.seconds + HOLD, line.text) for line in lines)]
-    end = shown[-1].seconds
+    """Return the SVG that plays lines again and again; who wants no motion sees the last screen."""
+    shown = [Line(0.0, f"$ {COMMAND}"), *paced(lines)]
+    end = shown[-1].seconds + REST
     width, height = COLUMNS * WIDTH + 2 * MARGIN, ROWS * HEIGHT + 2 * MARGIN + BAR
     font = 'font-family="ui-monospace,Menlo,Consolas,monospace" font-size="14"'
     return "\n".join(
@@ -114,25 +149,27 @@ def _text(number: int, line: Line) -> str:
     words = escape(line.text if len(line.text) <= COLUMNS else f"{line.text[: COLUMNS - 1]}…")
     return (
         f'<text class="line" x="{MARGIN}" y="{y:g}" fill="{color}" xml:space="preserve" '
-        f'style="animation-delay:{line.seconds:.2f}s">{words}</text>'
+        f'style="animation-name:l{number}">{words}</text>'
     )
 
 
 def _style(shown: Sequence[Line], end: float) -> str:
     """Return the animations: lines appear at their times, and the page moves up when the screen is full."""
     last = max(len(shown) - ROWS, 0) * HEIGHT
+    lines = (
+        f"@keyframes l{number}{{0%{{opacity:0}}{100 * line.seconds / end:.2f}%{{opacity:1}}}}"
+        for number, line in enumerate(shown)
+    )
     moves = [
         f"{100 * line.seconds / end:.2f}%{{transform:translateY(-{(number + 1 - ROWS) * HEIGHT}px)}}"
         for number, line in enumerate(shown)
         if number + 1 > ROWS
     ]
     return (
-        "@keyframes show{to{opacity:1}}"
-        f"@keyframes scroll{{{''.join(moves)}}}"
-        ".line{opacity:0;animation:show 0s forwards}"
-        f".scroll{{animation:scroll {end:.2f}s step-end forwards}}"
-        "@media (prefers-reduced-motion:reduce){.line{opacity:1;animation:none}"
-        f".scroll{{animation:none;transform:translateY(-{last}px)}}}}"
+        f"{''.join(lines)}@keyframes scroll{{0%{{transform:none}}{''.join(moves)}}}"
+        f".line{{animation:{end:.2f}s step-end infinite}}"
+        f".scroll{{animation:scroll {end:.2f}s step-end infinite;transform:translateY(-{last}px)}}"
+        "@media (prefers-reduced-motion:reduce){.line,.scroll{animation:none!important}}"
     )
 
 

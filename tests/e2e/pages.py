@@ -12,6 +12,7 @@ from tests.e2e.harness import ROOT, Shell
 
 LEFT_OUT = {
     "make setup": "the environment that runs this test is set up",
+    "pip install numpy": "the environment that runs this test has it",
     "make demo": "has a test of its own, from a fresh clone",
     "make test": "is what runs this test",
 }
@@ -20,7 +21,11 @@ LEFT_OUT = {
 LIMIT = 240.0
 """Seconds for all commands of a page: on a busy machine each of them takes a few to start."""
 
-ENDS_OTHERWISE = {"lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself"}
+ENDS_OTHERWISE = {
+    "lws exec --local tensor-parallel/1/2": "it kills every process of the rank, and so itself",
+    "lws rollout status --local web --stuck-after": "the rollout is stuck",
+    "lws explain --local web": "the exit code is the verdict",
+}
 """The commands that do not end with 0, and why."""
 
 
@@ -37,11 +42,13 @@ def script(page: str) -> str:
 
 
 def commands(page: str) -> Iterator[str]:
-    """Yield the commands of a page's bash blocks that are to be run."""
-    for block in re.findall(r"^```bash\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL):
-        for line in block.replace("\\\n", " ").splitlines():
-            if line and not line.startswith(tuple(LEFT_OUT)):
-                yield line
+    """Yield the commands that are to be run: of the bash blocks of a page, and those that its console blocks show typed."""
+    for kind, block in re.findall(
+        r"^```(bash|console)\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL
+    ):
+        lines = block.replace("\\\n", " ").splitlines()
+        typed = lines if kind == "bash" else [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+        yield from (line for line in typed if line and not line.startswith(tuple(LEFT_OUT)))
 
 
 def missing(page: str, printed: str) -> list[str]:

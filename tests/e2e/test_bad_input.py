@@ -149,9 +149,9 @@ def test_a_damaged_database_is_told_left_as_it_is_and_restored_from_its_copy(she
         assert f"error: {database}: " in told
         assert "Traceback" not in told
         assert database.read_bytes() == broken
-    (copy,) = database.parent.glob("state.db.copy-*")
-    assert copy.name in told
-    assert "--restore" in told
+        (copy,) = database.parent.glob("state.db.copy-*")
+        assert copy.name in told
+        assert "--restore" in told
     shell.lws("up", "--detach", "--restore")
     assert Cluster(shell, "default").view("web")["desired"] == 0
     assert [one.read_bytes() for one in database.parent.glob("state.db.damaged-*Z")] == [broken]

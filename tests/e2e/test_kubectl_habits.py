@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import SLEEP, Cluster, Shell, lws, shell_script
+from tests.e2e.harness import SLEEP, Cluster, Shell, is_whole, lws, shell_script
+
+from kuberuntime.objects.meta import JSONObject
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -30,3 +32,76 @@ def test_a_file_to_run_needs_no_option(shell: Shell, tmp_path: Path) -> None:
     manifest = tmp_path / "lws.yaml"
     manifest.write_text(json.dumps(lws("brief", shell_script("exit 0"))))
     shell.lws("run", str(manifest), "--until", "done", "--timeout", "60", code=0)
+
+
+def test_several_are_waited_for_and_what_each_lacks_is_said(cluster: Cluster) -> None:
+    cluster.apply(labelled("one", "a"), labelled("two", "a"), labelled("three", "b"))
+    assert set(cluster.lws("wait", "one", "lws/two").splitlines()) == {"one is ready", "two is ready"}
+    assert set(cluster.lws("wait", "-l", "tier=a").splitlines()) == {"one is ready", "two is ready"}
+    assert {"one is ready", "two is ready", "three is ready"} <= {*cluster.lws("wait", "--all").splitlines()}
+    told = cluster.refused("wait", "one", "two", "--for=replicas=9", "--timeout=5", code=124)
+    assert {"error: one after 5 s: 1 group ready, not 9", "two after 5 s: 1 group ready, not 9"} <= {*told.splitlines()}
+    cluster.refused("wait", "one", "--all", code=2)
+    assert "No LeaderWorkerSets found" in cluster.refused("wait", "-l", "tier=none")
+
+    lines = cluster.lws("logs", "-l", "app=one").splitlines()
+    assert lines == ["0/0 this is one"]
+    assert sorted(cluster.lws("logs", "-l", "app in (one, two)").splitlines()) == [
+        "one/0/0 this is one",
+        "two/0/0 this is two",
+    ]
+    cluster.lws("delete", "one", "two", "three")
+
+
+def labelled(name: str, tier: str) -> JSONObject:
+    obj = lws(name, shell_script(f"echo this is {name}; sleep 1000", grace=1))
+    obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["metadata"] = {"labels": {"app": name}}
+    return obj | {"metadata": {"name": name, "labels": {"tier": tier}}}
+
+
+def test_templates_of_kubectl_read_sets_groups_and_nodes(cluster: Cluster) -> None:
+    cluster.start(lws("read", SLEEP, size=2))
+    assert cluster.lws("get", "read", "-o", "jsonpath={.spec.replicas}") == "1"
+    pods = cluster.lws("get", "read/0", '-o=jsonpath={range .items[*]}{.metadata.name}{"\\n"}{end}')
+    assert pods == "read-0\nread-0-1\n"
+    assert cluster.lws("get", "read/0/1", "-o", "jsonpath={.spec.containers[*].image}") == "host"
+    columns = cluster.lws("get", "-o", "custom-columns=NAME:.metadata.name,KIND:.kind").splitlines()
+    assert columns[0].split() == ["NAME", "KIND"]
+    assert ["read", "LeaderWorkerSet"] in [line.split() for line in columns[1:]]
+    assert "there is no expression in braces" in cluster.refused("get", "-o", "jsonpath=.spec.replicas", code=2)
+
+    (row,) = cluster.lws("nodes").splitlines()[1:]
+    name, status = row.split()[:2]
+    assert status == "Ready"
+    assert cluster.lws("nodes", "-o", "name") == f"node/{name}\n"
+    assert cluster.lws("nodes", name, "-o", "jsonpath={.metadata.name} {.kind}") == f"{name} Node"
+    assert "    default/read-0-1: requests nothing" in cluster.lws("nodes", name).splitlines()
+    cluster.lws("delete", "read")
+
+
+def test_the_log_of_the_run_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> None:
+    fails_once = "if [ -e /mark/it ]; then sleep 1000; fi; touch /mark/it; echo no such model >&2; exit 3"
+    obj = lws("again", shell_script(fails_once, grace=1), size=2, leader=SLEEP)
+    pod = obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
+    pod["volumes"] = [{"name": "mark", "hostPath": {"path": str(tmp_path)}}]
+    pod["containers"][0]["volumeMounts"] = [{"name": "mark", "mountPath": "/mark"}]
+    cluster.apply(obj)
+    cluster.until("again", lambda view: is_whole(view) and bool(view["groups"][0]["recreations"]))
+    assert cluster.lws("logs", "again/0/1", "--previous") == "no such model\n"
+    assert cluster.lws("logs", "again", "--previous") == "0/1 no such model\n"
+    cluster.lws("delete", "again")
+
+
+UNMAPPED = "note: image ring is mapped to nothing: its containers run in / of this machine"
+
+
+def test_an_image_that_is_mapped_to_nothing_is_said_at_once(shell: Shell, tmp_path: Path) -> None:
+    manifest = tmp_path / "ring.json"
+    manifest.write_text(json.dumps(lws("ring", shell_script("exec ./no-such-file", image="ring"))))
+    told = shell.lws("run", str(manifest), "--image", f"rin={tmp_path}", "--fail-fast", code=1).stderr
+    assert told.splitlines()[:2] == [
+        "note: --image rin: no container has this image (there is: ring)",
+        f"{UNMAPPED}, with its programs (or --image ring=DIR)",
+    ]
+    step = "next: if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine"
+    assert any(line.startswith(step) for line in told.splitlines()), told

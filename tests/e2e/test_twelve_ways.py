@@ -32,6 +32,8 @@ def test_a_broken_program_is_named_on_the_first_screen_and_in_the_last_line(
     first, last = "\n".join(shown[:ROWS]), shown[-1]
     assert verdict in first
     assert re.search(rf"^next: .*{re.escape(way.step)}", first, re.MULTILINE)
+    assert "kubectl" not in first
+    assert not re.search(r"^next: .*lws (?!--local=run-)", first, re.MULTILINE), "it addresses another cluster"
     assert last.startswith(f"error: {verdict}")
 
 
@@ -65,4 +67,7 @@ def test_a_service_that_selects_no_rank_is_named_when_it_is_applied(cluster: Clu
     objects = [service | {"spec": {"selector": {"app": "vlm"}, "ports": ports}}, lws("behind", SLEEP)]
     text = json.dumps({"apiVersion": "v1", "kind": "List", "items": objects})
     told = cluster.shell.lws("apply", f"--local={cluster.name}", "-f", "-", text=text).stderr
+    idle = "note: Service default/door: spec.selector app=vlm matches no pod, so nothing answers behind it"
+    cluster.lws("wait", "behind")
+    assert idle in cluster.shell.lws("explain", f"--local={cluster.name}", "behind").stderr.splitlines()
     assert told.startswith("warning: Service door: spec.selector app=vlm matches no pod of these manifests: ")

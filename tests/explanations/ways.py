@@ -48,7 +48,7 @@ WAYS: Final = (
         lws("killed", {"command": ["python3", "-c", "import os; os.kill(os.getpid(), 9)"]}),
         "LWS-E071",
         "container rank of pod killed-0 crashed with exit code 137 (Error, killed by SIGKILL)",
-        "find what sent SIGKILL: the kernel (out of memory: dmesg), a liveness probe, or a person",
+        "SIGKILL came from somebody, or from what stopped its container, or from the kernel if node",
     ),
     Way(
         "a server ends instead of serving",

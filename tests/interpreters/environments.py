@@ -21,7 +21,7 @@ STAMP: Final = ".installed"
 
 
 def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIRONMENTS) -> Path:
-    """Return the Python of the interpreter's environment, with everything the lock names in it, as `make setup` does."""
+    """Return the Python of the interpreter's environment, with everything the lock names in it, as `make dev` does."""
     directory = parent / interpreter.name
     python, stamp, made_of = directory / "bin" / "python", directory / STAMP, digest(interpreter, root)
     if stamp.is_file() and stamp.read_text() == made_of:

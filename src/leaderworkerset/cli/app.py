@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "explain": "Say why something is not ready, and what to do.",
     "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
     "describe": "Describe a LeaderWorkerSet, a group, a rank or a DisaggregatedSet on one page.",
+    "nodes": "Show nodes: what is free on each, labels, taints, and who holds it.",
     "events": "Show what happened to a LeaderWorkerSet, in order.",
     "doctor": "Check the installation and this machine.",
     "logs": "Print the logs of ranks.",
@@ -55,7 +56,7 @@ LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
 ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
 """Commands that show, steer and predict rollouts."""
 
-INSPECT_COMMANDS: Final = ("tree", "describe", "events", "doctor", "cp", "must-gather")
+INSPECT_COMMANDS: Final = ("tree", "describe", "nodes", "events", "doctor", "cp", "must-gather")
 """Commands that inspect what runs."""
 
 UNTARGETED: Final = ("version", "completion")

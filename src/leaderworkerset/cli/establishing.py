@@ -14,7 +14,7 @@ PATIENCE: Final = 30.0
 """Seconds for a definition to be established; a healthy API server takes one."""
 
 
-async def until_established(client: Client, key: ObjectKey, *, kubectl: str) -> None:
+async def until_established(client: Client, key: ObjectKey) -> None:
     """Return once the kind of a definition is served."""
     # Few manifests contain definitions; all others skip these imports.
     from kuberuntime.cache.informer import Informer
@@ -23,14 +23,14 @@ async def until_established(client: Client, key: ObjectKey, *, kubectl: str) -> 
     informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
 
     def established() -> bool | None:
-        found = informer.store.get(key)
-        return True if found and meta.is_condition_true(found, "Established") else None
+        return True if meta.is_condition_true(informer.store.get(key) or {}, "Established") else None
 
     try:
         async with timeouts.within(PATIENCE), following(informer) as objects:
             await objects.until(established)
     except TimeoutError as error:
+        conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
+        told = "; ".join(f"{one.get('type')} is {one.get('status')}: {one.get('message')}" for one in conditions)
         raise TimedOutError(
-            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: "
-            f"`{kubectl} describe crd {key.name}` says why"
+            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {told or 'no controller acts'}"
         ) from error

@@ -1,6 +1,8 @@
 """The arguments `LWS[/group[/rank]]` that name a LeaderWorkerSet, a group or one rank; and the search for its pods."""
 
+import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.client.requests import Selection as Query
@@ -129,6 +131,34 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
     others = sorted({meta.namespace(one) for one in page.items} - {session.namespace})
     more = f" and {len(others) - FEW_NAMES} more" if len(others) > FEW_NAMES else ""
     return f"{', '.join(others[:FEW_NAMES])}{more}"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """LeaderWorkerSets and DisaggregatedSets that were found."""
+
+    leaderworkersets: Sequence[JSONObject]
+    sets: Sequence[JSONObject]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the DisaggregatedSets, and of the LeaderWorkerSets that none of them owns."""
+        owners = {meta.uid(one) for one in self.sets}
+        free = (one for one in self.leaderworkersets if (meta.controller_of(one) or {}).get("uid") not in owners)
+        return [*map(meta.name, self.sets), *map(meta.name, free)]
+
+
+async def all_of(session: Session, namespace: str, selector: str) -> Found:
+    """Return all objects with the required labels; a DisaggregatedSet's own objects whatever their labels."""
+    async with asyncio.TaskGroup() as tasks:
+        listed = tasks.create_task(session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector))
+        listed_sets = tasks.create_task(list_sets(session, namespace, selector))
+    listing, sets = listed.result(), listed_sets.result()
+    parts = await list_parts(session, namespace) if sets and selector else []
+    owners = {meta.uid(one) for one in sets}
+    owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
+    found = {meta.key(one): one for one in (*listing.items, *owned)}
+    return Found([found[key] for key in sorted(found)], sets)
 
 
 async def list_sets(session: Session, namespace: str, label_selector: str) -> list[JSONObject]:

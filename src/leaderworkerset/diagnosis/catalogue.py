@@ -10,7 +10,7 @@ from typing import Final
 from leaderworkerset.diagnosis.causes import (
     containers,
     images,
-    nodes,
+    lostnodes,
     refusals,
     rollouts,
     scheduling,
@@ -52,10 +52,10 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     unattended.UNCONTROLLED,
     unattended.NO_REVISION,
     # Their node is lost, or they do not terminate.
-    nodes.GONE,
-    nodes.NOT_READY,
-    nodes.FINALIZER,
-    nodes.ENDLESS,
+    lostnodes.GONE,
+    lostnodes.NOT_READY,
+    lostnodes.FINALIZER,
+    lostnodes.ENDLESS,
     # They cannot be scheduled.
     schedulinggates.QUEUED,
     schedulinggates.GATED,
@@ -79,7 +79,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     scheduling.CORDONED,
     scheduling.UNSCHEDULABLE,
     # They cannot be started.
-    nodes.EVICTED,
+    lostnodes.EVICTED,
     containers.NO_SANDBOX,
     images.BAD_CONFIG,
     volumes.NOT_MOUNTED,

@@ -10,7 +10,7 @@ from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
-from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.observed import KUBECTL, Observed
 from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
@@ -86,6 +86,7 @@ def _first(observed: Observed, causes: Sequence[Cause] = CATALOGUE) -> tuple[Cau
 def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding) -> Diagnosis:
     view = observed.view
     context: tuple[str, ...] = ()
+    has_kubectl = bool(observed.commands.kubectl)
     if view.is_updating and not cause.code.startswith("LWS-E08") and cause.verdict is Verdict.STUCK:
         context = (f"the rollout waits for it: {view.up_to_date} of {counted(view.desired, 'group')} updated",)
     return Diagnosis(
@@ -96,7 +97,7 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
         title=cause.title,
         subject=finding.subject,
         evidence=(*finding.evidence, *context),
-        steps=finding.steps,
+        steps=tuple(step for step in finding.steps if has_kubectl or KUBECTL not in step),
         unread=_unread(observed),
         log=finding.log,
         namespace=view.namespace,
@@ -119,7 +120,6 @@ def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
     """Return a diagnosis with the observed facts only, if no cause is known."""
     seen = [(rank, rank.why) for _, rank in observed.unready][:5]
     lines = [f"{rank.pod}: {wording.state(rank)}{f': {ranks.quote(why)}' if why else ''}" for rank, why in seen]
-    pod = next((rank.pod for rank, _ in seen if rank.object is not None), "")
     return Diagnosis(
         target=str(chosen),
         verdict=Verdict.UNKNOWN,
@@ -128,7 +128,7 @@ def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
         title="the cause is not known",
         subject=own(observed),
         evidence=tuple(lines),
-        steps=(observed.kubectl(f"describe pod {pod}" if pod else f"describe lws {observed.view.name}"),),
+        steps=(observed.lws(f"describe {chosen}"),),
         unread=_unread(observed),
         namespace=observed.view.namespace,
     )

@@ -20,11 +20,17 @@ QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Wor
 """Kueue's Workloads in the version that every supported release serves."""
 
 
+KUBECTL: Final = "kubectl"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commands:
-    """The words with which next steps call kubectl and lws, so that they address the same cluster."""
+    """The words with which next steps call kubectl and lws, so that they address the same cluster.
 
-    kubectl: str = "kubectl"
+    Without kubectl (on a cluster of this machine, where nobody needs it) the steps that call it are left out.
+    """
+
+    kubectl: str = KUBECTL
     lws: str = "lws"
 
 
@@ -97,7 +103,12 @@ class Observed:
 
     def kubectl(self, words: str) -> str:
         """Return a call of kubectl in the namespace."""
-        return f"{self.commands.kubectl} -n {self.view.namespace} {words}"
+        return f"{self.plain_kubectl} -n {self.view.namespace} {words}"
+
+    @property
+    def plain_kubectl(self) -> str:
+        """Return the call of kubectl without a namespace."""
+        return self.commands.kubectl or KUBECTL
 
     def lws(self, words: str) -> str:
         """Return a call of lws in the namespace."""

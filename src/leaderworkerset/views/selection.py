@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass, replace
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
 from leaderworkerset.views.groups import View, place_of
 from leaderworkerset.views.reasons import is_fine
@@ -34,16 +36,17 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """The selected pods of a LeaderWorkerSet: those of the selection, and of them these groups and ranks (none: all)."""
+    """The selected pods of a LeaderWorkerSet: of the selection those of these groups and ranks (none: all), by label."""
 
     chosen: Selection
     groups: frozenset[int] = frozenset()
     ranks: frozenset[int] = frozenset()
+    labels: LabelSelector = EVERYTHING
 
     def covers(self, pod: JSONObject) -> bool:
         """Return whether a pod is selected."""
         place = place_of(pod)
-        if place is None or not self.chosen.covers(pod):
+        if place is None or not self.chosen.covers(pod) or not self.labels.matches(meta.labels(pod)):
             return False
         return (not self.groups or place[0] in self.groups) and (not self.ranks or place[1] in self.ranks)
 

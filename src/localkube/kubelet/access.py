@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
@@ -24,23 +25,40 @@ LOCALHOST = "127.0.0.1"
 async def logs(
     node: NodeContext, worker: PodWorker | None, pod: JSONObject, options: LogOptions
 ) -> AsyncIterator[bytes]:
-    """Yield parts of a container's log to its end or, when following, to the end of the container."""
+    """Yield parts of a container's log to its end or, when following, to the end of the container.
+
+    The previous log is that of the run before this one, of a container that waits for its restart the one that ended; of
+    the first run of a pod that of the pod that had its name before, where a restarted container failed.
+    """
     name = options.container
     if podspec.find_container(pod, name) is None:
         raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / name
-    runs = sorted({segment.run for segment in segments(directory)})
-    current = worker.cell.state.containers.get(name) if worker else None
-    run = _choose(runs, pod, options, is_waiting=current is not None and current.phase is Phase.WAITING)
+    runs = _runs(directory)
+    if options.previous and not _is_waiting(worker, name):
+        runs = runs[:-1]
+    if options.previous and not runs and (former := node.former.of(pod)):
+        directory = former / name
+        runs = _runs(directory)[-2:][
+            :1
+        ]  # a group is recreated once a container was started again: the one before failed
+    run = _choose(runs, pod, options)
     writer = worker.containers.log_of(name) if worker and options.follow and not options.previous else None
     async for piece in logreader.read(directory, run, options, writer, node.clock.now()):
         yield piece
 
 
-def _choose(runs: list[int], pod: JSONObject, options: LogOptions, *, is_waiting: bool) -> int:
-    """Return the run whose log is requested; for a container that waits for its restart, the one that ended."""
-    if options.previous and not is_waiting:
-        runs = runs[:-1]
+def _is_waiting(worker: PodWorker | None, name: str) -> bool:
+    current = worker.cell.state.containers.get(name) if worker else None
+    return current is not None and current.phase is Phase.WAITING
+
+
+def _runs(directory: Path) -> list[int]:
+    return sorted({segment.run for segment in segments(directory)})
+
+
+def _choose(runs: list[int], pod: JSONObject, options: LogOptions) -> int:
+    """Return the run whose log is requested; an error says what there is instead."""
     if runs:
         return runs[-1]
     where = f'container "{options.container}" in pod "{meta.name(pod)}"'

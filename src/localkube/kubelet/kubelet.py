@@ -19,6 +19,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
+from localkube.kubelet.node.formerlogs import FormerLogs
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, claim_names, references
@@ -60,7 +61,8 @@ class Kubelet:
             objects=self._objects,
             events=events,
             holder_of=self._holder_of,
-            discard=lambda uid: self._trash.add(settings.pod_directory(uid)),
+            discard=self._discard,
+            former=FormerLogs(settings.state_directory / "former", self._trash),
         )
 
     async def run(self, caught_up: asyncio.Event | None = None) -> None:
@@ -74,6 +76,7 @@ class Kubelet:
                 tasks.create_task(informer.run())
             for informer in informers:
                 await informer.wait_synced()
+            self._node.former.clear()
             self._discard_orphans()
             tasks.create_task(self._trash.run())
             tasks.create_task(self._node.hosts.run())
@@ -175,6 +178,12 @@ class Kubelet:
         for cell in self._cells.values():
             if meta.namespace(cell.pod) == key.namespace and key.name in claim_names(cell.pod):
                 cell.refresh()
+
+    def _discard(self, pod: JSONObject) -> None:
+        """Remove the directory of a pod that is gone, and keep its logs for its successor."""
+        directory = self._settings.pod_directory(meta.uid(pod))
+        self._node.former.keep(pod, directory / "logs")
+        self._trash.add(directory)
 
     def _discard_orphans(self) -> None:
         """Remove the directories of deleted pods."""

@@ -220,7 +220,7 @@ class PodWorker:
             await self._publish()
             await self._delete()
         self._node.hosts.remove_pod(cell.pod)
-        self._node.discard(cell.uid)
+        self._node.discard(cell.pod)
         self.cell.is_finished = True
         self.cell.reported.set()
 

@@ -146,8 +146,8 @@ async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(spa
     found = await get.chosen_of(session, [Selection("split")])
     assert [meta.name(one) for one in found.sets] == ["split"]
     assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
-    wanted = get.GetRequest((), None, everywhere=False, selector="", managed_fields=False)
-    assert await get.all_of(session, space.namespace, wanted) == found
+    assert await targets.all_of(session, space.namespace, "") == found
+    assert found.names == ["split"]
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
         await get.chosen_of(session, [Selection("split", 0)])
 

@@ -1,9 +1,11 @@
 """The recording on the front page is drawn from the lines that are kept beside it."""
 
 import xml.etree.ElementTree as ET
+from itertools import pairwise
 
+import pytest
 from docs import record_run
-from docs.record_run import COMMAND, PICTURE, ROWS, TEXT, Line, dump, load, render, shape, shapes
+from docs.record_run import COMMAND, PICTURE, ROWS, TEXT, Line, dump, load, paced, render, shape, shapes
 
 LINES = [Line(0.5, "starting"), Line(1.25, "0/1 <rank> & more"), *(Line(2.0, f"1/0 {n}") for n in range(ROWS))]
 
@@ -17,17 +19,33 @@ def test_kept_lines_are_read_as_they_were_written() -> None:
     assert load(TEXT.read_text())[-1].text == "8 ranks in 2 groups ended with 0"
 
 
-def test_every_line_is_drawn_with_the_moment_when_it_came() -> None:
+def test_a_run_of_a_busy_machine_is_refused() -> None:
+    record_run.refuse_slow([Line(3.9, "ready")])
+    with pytest.raises(SystemExit, match=r"the run took 20.3 s, more than 4: record when the machine is quiet"):
+        record_run.refuse_slow([Line(0.5, "starting"), Line(20.3, "ready")])
+
+
+def test_the_picture_is_never_still_for_long_and_can_be_read_and_begins_anew() -> None:
+    shown = paced([Line(8.3, "late"), *(Line(20.0, "many at once") for _ in range(40))])
+    gaps = [after.seconds - before.seconds for before, after in pairwise([Line(record_run.HOLD, ""), *shown])]
+    assert all(record_run.READABLE - 0.01 <= gap <= record_run.PAUSE + 0.01 for gap in gaps)
+    assert "step-end infinite" in render(LINES)
+
+
+def test_every_line_is_drawn_with_the_moment_when_it_is_shown() -> None:
     root = ET.fromstring(render(LINES))
     drawn = [element for element in root.iter() if element.tag.endswith("text")]
     assert [element.text for element in drawn[:3]] == [f"$ {COMMAND}", "starting", "0/1 <rank> & more"]
-    assert drawn[1].attrib["style"] == f"animation-delay:{0.5 + record_run.HOLD:.2f}s"
+    assert drawn[1].attrib["style"] == "animation-name:l1"
+    shown = paced(LINES)
+    moment = 100 * shown[0].seconds / (shown[-1].seconds + record_run.REST)
+    assert f"@keyframes l1{{0%{{opacity:0}}{moment:.2f}%{{opacity:1}}}}" in render(LINES)
     assert drawn[2].attrib["fill"] != drawn[3].attrib["fill"]
 
 
 def test_the_page_moves_up_by_what_does_not_fit() -> None:
     assert f"translateY(-{(len(LINES) + 1 - ROWS) * record_run.HEIGHT}px)" in render(LINES)
-    assert "@keyframes scroll{}" in render(LINES[:2])
+    assert "@keyframes scroll{0%{transform:none}}" in render(LINES[:2])
 
 
 def test_a_shape_is_what_two_runs_have_in_common() -> None:

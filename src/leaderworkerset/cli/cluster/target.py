@@ -36,7 +36,7 @@ class Session:
     """An open client, the namespace of a command, and the function that opens channels (path, query, protocol).
 
     The lifeline reports the end of the cluster to commands that follow it. Hints contain the options that address this
-    cluster: `lws` and `kubectl` are the commands with them.
+    cluster: `lws` and `kubectl` are the commands with them; a cluster of this machine needs no kubectl, and has none.
     """
 
     client: Client
@@ -94,11 +94,11 @@ class Target:
         return argument or self.local or places.DEFAULT
 
     def _commands(self, place: ClusterDirectory | None) -> tuple[str, str]:
-        """Return the words by which hints call lws and kubectl, so that they address the same cluster."""
+        """Return the words by which hints call lws and kubectl (empty: none), so that they address the same cluster."""
         words = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         words += [f"--context={self.context_name}"] if self.context_name else []
         if place:
-            return f"lws {place.words}", shlex.join(["kubectl", f"--kubeconfig={place.kubeconfig}"])
+            return f"lws {place.words}", ""
         return shlex.join(["lws", *words]), shlex.join(["kubectl", *words])
 
     def _local_place(self) -> ClusterDirectory:

@@ -1,7 +1,7 @@
 """`lws apply`: server-side apply of manifests, all checked before the first is written."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
@@ -23,6 +23,7 @@ from leaderworkerset.cli.reading.applyorder import batches, ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.reading.serviceselectors import unselected
+from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
@@ -67,10 +68,24 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **
                 for document in documents:
                     say(f"{document.title} accepted (dry run)")
                 return
+            for line in image_notes(target, documents):
+                say(line, err=True)
             for line in await applier.apply(documents):
                 say(line)
 
     asyncio.run(act())
+
+
+def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:
+    """Yield notes on images of the documents that the addressed cluster of this machine maps to nothing."""
+    if target.local is None:
+        return
+    from leaderworkerset.cli.cluster import places
+    from leaderworkerset.cli.commands.local import keptoptions
+
+    options = keptoptions.load(places.place(target.local))
+    if options and not options.stub:
+        yield from notes((one.object for one in documents), dict(options.images), is_typed=False)
 
 
 def check_here(documents: Sequence[Document], namespace: str) -> None:
@@ -158,7 +173,7 @@ class Applier:
         resource, obj = await self.placed(document)
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
         if resource == CUSTOM_RESOURCE_DEFINITIONS:
-            await until_established(self._client, meta.key(obj), kubectl=self._kubectl)
+            await until_established(self._client, meta.key(obj))
         return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
@@ -200,7 +215,8 @@ def describe(document: Document, error: Exception, kubectl: str) -> str:
         advice = "; take the fields over with --force-conflicts"
     if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
         name = error.details.get("name")
-        advice = f"; make it with `{kubectl} create namespace {name}`, or add --create-namespace to this command"
+        by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
+        advice = f"; {by_hand}add --create-namespace to this command"
     return f"{document.place}: {document.title}: {error}{advice}"
 
 

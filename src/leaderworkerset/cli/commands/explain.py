@@ -9,12 +9,13 @@ import click
 
 from kuberuntime import timeouts
 from kuberuntime.client.client import Client
-from kuberuntime.errors import KubeError
-from kuberuntime.objects import meta
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import APIError, KubeError
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands import get
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.shell import completing
@@ -33,6 +34,9 @@ from leaderworkerset.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
 """The maximum seconds that a failed command looks for the cause before it ends."""
+
+MOST_SERVICES: Final = 20
+"""The maximum of Services whose pods are asked for."""
 
 EXIT_CODES: Final = {Verdict.HEALTHY: 0, Verdict.PROGRESSING: 3, Verdict.STUCK: 4, Verdict.UNKNOWN: 5}
 """The exit codes by verdict, for scripts; 1 and 2 are errors, as in every command."""
@@ -58,6 +62,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     async def act() -> list[Diagnosis]:
         async with target.session() as session:
+            beside.extend(await idle_services(session, "" if everywhere else session.namespace))
             if chosen is None:
                 namespace = "" if everywhere else session.namespace
                 found = await survey(session, namespace, selector)
@@ -66,6 +71,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
                 return found
             return await explain(session, chosen)
 
+    beside: list[str] = []
     found = asyncio.run(act())
     if form is None:
         for line in render(found) if chosen else overview(found, with_namespace=everywhere):
@@ -73,16 +79,34 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     else:
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
+    for line in beside:
+        say(line, err=True)
     if not found:
         return 0
     return EXIT_CODES[worst(found).verdict]
 
 
+async def idle_services(session: Session, namespace: str) -> list[str]:
+    """Return a note on each Service whose selector matches no pod, none if Services or pods may not be read."""
+    found = []
+    try:
+        listed = (await session.client.list(SERVICES, namespace=namespace)).items
+        for one in [one for one in listed if meta.spec(one).get("selector") and not meta.controller_of(one)][
+            :MOST_SERVICES
+        ]:
+            wanted = selectors.format_labels(meta.spec(one)["selector"])
+            if not (await session.client.list_page(Query(PODS, meta.namespace(one), wanted), limit=1)).items:
+                found.append(
+                    f"note: Service {meta.key(one)}: spec.selector {wanted} matches no pod, so nothing answers behind it"
+                )
+    except APIError:
+        return []
+    return found
+
+
 async def survey(session: Session, namespace: str, selector: str = "") -> list[Diagnosis]:
     """Return the diagnoses of all LeaderWorkerSets of a namespace (empty: of all), the most urgent first."""
-    found = await get.all_of(
-        session, namespace, get.GetRequest((), None, everywhere=not namespace, selector=selector, managed_fields=False)
-    )
+    found = await targets.all_of(session, namespace, selector)
     with collection.put_off():
         views = await targets.views_of(session, found.leaderworkersets)
         told = await surveying.survey(session.client, views, namespace, commands_of(session))

@@ -20,7 +20,8 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import colors, live, output, settables, tables
+from leaderworkerset.cli.views import colors, formats, live, output, settables, tables
+from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.podlogs import silent_lines
@@ -32,7 +33,7 @@ from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import behind
 from leaderworkerset.views.selection import Selection, narrow, not_ready
 
-FORMATS = click.Choice(["wide", "json", "yaml", "name"])
+FORMATS = OutputFormat("wide", "json", "yaml", "name")
 TABLES = (None, "wide")
 QUOTED = 3
 """The maximum sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
@@ -53,7 +54,8 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
 
     With more than ten groups, equal ones share a row: first those that are not ready, then the healthy ones.
     More than ten LeaderWorkerSets that were not named have a row each: first those that are not ready, with the reason.
-    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets.
+    With --watch, the name of a DisaggregatedSet selects its LeaderWorkerSets. -o jsonpath and custom-columns read the
+    objects of the API, as for kubectl: LeaderWorkerSets and DisaggregatedSets, of a group or rank its pods.
     """
     wanted = GetRequest(tuple(targets.parse(name) for name in names), **options)
     if wanted.chosen and (wanted.everywhere or wanted.selector):
@@ -62,6 +64,11 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
         raise UsageError("--watch cannot be combined with -o name: names do not change")
     if watches and wanted.managed_fields:
         raise UsageError("--watch cannot be combined with --show-managed-fields: a watch does not read them")
+    if formats.is_template(wanted.form):
+        if watches or wanted.not_ready:
+            raise UsageError(f"-o {wanted.form} prints objects once: leave out --watch and --not-ready")
+        asyncio.run(show_objects(target, wanted, str(wanted.form)))
+        return
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
 
@@ -114,6 +121,22 @@ async def show(target: Target, wanted: GetRequest) -> None:
         await say_if_empty(session, seen, wanted)
 
 
+async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
+    """Print what a template takes of the objects: alone if one was named, otherwise of their list."""
+    async with target.session() as session:
+        found: list[JSONObject] = []
+        for one in wanted.chosen:
+            whole = one.group is None
+            found += (
+                [(await targets.find_either(session, one.name))[1]] if whole else await targets.pods_of(session, one)
+            )
+        if not wanted.chosen:
+            listed = await targets.all_of(session, "" if wanted.everywhere else session.namespace, wanted.selector)
+            found += [*listed.sets, *listed.leaderworkersets]
+    is_one = len(wanted.chosen) == 1 and (wanted.chosen[0].group is None or wanted.chosen[0].rank is not None)
+    click.echo(formats.filled(form, found, is_one=is_one), nl=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
     """The objects that were found, and those of them to be shown."""
@@ -128,7 +151,11 @@ class Seen:
 async def observe(session: Session, wanted: GetRequest) -> Seen:
     """Read the objects, their pods, and the evidence that explains them."""
     namespace = "" if wanted.everywhere else session.namespace
-    found = await chosen_of(session, wanted.chosen) if wanted.chosen else await all_of(session, namespace, wanted)
+    found = (
+        await chosen_of(session, wanted.chosen)
+        if wanted.chosen
+        else await targets.all_of(session, namespace, wanted.selector)
+    )
     plain = await targets.views_of(session, found.leaderworkersets)
     views = await explaining.explain(session.client, plain, namespace)
     for one in wanted.chosen:
@@ -174,15 +201,7 @@ async def quotations(client: Client, views: Sequence[View]) -> list[str]:
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The objects to be shown."""
-
-    leaderworkersets: Sequence[JSONObject]
-    sets: Sequence[JSONObject]
-
-
-async def chosen_of(session: Session, chosen: Sequence[Selection]) -> Found:
+async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Found:
     """Return the named objects; with a DisaggregatedSet those that it owns."""
     leaderworkersets, sets = [], []
     for one in chosen:
@@ -196,22 +215,7 @@ async def chosen_of(session: Session, chosen: Sequence[Selection]) -> Found:
             raise UsageError(f"{one.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
         leaderworkersets += parts
         sets.append(obj)
-    return Found(leaderworkersets, sets)
-
-
-async def all_of(session: Session, namespace: str, wanted: GetRequest) -> Found:
-    """Return all objects with the required labels; a DisaggregatedSet's own objects whatever their labels."""
-    async with asyncio.TaskGroup() as tasks:
-        listed = tasks.create_task(
-            session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=wanted.selector)
-        )
-        listed_sets = tasks.create_task(targets.list_sets(session, namespace, wanted.selector))
-    listing, sets = listed.result(), listed_sets.result()
-    parts = await targets.list_parts(session, namespace) if sets and wanted.selector else []
-    owners = {meta.uid(one) for one in sets}
-    owned = [part for part in parts if (meta.controller_of(part) or {}).get("uid") in owners]
-    found = {meta.key(one): one for one in (*listing.items, *owned)}
-    return Found([found[key] for key in sorted(found)], sets)
+    return targets.Found(leaderworkersets, sets)
 
 
 async def watch(target: Target, wanted: GetRequest) -> None:

@@ -3,15 +3,16 @@
 import asyncio
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from kuberuntime.errors import NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorError
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -36,9 +37,13 @@ MOST_STREAMS: Final = 100
 """The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
 
 
+NO_EARLIER_RUN: Final = "previous terminated"
+"""How the message of a kubelet begins that has no log of a run before this one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsRequest:
-    """Which logs are printed, and which of their lines."""
+    """Which logs are printed, and which of their lines: of what was chosen, or else of the pods with these labels."""
 
     chosen: tuple[Selection, ...]
     groups: frozenset[int]
@@ -46,6 +51,7 @@ class LogsRequest:
     pattern: re.Pattern[str] | None
     most: int
     options: PodLogOptions
+    labels: LabelSelector = EVERYTHING
 
     @property
     def is_one_rank(self) -> bool:
@@ -54,7 +60,7 @@ class LogsRequest:
 
     def covering(self, one: Selection) -> Filter:
         """Return the filter of the pods of one target."""
-        return Filter(one, self.groups, self.ranks)
+        return Filter(one, self.groups, self.ranks, self.labels)
 
     def sink(self) -> Sink:
         """Return the sink for the lines."""
@@ -65,7 +71,8 @@ class LogsRequest:
 
 
 @click.command("logs")
-@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]|SET...", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
+@click.option("-l", "--selector", default="", metavar="LABELS", help="Of the pods with these labels, without names.")
 @click.option("-f", "--follow", is_flag=True, help="Continue with new lines, also of new ranks.")
 @click.option("-p", "--previous", is_flag=True, help="The log of the container before its last restart.")
 @click.option(
@@ -110,7 +117,11 @@ def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
     With several LeaderWorkerSets each line begins with the name of its own. A DisaggregatedSet stands for all of its
     roles.
     """
+    selector = given.pop("selector")
+    if bool(names) == bool(selector):
+        raise UsageError("name what to read the logs of, or choose pods with -l LABELS: one of the two")
     wanted = LogsRequest(
+        labels=labels_of(selector),
         chosen=tuple(dict.fromkeys(targets.parse(name) for name in names)),
         groups=frozenset(given.pop("groups")),
         ranks=frozenset(given.pop("ranks")),
@@ -123,6 +134,14 @@ def command(target: Target, /, names: tuple[str, ...], **given: Any) -> None:
     asyncio.run(follow(target, wanted) if wanted.options.follow else show(target, wanted))
 
 
+def labels_of(selector: str) -> LabelSelector:
+    """Read the labels of -l."""
+    try:
+        return selectors.parse_labels(selector)
+    except SelectorError as error:
+        raise UsageError(f"--selector: Invalid value: {selector!r}: {error}") from error
+
+
 def compiled(pattern: str | None) -> re.Pattern[str] | None:
     """Read the pattern of --grep."""
     try:
@@ -132,36 +151,51 @@ def compiled(pattern: str | None) -> re.Pattern[str] | None:
 
 
 async def show(target: Target, wanted: LogsRequest) -> None:
-    """Print the logs so far, rank by rank; a rank whose log cannot be read is reported and skipped."""
-    sink = wanted.sink()
-    failed = 0
-    not_started: list[tuple[str, str]] = []
+    """Print the logs so far, rank by rank; a rank whose log cannot be read is skipped, and reported at the end."""
+    errors: list[LogError | NotFoundError] = []
     async with target.session() as session:
+        wanted = await named(session, wanted)
+        sink = wanted.sink()
         pods = await pods_of(session, wanted)
         say_choice(pods, wanted.options.container)
         for pod in pods:
             try:
                 async for line in read(session.client, pod, wanted.options):
                     sink.line(pod, line)
-            except NotStartedError as error:
-                not_started.append((error.pod, error.reason))
             except (LogError, NotFoundError) as error:
-                if len(pods) == 1:
-                    raise
-                failed += 1
-                say(f"error: {error}", err=True)
-    said = summed(not_started)
-    if len(said) == 1 and len(not_started) == len(pods):
+                errors.append(error)
+    report(errors, len(pods))
+
+
+def report(errors: Sequence[LogError | NotFoundError], count: int) -> None:
+    """Raise what kept logs of `count` ranks from being read; ranks without an earlier run are no error beside others."""
+    failed = [one for one in errors if NO_EARLIER_RUN not in str(one)]
+    if len(errors) == count and not failed:
+        raise CommandError(f"none of {counted(count, 'rank')} was restarted: there is no earlier log")
+    said = summed([(one.pod, one.reason) for one in failed if isinstance(one, NotStartedError)])
+    said += [str(one) for one in failed if not isinstance(one, NotStartedError)]
+    if len(said) == 1 and len(failed) == count:
         raise CommandError(said[0])
     for sentence in said:
         say(f"error: {sentence}", err=True)
-    if failed or not_started:
-        count = failed + len(not_started)
-        raise CommandError(f"the logs of {count} of {counted(len(pods), 'rank')} could not be read")
+    if failed:
+        raise CommandError(f"the logs of {len(failed)} of {counted(count, 'rank')} could not be read")
+
+
+async def named(session: Session, wanted: LogsRequest) -> LogsRequest:
+    """Return the request with the LeaderWorkerSets of the pods that its labels select, unless it names some."""
+    if wanted.chosen:
+        return wanted
+    selector = f"{labels.NAME},{wanted.labels}"
+    listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
+    names = sorted({meta.labels(pod)[labels.NAME] for pod in listing.items})
+    if not names:
+        raise CommandError(f"no pods of LeaderWorkerSets in namespace {session.namespace} have labels {wanted.labels}")
+    return replace(wanted, chosen=tuple(map(Selection, names)))
 
 
 async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
-    """Return the selected pods, each once; with --previous only those that were restarted."""
+    """Return the selected pods, each once; with --previous those that were restarted, or all if none was."""
     found: dict[str, JSONObject] = {}
     for one in wanted.chosen:
         resource, _ = await targets.find_either(session, one.name)
@@ -176,9 +210,7 @@ async def pods_of(session: Session, wanted: LogsRequest) -> list[JSONObject]:
     if not wanted.options.previous or len(found) == 1:
         return [*found.values()]
     restarted = [pod for pod in found.values() if has_previous(pod, wanted.options.container)]
-    if not restarted:
-        raise CommandError(f"none of {counted(len(found), 'rank')} was restarted: there is no earlier log")
-    return restarted
+    return restarted or [*found.values()]
 
 
 async def members(session: Session, resource: Resource, one: Selection) -> list[JSONObject]:
@@ -202,8 +234,9 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
     from leaderworkerset.observation.logfollowing import LogFollower, Streams
 
     streams = Streams(wanted.most, lambda: say(full(wanted.most), err=True))
-    sink = wanted.sink()
     async with target.session() as session:
+        wanted = await named(session, wanted)
+        sink = wanted.sink()
         followed = []
         for one in wanted.chosen:
             resource, _ = await targets.find_either(session, one.name)

@@ -1,6 +1,9 @@
-"""`lws wait`: wait for a condition of a LeaderWorkerSet or a DisaggregatedSet, and report what is missing on timeout."""
+"""`lws wait`: wait for a condition of LeaderWorkerSets or DisaggregatedSets, and report what is missing on timeout."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import click
 
@@ -23,9 +26,26 @@ from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import Check
 from leaderworkerset.views.wording import counted
 
+AT_ONCE: Final = 20
+"""The maximum of objects that are followed at once: each takes some watches."""
+
+LAST_LOOK: Final = 2.0
+"""The seconds that an object has whose turn comes only when the time is over: its state is read once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitRequest:
+    """What to wait for, for how many seconds, and after how many stuck ones to give up (None: never)."""
+
+    condition: str
+    timeout: float
+    stuck_after: float | None = None
+
 
 @click.command("wait")
-@click.argument("name", metavar="NAME", shell_complete=completing.names)
+@click.argument("names", nargs=-1, metavar="[LWS|SET]...", shell_complete=completing.names)
+@click.option("-l", "--selector", default="", metavar="LABELS", help="All LeaderWorkerSets with these labels.")
+@click.option("--all", "every", is_flag=True, help="All LeaderWorkerSets and DisaggregatedSets of the namespace.")
 @click.option(
     "--for",
     "condition",
@@ -37,34 +57,68 @@ from leaderworkerset.views.wording import counted
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @stuck_options
 @click.pass_obj
-def command(
-    target: Target, /, name: str, condition: str, timeout: float, *, stuck_after: float | None, fail_fast: bool
-) -> None:
-    """Wait for a condition of a LeaderWorkerSet or a DisaggregatedSet; on timeout, exit 124 with what is missing.
+def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
+    """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.
 
-    The cause that it is stuck for is printed as by `lws explain`: once while it waits, and in the error that ends it.
+    Several are waited for side by side, within one time limit. The cause that one is stuck for is printed as by `lws
+    explain`: once while it waits, and in the error that ends it.
     """
-    check = parse(condition)
-    name = targets.whole(name, "wait")
+    if options.pop("fail_fast"):
+        options["stuck_after"] = 0.0
+    wanted = WaitRequest(**options)
+    parse(wanted.condition)
+    if [bool(names), bool(selector), every].count(True) != 1:
+        raise UsageError("name what to wait for, or choose with -l LABELS or --all: one of the three")
+    chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
     async def act() -> None:
         async with target.session() as session:
-            resource = await resource_of(session, name, condition)
-            informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
             logging.configure_default(session.lifeline.log_level)
-            progress = ProgressLine()
-            causes = Causes(session, name, progress.note, stuck_after=0.0 if fail_fast else stuck_after)
-            beside = (session.lifeline,) if condition == "delete" else (session.lifeline, causes)
-            try:
-                await wait_for(informers, check, timeout, report=progress.show, beside=beside)
-            except WaitTimeoutError as error:
-                quoted = await quotation(session.client, error.view)
-                raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
-            finally:
-                progress.clear()
+            found = chosen
+            if not found:
+                found = (await targets.all_of(session, session.namespace, selector)).names
+            if not found:
+                raise CommandError(await targets.nothing_found(session, session.namespace, selector))
+            await wait_all(session, found, wanted)
 
     asyncio.run(act())
-    say(f"{name} {reached(condition)}")
+
+
+async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:
+    """Wait for every object, and say which have what was waited for; one error names what the others lack."""
+    turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine()
+    end = loop.time() + wanted.timeout
+
+    async def wait(name: str) -> str:
+        async with turns:
+            left = max(round(end - loop.time(), 1), min(wanted.timeout, LAST_LOOK))
+            try:
+                await wait_one(session, name, replace(wanted, timeout=left), progress)
+            except TimedOutError as error:
+                return str(error)
+            progress.clear()
+            say(f"{name} {reached(wanted.condition)}")
+            return ""
+
+    async with asyncio.TaskGroup() as tasks:
+        waiting = [tasks.create_task(wait(name)) for name in names]
+    if late := [text for one in waiting if (text := one.result())]:
+        raise TimedOutError("\n".join(late))
+
+
+async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: ProgressLine) -> None:
+    """Wait for the condition of one object."""
+    resource = await resource_of(session, name, wanted.condition)
+    informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
+    causes = Causes(session, name, progress.note, stuck_after=wanted.stuck_after)
+    beside = (session.lifeline,) if wanted.condition == "delete" else (session.lifeline, causes)
+    try:
+        await wait_for(informers, parse(wanted.condition), wanted.timeout, report=progress.show, beside=beside)
+    except WaitTimeoutError as error:
+        quoted = await quotation(session.client, error.view)
+        raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
+    finally:
+        progress.clear()
 
 
 async def resource_of(session: Session, name: str, condition: str) -> Resource:

@@ -28,8 +28,20 @@ OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
 RETRIED: Final = "CrashLoopBackOff"
 REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
-SIGNALS: Final = {137: "SIGKILL", 143: "SIGTERM"}
+LISTENS: Final = re.compile(r"; the pod (listens on (?:no port|[0-9, ]+))")
+KILLED: Final = 137
+SIGNALS: Final = {KILLED: "SIGKILL", 143: "SIGTERM"}
 """The signals by which somebody else ends a program, by its exit code."""
+
+NOT_FOUND: Final = 127
+MISSING: Final = frozenset({2, NOT_FOUND})
+"""Exit codes of interpreters and shells that do not find the file or program they are given."""
+
+OF_THE_MACHINE: Final = "host://"
+"""How the imageID of a container begins that runs with the programs of this machine, as its image is mapped to nothing."""
+
+ON_PURPOSE: Final = "host"
+"""The image that means the programs of this machine."""
 
 
 def ended_runs(observed: Observed) -> list[Death]:
@@ -63,13 +75,49 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
     told = [f"group {group.index} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
     words = f"logs {observed.view.name}/{rank.place}{container}"
+    keeps = not observed.commands.kubectl  # a cluster of this machine keeps the log of the pod before
+    is_quoted = bool(said) and not (death.is_recorded and keeps)
+    is_earlier = death.is_over or (death.is_recorded and keeps)
     return Finding(
         subject=ranks.subject(rank),
         sentence=sentence,
-        evidence=(line, *(f"  {ranks.quote(one)}" for one in said[-5:]), *_beside(found), *told),
-        steps=(observed.lws(f"{words}{' --follow' if death.is_recorded else ' --previous' if death.is_over else ''}"),),
-        log=None if said or death.is_recorded else FailedContainer(rank.object or {}, death.container, death.is_over),
+        evidence=(line, *(f"  {ranks.quote(one)}" for one in said[-5:] if is_quoted), *_beside(found), *told),
+        steps=(
+            *_advice(observed, rank, death),
+            observed.lws(f"{words}{' --previous' if is_earlier else ' --follow' if death.is_recorded else ''}"),
+        ),
+        log=None
+        if is_quoted or (death.is_recorded and not keeps) or rank.object is None
+        else FailedContainer(rank.object, death.container, is_earlier),
     )
+
+
+def _advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
+    """Yield what an exit code means: who sent the signal, or that a program or file is missing."""
+    code = death.end.get("exitCode")
+    declared: JSONObject = next((one for one in _containers(rank) if one.get("name") == death.container), {})
+    if signal := _signal(death.end):
+        probes = [kind for kind in ("liveness", "startup") if declared.get(f"{kind}Probe")]
+        events = observed.lws(f"events {observed.view.name}/{rank.place} --warnings")
+        memory = f", or from the kernel if node {rank.node} was out of memory (dmesg there)" if code == KILLED else ""
+        probed = f", or from its {probes[0]} probe: {events}" if probes else "; no probe ends this container"
+        yield f"{signal} came from somebody, or from what stopped its container{memory}{probed}"
+    status: JSONObject = next((one for one in ranks.statuses(rank) if one.get("name") == death.container), {})
+    image = declared.get("image")
+    is_unmapped = str(status.get("imageID")).startswith(OF_THE_MACHINE)
+    if code in MISSING and is_unmapped and image != ON_PURPOSE:
+        yield f"if it lacks a file or program: image {image} is mapped to nothing, so it ran in / of this machine; map it: --image {image}=DIR"
+    elif code == NOT_FOUND and not is_unmapped:
+        yield f"exit code 127 means that a program was not found: image {image} lacks it, or it is not on PATH there"
+
+
+def _containers(rank: Rank) -> list[JSONObject]:
+    spec = meta.spec(rank.object or {})
+    return [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
+
+
+def _signal(end: JSONObject) -> str | None:
+    return SIGNALS.get(end.get("exitCode") or 0) if end.get("reason") != NO_MEMORY else None
 
 
 def _beside(found: list[Death]) -> list[str]:
@@ -83,7 +131,7 @@ def _beside(found: list[Death]) -> list[str]:
 
 
 def _end(end: JSONObject) -> str:
-    signal = SIGNALS.get(end.get("exitCode") or 0) if end.get("reason") != NO_MEMORY else None
+    signal = _signal(end)
     words = ", ".join(filter(None, (end.get("reason"), signal and f"killed by {signal}")))
     return f"exit code {end.get('exitCode')}{f' ({words})' if words else ''}"
 
@@ -101,9 +149,7 @@ def out_of_memory(observed: Observed) -> Finding | None:
 
 
 def _memory_limit(rank: Rank, container: str) -> str:
-    spec = meta.spec(rank.object or {})
-    declared = [*(spec.get("initContainers") or []), *(spec.get("containers") or [])]
-    own: JSONObject = next((one for one in declared if one.get("name") == container), {})
+    own: JSONObject = next((one for one in _containers(rank) if one.get("name") == container), {})
     return str(((own.get("resources") or {}).get("limits") or {}).get("memory") or "")
 
 
@@ -124,10 +170,7 @@ def crashes(observed: Observed) -> Finding | None:
     first = found[0]
     pods = len({one.pod for one in found})
     text = f"container {first.container} of pod {first.pod} crashed{ranks.others(pods)} with {_end(first.end)}"
-    told = _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
-    signal = SIGNALS.get(first.end["exitCode"])
-    step = f"find what sent {signal}: the kernel (out of memory: dmesg), a liveness probe, or a person"
-    return replace(told, steps=(step, *told.steps)) if signal else told
+    return _tell(observed, first, found, text + ranks.quote(podstate.quotation(first.end)))
 
 
 def killed_by_probe(observed: Observed) -> Finding | None:
@@ -139,7 +182,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
             if match and (rank.restarts or match[1] == "Startup" or rank in recorded):
                 return Finding(
                     subject=ranks.subject(rank),
-                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(text)}",
+                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(text)}{_refused_port(rank, text)}",
                     evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
                     steps=(
                         observed.lws(f"logs {observed.view.name}/{rank.place}"),
@@ -209,7 +252,7 @@ PROBE: Final = Told(
     is_placed,
     r"Readiness probe (?:failed|errored)",
     "the readiness probe of pod {pod} fails{others}",
-    ("{lws} logs {place}", "{kubectl} get pod {pod} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
+    ("{lws} logs {place}", "{lws} get {place} -o jsonpath='{{.spec.containers[*].readinessProbe}}'"),
 )
 
 
@@ -219,18 +262,18 @@ def unready(observed: Observed) -> Finding | None:
     if found is None:
         return None
     rank = ranks.named(observed, found.subject)
-    return replace(found, sentence=found.sentence + _refused_port(rank), verdict=warming(observed, rank))
+    return replace(found, sentence=found.sentence + _refused_port(rank, rank.why), verdict=warming(observed, rank))
 
 
-def _refused_port(rank: Rank) -> str:
-    """Compare the port of a probe that was refused with those that the containers declare."""
-    refused = REFUSED.search(rank.why[: ranks.QUOTED])
+def _refused_port(rank: Rank, message: str) -> str:
+    """Compare the port of a probe that was refused with those that the containers declare, and the pod listens on."""
+    refused, listens = REFUSED.search(message[: ranks.QUOTED]), LISTENS.search(message[: ranks.QUOTED])
     if refused is None:
         return ""
     containers = meta.spec(rank.object or {}).get("containers") or []
     ports = sorted({str(port["containerPort"]) for one in containers for port in one.get("ports") or []})
     others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
-    return f": nothing listens on port {refused[1]}{others}"
+    return f": nothing listens on port {refused[1]}{others}{f', it {listens[1]}' if listens else ''}"
 
 
 OUT_OF_MEMORY: Final = Cause(
@@ -291,6 +334,6 @@ NO_SANDBOX: Final = Cause(
         is_placed,
         r"(?i)failed to create pod sandbox|network plugin|FailedCreatePodSandBox",
         "the network of pod {pod} cannot be set up on node {node}{others}",
-        ("{kubectl} describe pod {pod}", "{kubectl} describe node {node}"),
+        ("{lws} describe {place}", "{anywhere} nodes {node}"),
     ),
 )

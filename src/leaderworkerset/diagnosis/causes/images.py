@@ -86,7 +86,7 @@ DENIED: Final = Cause(
         r"(?i)unauthorized|denied|forbidden|authentication required|no basic auth|Unable to retrieve some image pull secrets \((?P<secret>[^)]*)\)",
         "the registry denies image {image} to pod {pod}{others}",
         (
-            "{kubectl} get pod {pod} -o jsonpath='{{.spec.imagePullSecrets}}'",
+            "{lws} get {place} -o jsonpath='{{.spec.imagePullSecrets}}'",
             "{kubectl} create secret docker-registry NAME --docker-server=… --docker-username=… --docker-password=…",
         ),
         PULL_EVENTS,
@@ -114,7 +114,7 @@ UNREACHABLE: Final = Cause(
         PULLING,
         r"(?i)no such host|i/o timeout|connection refused|x509|tls|dial tcp|deadline exceeded",
         "node {node} cannot reach the registry of image {image}, which pod {pod} needs{others}",
-        ("{kubectl} describe pod {pod}",),
+        ("{lws} describe {place}",),
         PULL_EVENTS,
     ),
 )
@@ -127,7 +127,7 @@ NOT_PULLED: Final = Cause(
         PULLING,
         r"",
         "image {image} of pod {pod} cannot be pulled{others}",
-        ("{kubectl} describe pod {pod}",),
+        ("{lws} describe {place}",),
         PULL_EVENTS,
     ),
 )
@@ -189,6 +189,6 @@ NOT_STARTED: Final = Cause(
         START,
         r"(?P<said>.+)",
         "container {container} of pod {pod} cannot be started{others}: {said}",
-        ("{kubectl} describe pod {pod}",),
+        ("{lws} describe {place}",),
     ),
 )

@@ -21,7 +21,10 @@ NAMESPACE_ENDS: Final = Cause(
         is_missing,
         r"because it is being terminated|namespace .* is being terminated",
         "namespace {namespace} is being deleted, so pod {pod} cannot be created{others}",
-        ("{kubectl} get namespace {namespace} -o yaml",),
+        (
+            "wait until namespace {namespace} is deleted and create it again, or use another one",
+            "{kubectl} get namespace {namespace} -o yaml",
+        ),
     ),
 )
 
@@ -35,8 +38,8 @@ WEBHOOK_CERTIFICATE: Final = Cause(
         r"failed calling webhook \"(?P<webhook>[^\"]+)\".*(?:x509|tls: )",
         "the API server does not trust the certificate of webhook {webhook}, so pod {pod} cannot be created{others}",
         (
+            "renew the certificate of webhook {webhook}, or correct caBundle in its configuration",
             "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
-            "{kubectl} get events --field-selector=type=Warning",
         ),
     ),
 )
@@ -51,6 +54,7 @@ WEBHOOK_UNREACHABLE: Final = Cause(
         r"failed calling webhook \"(?P<webhook>[^\"]+)\"",
         "webhook {webhook} cannot be reached, so pod {pod} cannot be created{others}",
         (
+            "start the server of webhook {webhook}, or delete the configuration that names it",
             "{kubectl} get mutatingwebhookconfigurations,validatingwebhookconfigurations",
             "{kubectl} get endpointslices -A",
         ),
@@ -188,7 +192,10 @@ NO_SERVICE_ACCOUNT: Final = Cause(
         is_missing,
         r"serviceaccount \"(?P<account>[^\"]+)\" not found",
         "service account {account} does not exist in namespace {namespace}, so pod {pod} cannot be created{others}",
-        ("{kubectl} create serviceaccount {account}",),
+        (
+            "create service account {account}, or correct serviceAccountName in the template of {name}",
+            "{kubectl} create serviceaccount {account}",
+        ),
     ),
 )
 
@@ -201,7 +208,10 @@ NO_PRIORITY_CLASS: Final = Cause(
         is_missing,
         r"no PriorityClass with name (?P<priority>\S+) was found",
         "PriorityClass {priority} does not exist, so pod {pod} cannot be created{others}",
-        ("{kubectl} get priorityclasses",),
+        (
+            "create PriorityClass {priority}, or correct priorityClassName in the template of {name}",
+            "{kubectl} get priorityclasses",
+        ),
     ),
 )
 
@@ -214,7 +224,10 @@ NO_RUNTIME_CLASS: Final = Cause(
         is_missing,
         r"RuntimeClass \"(?P<runtime>[^\"]+)\" not found",
         "RuntimeClass {runtime} does not exist, so pod {pod} cannot be created{others}",
-        ("{kubectl} get runtimeclasses",),
+        (
+            "create RuntimeClass {runtime}, or correct runtimeClassName in the template of {name}",
+            "{kubectl} get runtimeclasses",
+        ),
     ),
 )
 
@@ -253,6 +266,6 @@ REFUSED: Final = Cause(
         is_missing,
         r"(?i)fail|forbidden|error|refused|denied|mistake",
         "pod {pod} cannot be created{others}",
-        ("{kubectl} get events --field-selector=type=Warning",),
+        ("{lws} events {name} --warnings",),
     ),
 )

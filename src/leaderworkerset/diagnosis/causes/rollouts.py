@@ -31,9 +31,8 @@ def held_by_partition(observed: Observed) -> Finding | None:
             f"status.updatedReplicas: {view.up_to_date}",
         ),
         steps=(
-            f"after `lws rollout pause`: {observed.lws(f'rollout resume {view.name}')}",
-            observed.kubectl(f"patch lws {view.name} --type=merge -p ")
-            + '\'{"spec":{"rolloutStrategy":{"rollingUpdateConfiguration":{"partition":0}}}}\'',
+            f"after a pause: {observed.lws(f'rollout resume {view.name}')}",
+            "otherwise set spec.rolloutStrategy.rollingUpdateConfiguration.partition to 0, and apply it",
         ),
     )
 

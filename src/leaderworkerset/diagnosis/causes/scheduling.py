@@ -68,7 +68,7 @@ def short_of(wanted: str) -> Find:
                     else ()
                 ),
                 f"add nodes with {name}, free some, or let the template of {observed.view.name} request less",
-                f"{observed.commands.kubectl} describe nodes",
+                f"{observed.commands.lws} nodes",
             ),
         )
 
@@ -81,17 +81,17 @@ def shortfall(observed: Observed, rank: Rank, name: str) -> str:
         asked = demand.of_pod(meta.spec(rank.object or {})).get(name, ZERO)
         largest = max((_allocatable(node, name) for node in observed.nodes.values()), default=None)
         if largest is None:
-            return f": it requests {_text_of(asked)}"
+            return f": it requests {amount_text(asked)}"
         if largest < asked:
-            return f": it requests {_text_of(asked)}, the largest node has {_text_of(largest)} ({_text_of(asked - largest)} too little)"
+            return f": it requests {amount_text(asked)}, the largest node has {amount_text(largest)} ({amount_text(asked - largest)} too little)"
         if observed.running is None:
-            return f": it requests {_text_of(asked)}, the largest node has {_text_of(largest)}, and too much of it is in use"
+            return f": it requests {amount_text(asked)}, the largest node has {amount_text(largest)}, and too much of it is in use"
         most = max(_free(observed.nodes, observed.running, name).values(), default=ZERO)
     except QuantityError:
         return ""
     if most >= asked:  # another rule excludes the nodes that have it
-        return f": it requests {_text_of(asked)}; of the nodes that it may use, none has that much free"
-    return f": it requests {_text_of(asked)}, at most {_text_of(most)} is free on one node ({_text_of(asked - most)} too little)"
+        return f": it requests {amount_text(asked)}; of the nodes that it may use, none has that much free"
+    return f": it requests {amount_text(asked)}, at most {amount_text(most)} is free on one node ({amount_text(asked - most)} too little)"
 
 
 def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] | None:
@@ -105,14 +105,14 @@ def closing_taint(observed: Observed, rank: Rank, name: str) -> tuple[str, str] 
         return None
     for node, amount in free.items():
         if asked <= amount and (taints := _untolerated(rank, observed.nodes[node])):
-            return node, _text(taints[0])
+            return node, taint_text(taints[0])
     return None
 
 
-def _text_of(amount: Quantity) -> str:
+def amount_text(amount: Quantity) -> str:
     """Return an amount as people write it.
 
-    >>> _text_of(quantity.parse("4000")), _text_of(quantity.parse("64Gi"))
+    >>> amount_text(quantity.parse("4000")), amount_text(quantity.parse("64Gi"))
     ('4000', '64Gi')
     """
     text = str(amount)
@@ -241,7 +241,7 @@ TOO_MANY_PODS: Final = Cause(
         is_unscheduled,
         r"Too many pods",
         "nodes accept no further pod, so {pod} waits{others}",
-        ("{kubectl} get nodes",),
+        ("{anywhere} nodes",),
     ),
 )
 SPREAD: Final = Cause(
@@ -273,8 +273,8 @@ NO_LABELS: Final = Told(
     r"didn't match Pod's node affinity/selector|didn't match node selector",
     "no free node has the labels that pod {pod} requires{others}",
     (
-        "{kubectl} get nodes --show-labels",
-        "{kubectl} get pod {pod} -o jsonpath='{{.spec.nodeSelector}} {{.spec.affinity}}'",
+        "{anywhere} nodes --show-labels",
+        "{lws} get {place} -o jsonpath='{{.spec.nodeSelector}} {{.spec.affinity}}'",
     ),
 )
 
@@ -301,7 +301,7 @@ NO_NODES_OPEN: Final = Told(
     is_unscheduled,
     r"were unschedulable|no nodes available",
     "no suitable node accepts pods now, so {pod} waits{others}",
-    ("{kubectl} get nodes",),
+    ("{anywhere} nodes",),
 )
 
 
@@ -320,8 +320,8 @@ def cordoned(observed: Observed) -> Finding | None:
     shown = names[:NODES_NAMED]
     more = f" and {counted(len(names) - len(shown), 'more node')}" if len(names) > len(shown) else ""
     evidence = (*found.evidence, f"cordoned: {', '.join(shown)}{more}")
-    uncordon = f"{observed.commands.kubectl} uncordon {' '.join(shown)}"
-    return replace(found, evidence=evidence, steps=(f"if they can be used again: {uncordon}",))
+    uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(shown)}"
+    return replace(found, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
 
 
 def tainted(observed: Observed) -> Finding | None:
@@ -332,7 +332,7 @@ def tainted(observed: Observed) -> Finding | None:
     rank = found[0]
     asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
     suiting = [node for node in observed.nodes.values() if asked.items() <= meta.labels(node).items()]
-    told = dict.fromkeys(_text(taint) for node in suiting for taint in _untolerated(rank, node))
+    told = dict.fromkeys(taint_text(taint) for node in suiting for taint in _untolerated(rank, node))
     named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
     template = observed.view.name
     return Finding(
@@ -341,7 +341,7 @@ def tainted(observed: Observed) -> Finding | None:
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
         steps=(
             f"add a toleration to the template of {template}, or remove the taint from the nodes intended for it",
-            f"{observed.commands.kubectl} taint nodes NODE KEY-",
+            f"{observed.plain_kubectl} taint nodes NODE KEY-",
         ),
     )
 
@@ -362,7 +362,8 @@ def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
     return pair == (taint.get("key"), taint.get("value") or "")
 
 
-def _text(taint: JSONObject) -> str:
+def taint_text(taint: JSONObject) -> str:
+    """Return a taint as KEY=VALUE:EFFECT."""
     value = f"={taint['value']}" if taint.get("value") else ""
     return f"{taint.get('key')}{value}:{taint.get('effect')}"
 
@@ -393,5 +394,10 @@ UNSCHEDULABLE: Final = Cause(
     title="no node is suitable",
     meaning="The scheduler finds no node for a reason that has no code of its own; the message is the scheduler's.",
     remedy="Follow the message.",
-    find=Told(is_unscheduled, r"\S", "no node is suitable for pod {pod}{others}", ("{kubectl} describe pod {pod}",)),
+    find=Told(
+        is_unscheduled,
+        r"\S",
+        "no node is suitable for pod {pod}{others}",
+        ("{lws} describe {place}", "{anywhere} nodes"),
+    ),
 )

@@ -173,7 +173,10 @@ def no_scheduler(observed: Observed) -> Finding | None:
         subject=ranks.subject(rank),
         sentence=f"the scheduler has not acted on pod {rank.pod}{ranks.others(len(found))} for {duration(age)}",
         evidence=(f"{rank.pod} has no condition PodScheduled",),
-        steps=(f"{observed.commands.kubectl} -n kube-system get pods -l component=kube-scheduler",),
+        steps=(
+            f"{observed.commands.lws} doctor",
+            f"{observed.plain_kubectl} -n kube-system get pods -l component=kube-scheduler",
+        ),
     )
 
 

@@ -62,7 +62,7 @@ def part_is_refused(observed: Observed) -> Finding | None:
             subject=Subject(kind=kind, name=name),
             sentence=f"{kind} {name} of {chosen.name} cannot be created: {quote(why)}",
             evidence=(f"event {one.reason} of DisaggregatedSet {chosen.name}",),
-            steps=(observed.kubectl(f"describe disaggregatedset {chosen.name}"),),
+            steps=(observed.lws(f"describe {chosen.name}"),),
         )
     return None
 

@@ -62,9 +62,11 @@ def names_do_not_resolve(observed: Observed) -> Finding | None:
             subject=Subject(kind="Service", name=name, group=rank.group),
             sentence=f"ranks cannot find each other: Service {name} {why}, so the name of pod {rank.pod} does not resolve",
             evidence=(f"{rank.pod}: spec.subdomain {name}; Service {name} {why}",),
-            steps=(observed.kubectl(f"get service {name} -o yaml"),)
-            if service
-            else (observed.kubectl("get services"),),
+            steps=(
+                f"delete Service {name}: the manager makes the right one"
+                if service
+                else observed.lws(f"events {observed.view.name} --warnings"),
+            ),
         )
     return None
 
@@ -153,7 +155,8 @@ def budget_is_spent(observed: Observed) -> Finding | None:
             evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{group.index}"),
-                f"correct what fails, or let it try again: {observed.kubectl(annotate)}$(date +%s)",
+                f"correct what fails, or let it try again: {observed.lws(f'restart {observed.view.name}/{group.index}')}",
+                f"or let all such groups try again: {observed.kubectl(annotate)}$(date +%s)",
             ),
         )
     return None
@@ -167,7 +170,7 @@ def was_recreated(observed: Observed) -> Finding | None:
                 subject=subject,
                 sentence=f"group {group.index} starts again: {recreations.sentence(told, observed.now)}",
                 evidence=(f"recreation {told.count} in a row",),
-                steps=(observed.kubectl("get events --sort-by=.lastTimestamp"),),
+                steps=(observed.lws(f"events {observed.view.name}/{group.index}"),),
             )
     return None
 

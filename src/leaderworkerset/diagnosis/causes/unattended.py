@@ -119,7 +119,10 @@ def _silent(observed: Observed, undone: Undone, why: str, evidence: tuple[str, .
         subject=own(observed),
         sentence=f"{why}: {undone.sentence}",
         evidence=(undone.evidence, *evidence),
-        steps=(f"{observed.commands.kubectl} get deployments,pods -A -l control-plane=controller-manager",),
+        steps=(
+            f"{observed.commands.lws} doctor",
+            f"{observed.plain_kubectl} get deployments,pods -A -l control-plane=controller-manager",
+        ),
     )
 
 
@@ -235,7 +238,7 @@ def revision_is_missing(observed: Observed) -> Finding | None:
             subject=Subject(kind="Pod", name=leader.pod, group=group.index, rank=0),
             sentence=f"revision {group.revision} of leader {leader.pod} does not exist, so its workers cannot be created",
             evidence=(f"no ControllerRevision has label {labels.TEMPLATE_REVISION_HASH}={group.revision}",),
-            steps=(observed.kubectl(f"delete pod {leader.pod}"),),
+            steps=(observed.lws(f"restart {observed.view.name}/{group.index}"),),
         )
     return None
 

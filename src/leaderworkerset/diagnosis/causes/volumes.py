@@ -37,7 +37,11 @@ def claim_is_pending(observed: Observed) -> Finding | None:
         verdict=Verdict.PROGRESSING if may_come else None,
         sentence=f"claim {name} of pod {rank.pod} is not bound{ranks.others(len(waiting))}{f': {why}' if why else ''}",
         evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
-        steps=(observed.kubectl(f"describe pvc {name}"), f"{observed.commands.kubectl} get storageclasses,pv"),
+        steps=(
+            f"make the StorageClass or a volume for claim {name}, or correct its class and size",
+            observed.kubectl(f"describe pvc {name}"),
+            f"{observed.plain_kubectl} get storageclasses,pv",
+        ),
     )
 
 
@@ -82,7 +86,11 @@ VOLUME_ELSEWHERE: Final = Cause(
         is_unscheduled,
         r"volume node affinity conflict|(?:max|exceed\w*) (?:node )?volume (?:count|limit)",
         "the volumes of pod {pod} are bound to nodes that do not accept it{others}",
-        ("{kubectl} get pvc,pv -o wide",),
+        (
+            "{anywhere} nodes",
+            "free the nodes that have the volume, or delete the claim if its data can be lost",
+            "{kubectl} get pvc,pv -o wide",
+        ),
     ),
 )
 NO_CLAIM: Final = Cause(
@@ -94,7 +102,7 @@ NO_CLAIM: Final = Cause(
         is_unscheduled,
         r"persistentvolumeclaim \"(?P<claim>[^\"]+)\" (?P<state>not found|is being deleted|bound to non-existent)",
         "claim {claim} of pod {pod} {state}{others}",
-        ("{kubectl} get pvc {claim}",),
+        ("create claim {claim}, or correct claimName in the template of {name}",),
     ),
 )
 CANNOT_MOUNT: Final = Told(
@@ -102,7 +110,7 @@ CANNOT_MOUNT: Final = Told(
     r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
     r"(?P<absent>: (?:secret|configmap) \S+ not found)?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
     "a volume of pod {pod} cannot be mounted{others}{absent}",
-    ("{kubectl} describe pod {pod}",),
+    ("{lws} describe {place}",),
 )
 
 

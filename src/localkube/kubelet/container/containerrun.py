@@ -31,6 +31,7 @@ class ContainerRun:
         self.launch = launch
         self.log = log
         self.is_launched = False
+        self.pid = 0
         self.exit: Exit | None = None
         self.last_problem = ""
         self.tasks: set[asyncio.Task[None]] = set()

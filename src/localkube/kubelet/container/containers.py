@@ -169,7 +169,7 @@ class Containers:
         run = ContainerRun(cell.uid, plan, log, cell.directory / "termination" / name)
         self._runs[name] = run
         try:
-            await self._runner.start_container(run.spec(), partial(self._on_exit, run))
+            run.pid = await self._runner.start_container(run.spec(), partial(self._on_exit, run))
         except StartError as error:
             log.note(str(error))
             run.close()
@@ -229,6 +229,7 @@ class Containers:
             container=run.launch.container,
             container_id=run.id,
             ip=self._cell.state.ip,
+            pid=run.pid,
             report=report,
             report_problem=report_problem,
         )

@@ -21,15 +21,19 @@ T = TypeVar("T")
 TURNS: Final = 10
 """In so many parts the time of a probe passes: each is one turn of the event loop at least, and a probe needs six."""
 
+OF_THE_MACHINE: Final = "127."
+"""The beginning of the addresses of pods without a network of their own."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeTarget:
-    """The probed run of a container, and the callbacks for results."""
+    """The probed run of a container (`pid`: its first process on the host), and the callbacks for results."""
 
     runner: ProcessRunner
     container: JSONObject
     container_id: str
     ip: str
+    pid: int
     report: Callable[[Kind, bool], None]
     report_problem: Callable[[str], None]
 
@@ -71,7 +75,7 @@ async def _once(target: ProbeTarget, kind: Kind, probe: JSONObject, timeout: flo
     except TimeoutError:
         problem = f"no answer within {timeout:g} s"
     except (OSError, StartError, SpecError, ValueError, OverflowError) as error:  # as for hooks
-        problem = str(error)
+        problem = f"{error}{_instead(target) if isinstance(error, ConnectionRefusedError) else ''}"
     return f"{kind.capitalize()} probe failed: {problem}" if problem else ""
 
 
@@ -90,6 +94,14 @@ async def _within(timeout: float, work: Coroutine[Any, Any, T]) -> T:
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def _instead(target: ProbeTarget) -> str:
+    """Return on which ports the pod listens instead; empty where it shares the ports of the whole machine."""
+    if target.ip.startswith(OF_THE_MACHINE):
+        return ""
+    ports = ", ".join(map(str, podconnections.listening(target.pid)))
+    return f"; the pod listens on {ports or 'no port'}"
 
 
 async def attempt(target: ProbeTarget, probe: JSONObject) -> str:
@@ -125,4 +137,5 @@ async def _named(address: str, connection: Awaitable[T]) -> T:
     try:
         return await connection
     except OSError as error:
-        raise ConnectionError(f"{address}: {error.strerror or error}") from error
+        kind = ConnectionRefusedError if isinstance(error, ConnectionRefusedError) else ConnectionError
+        raise kind(f"{address}: {error.strerror or error}") from error

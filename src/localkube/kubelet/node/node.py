@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.objects import quantity
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.node.formerlogs import FormerLogs
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.objects import Objects
 from localkube.kubelet.node.podevents import Recorder
@@ -18,7 +20,7 @@ from localkube.kubelet.spec.fieldref import NodeFacts
 class NodeContext:
     """The kubelet's collaborators. `holder_of(port, uid)` names another pod that uses a port on the shared network.
 
-    `discard(uid)` removes the directory of a pod.
+    `discard(pod)` removes the directory of a pod; `former` keeps its logs.
     """
 
     client: Client
@@ -29,7 +31,8 @@ class NodeContext:
     objects: Objects
     events: Recorder
     holder_of: Callable[[int, str], str]
-    discard: Callable[[str], None]
+    discard: Callable[[JSONObject], None]
+    former: FormerLogs
 
     def facts(self) -> NodeFacts:
         """Return the fields of the node that pods may refer to."""

@@ -80,7 +80,7 @@ class ModelRunner:
         self.hung: set[str] = set()
         self._script = script
         self._network: Network = network
-        self._pids = itertools.count(1000)
+        self._pids = itertools.count(2**22 + 1)  # no process of Linux has such a number
         self._hosts = itertools.count(2)
         self._commands: dict[int, tuple[asyncio.TimerHandle, Callable[[Exit], None]]] = {}
         self._on_lost: dict[str, Callable[[], None]] = {}

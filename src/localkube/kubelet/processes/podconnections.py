@@ -4,7 +4,9 @@ import asyncio
 import os
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, TypeAlias
 
 from localkube.kubelet.processes.runner import ProcessRunner
@@ -13,6 +15,9 @@ Streams: TypeAlias = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 LONGEST_BODY: Final = 10 * 1024
 """Bytes of a response that are read."""
+
+LISTENS: Final = "0A"
+"""The state of a listening socket in /proc/net/tcp."""
 
 USER_AGENT: Final = "kube-probe/1.35"
 
@@ -47,6 +52,16 @@ async def connect(
         raise
     name = address[0] if tls else None
     return await asyncio.open_connection(sock=sock, ssl=tls, server_hostname=name)
+
+
+def listening(pid: int) -> list[int]:
+    """Return the TCP ports on which anything in the network of a process listens; none if it has ended."""
+    ports = set()
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            rows = (line.split() for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:])
+            ports |= {bytes.fromhex(row[1].rpartition(":")[2]) for row in rows if row[3] == LISTENS}
+    return sorted(int.from_bytes(port) for port in ports)
 
 
 async def get(runner: ProcessRunner, request: Get) -> tuple[int, bytes]:

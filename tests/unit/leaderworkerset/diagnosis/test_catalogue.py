@@ -3,18 +3,23 @@
 import importlib
 import pkgutil
 import re
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from tests.explanations.golden import FOLDER, text_of
 from tests.explanations.scenarios import SCENARIOS
+from tests.typed import read
 
 from leaderworkerset.diagnosis import causes
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.diagnose import UNKNOWN, diagnose
 from leaderworkerset.diagnosis.finding import Cause
+from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.views.selection import Selection
 
+CAUSES = Path(__file__).parents[4] / "docs" / "reference" / "causes.md"
 CODES = [cause.code for cause in CATALOGUE]
 
 
@@ -47,6 +52,36 @@ def test_the_situation_is_found_by_its_code(code: str) -> None:
 @pytest.mark.parametrize("code", SCENARIOS)
 def test_the_words_are_those_that_are_kept(code: str) -> None:
     assert text_of(code) == (FOLDER / f"{code}.txt").read_text(), "python -m tests.explanations writes them anew"
+
+
+@pytest.mark.parametrize("code", [cause.code for cause in CATALOGUE])
+def test_the_verdict_of_a_situation_is_that_of_the_reference(code: str) -> None:
+    """A group that is made now may be progressing where the same group later is stuck."""
+    said = re.search(rf"^## {code}\n\n\*\*.*\*\* \((.*)\)$", CAUSES.read_text(), re.MULTILINE)
+    assert said is not None
+    early, late = ("progressing", "stuck") if said[1] == "progressing, then stuck" else (said[1], said[1])
+    situation = SCENARIOS[code]
+    assert diagnose(situation, Selection("web")).verdict in {early, late}
+    later = diagnose(replace(situation, now=situation.now + timedelta(hours=1)), Selection("web"))
+    assert later.code != code or later.verdict == late
+
+
+KUBERNETES_ONLY = {"LWS-E010", "LWS-E022", "LWS-E030"}
+"""Causes in ValidatingAdmissionPolicies, LimitRanges and Kueue, which only Kubernetes can have."""
+
+
+@pytest.mark.parametrize("code", sorted({*SCENARIOS} - KUBERNETES_ONLY))
+def test_on_a_cluster_of_this_machine_there_is_a_next_step_and_none_needs_kubectl(code: str) -> None:
+    told = diagnose(replace(SCENARIOS[code], commands=Commands(kubectl="", lws="lws --local")), Selection("web"))
+    assert told.steps
+    assert "kubectl" not in " ".join(told.steps)
+
+
+@pytest.mark.parametrize("code", SCENARIOS)
+def test_a_command_of_lws_in_a_next_step_is_one_that_is_taken(code: str) -> None:
+    for step in diagnose(SCENARIOS[code], Selection("web")).steps:
+        for line in re.findall(r"\b(?<!annotate )lws .+", step):
+            read(line.replace("=N", "=1"))
 
 
 @pytest.mark.parametrize("cause", CATALOGUE, ids=CODES)

@@ -30,7 +30,7 @@ from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
-from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.observed import Commands, Observed
 from leaderworkerset.views.selection import Selection
 
 REFUSED = 'pods "web-0" is forbidden: no PriorityClass with name urgent was found'
@@ -190,6 +190,9 @@ REFUSED_PROBES = {
     'Get "http://[fd00:12:34::1]:8080/health": dial tcp [fd00:12:34::1]:8080: connect: connection refused': (
         ": nothing listens on port 8080, its containers declare 8000, 9000"
     ),
+    "http://10.88.1.10:8080/: Connection refused; the pod listens on 8000": (
+        ": nothing listens on port 8080, its containers declare 8000, 9000, it listens on 8000"
+    ),
     "http://10.88.1.10:8080/: Connection refused": ": nothing listens on port 8080, its containers declare 8000, 9000",
     "http://10.88.1.10:8080/: HTTP probe failed with statuscode: 503": "",
 }
@@ -209,7 +212,55 @@ def test_a_refused_port_is_compared_with_those_that_the_containers_declare(messa
 def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str) -> None:
     found = told(running(container(restarts=1, terminated=ended(code))))
     assert found.sentence == f"container main of pod web-0 crashed with exit code {code} (Error, killed by {signal})"
-    assert found.steps[0].startswith(f"find what sent {signal}: ")
+    memory = ", or from the kernel if node node-0 was out of memory (dmesg there)" if code == 137 else ""
+    came = f"{signal} came from somebody, or from what stopped its container{memory}"
+    assert found.steps[0] == f"{came}; no probe ends this container"
+    spec = {"containers": [{"name": "main", "livenessProbe": {"periodSeconds": 5}}]}
+    found = told(running(container(restarts=1, terminated=ended(code)), spec=spec))
+    assert found.steps[0] == f"{came}, or from its liveness probe: lws -n prod events web/0/0 --warnings"
+
+
+@pytest.mark.parametrize(
+    ("code", "image", "said"),
+    [
+        (
+            2,
+            "host://",
+            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR",
+        ),
+        (
+            127,
+            "host://",
+            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR",
+        ),
+        (
+            127,
+            "docker.io/ring",
+            "exit code 127 means that a program was not found: image ring lacks it, or it is not on PATH there",
+        ),
+        (2, "docker.io/ring", "lws -n prod logs web/0/0"),
+        (1, "host://", "lws -n prod logs web/0/0"),
+    ],
+)
+def test_of_a_missing_file_or_program_the_image_is_the_first_thing_to_look_at(code: int, image: str, said: str) -> None:
+    spec = {"containers": [{"name": "main", "image": "ring"}]}
+    found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": image}, spec=spec))
+    assert found.steps[0] == said
+    spec = {"containers": [{"name": "main", "image": "host"}]}
+    found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": "host://"}, spec=spec))
+    assert found.steps == ("lws -n prod logs web/0/0",)
+
+
+def test_a_cluster_of_this_machine_quotes_the_log_of_the_pod_before_the_recreation() -> None:
+    situation = recreated([pod(made=1), pod(0, 1, made=1)], failure="main: exit code 9, Error: CUDA")
+    elsewhere = told(situation)
+    assert elsewhere.code == "LWS-E071"
+    assert elsewhere.steps == ("lws -n prod logs web/0/1 --follow",)
+    assert elsewhere.log is None
+    here = told(replace(situation, commands=Commands(kubectl="", lws="lws --local")))
+    assert here.steps == ("lws --local -n prod logs web/0/1 --previous",)
+    assert here.log is not None
+    assert (here.log.container, here.log.previous) == ("main", True)
 
 
 def test_groups_that_are_being_removed_are_none_of_those_that_are_wanted() -> None:
@@ -296,7 +347,8 @@ def test_nodes_that_are_cordoned_are_named_with_what_lets_them_take_pods_again()
     found = told(situation)
     assert found.code == "LWS-E043"
     assert found.evidence[-1] == "cordoned: node-1, node-2, node-3, node-4, node-5 and 2 more nodes"
-    assert found.steps == ("if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5",)
+    uncordon = "if they can be used again: kubectl uncordon node-1 node-2 node-3 node-4 node-5"
+    assert found.steps == (uncordon, "lws nodes")
 
 
 @pytest.mark.parametrize(
@@ -406,7 +458,10 @@ def test_the_document_has_stable_names() -> None:
         "evidence": [
             f"web-0: create Pod web-0 in StatefulSet web failed error: {REFUSED}",
         ],
-        "nextSteps": ["kubectl -n prod get priorityclasses"],
+        "nextSteps": [
+            "create PriorityClass urgent, or correct priorityClassName in the template of web",
+            "kubectl -n prod get priorityclasses",
+        ],
         "notRead": [],
     }
 

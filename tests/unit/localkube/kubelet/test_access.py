@@ -8,6 +8,7 @@ import pytest
 from tests.simulation.virtualtime import run
 from tests.unit.localkube.kubelet.harness import Machine, ModeledKubelet, cluster, container, pod, status_of
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.processes.model import Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
@@ -48,6 +49,26 @@ def test_the_log_of_the_previous_run_is_kept(tmp_path: Path) -> None:
             found = await it.until(lambda found: status_of(found)["restartCount"] == 1)
             assert await logs(it, found) == b"second\n"
             assert await logs(it, found, previous=True) == b"first\n"
+
+    run(scenario())
+
+
+def test_the_log_of_a_pod_that_is_gone_is_the_previous_one_of_the_next_pod_of_its_name(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        programs = (Program(output="no such model\n", exits=(1, Exit(1))), Program(output="second\n"), Program())
+        async with cluster(Machine(directory=tmp_path, script=counting(*programs))) as it:
+            first = await it.create(pod(restartPolicy="Never"))
+            await it.until(lambda found: meta.status(found).get("phase") == "Failed")
+            for said in (b"no such model\n", b"second\n"):
+                await it.delete(grace_period=0)
+                await it.gone()
+                new = await it.create(pod(restartPolicy="Never"))
+                assert meta.uid(new) != meta.uid(first)
+                assert await logs(it, new, previous=True) == said
+                assert await logs(it, new, previous=True, tail_lines=0) == b""
+                await it.ready()
+            with pytest.raises(NodeError, match='previous terminated container "main" in pod "web-1" not found'):
+                await logs(it, await it.create(pod("web-1")), previous=True)
 
     run(scenario())
 

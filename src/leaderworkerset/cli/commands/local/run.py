@@ -27,6 +27,7 @@ from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
@@ -116,7 +117,8 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
     from leaderworkerset.cli.commands.local.assuming import assume
 
     assumed = assume(documents, plan.cluster)
-    for line in assumed.lines:
+    images = notes((one.object for one in documents), dict(plan.cluster.images), is_typed=True)
+    for line in (*assumed.lines, *(() if plan.cluster.stub else images)):
         say(line, err=True)
     place = places.ephemeral()
     try:
@@ -151,7 +153,7 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
         progress.clear()
         for note in cluster.notes:
             say(note, err=True)
-        session = Session(cluster.client, plan.namespace, cluster.channels)
+        session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
         for line in await missingnamespaces.create(session, documents):
             say(line, err=True)
         applier = Applier(session)

@@ -74,7 +74,7 @@ def test_a_cluster_of_this_machine_is_named(home: Path, name: str, words: str) -
     place = places.place(name)
     with place.held():
         place.kubeconfig.write_bytes(KUBECONFIG)
-        assert spoken(Target(local=name)) == (f"lws {words}", f"kubectl --kubeconfig={home}/{name}/kubeconfig")
+        assert spoken(Target(local=name)) == (f"lws {words}", "")
 
 
 def test_the_options_that_were_typed_are_repeated(tmp_path: Path) -> None:
@@ -127,8 +127,9 @@ def test_a_missing_definition_is_installed_on_the_cluster_at_hand() -> None:
 def test_a_missing_namespace_is_made_on_the_cluster_at_hand() -> None:
     document = Document("pod.yaml", 1, 1, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}})
     error = NotFoundError({"message": "no", "details": {"kind": "namespaces", "name": "team"}})
-    told = describe(document, error, "kubectl --kubeconfig=/state/gpus/kubeconfig")
-    assert "`kubectl --kubeconfig=/state/gpus/kubeconfig create namespace team`" in told
+    told = describe(document, error, "kubectl --context=main")
+    assert "; make it with `kubectl --context=main create namespace team`, or add --create-namespace" in told
+    assert describe(document, error, "").endswith("no; add --create-namespace to this command")
 
 
 def test_a_run_refers_to_the_commands_for_the_cluster_that_was_named() -> None:

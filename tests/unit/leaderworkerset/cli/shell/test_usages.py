@@ -1,13 +1,10 @@
 """Every command has examples in its help, and every example is one that the command takes."""
 
-import shlex
-
-import click
 import pytest
+from tests.typed import read
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.shell import usages
-from leaderworkerset.cli.shell.hoisting import hoist
 
 ALL = [(name, line) for name, lines in usages.EXAMPLES.items() for line in lines]
 
@@ -27,15 +24,6 @@ def test_examples_are_shown_below_the_help(name: str, capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(("name", "line"), ALL, ids=[line for _, line in ALL])
 def test_an_example_is_taken(name: str, line: str) -> None:
-    words = shlex.split(line.removeprefix("source <(").removesuffix(")").split(" > ")[0])
-    assert words[:2] == ["lws", name]
-    root = click.Context(app.lws, info_name="lws")
-    rest = hoist(words[1:], app.lws)
-    rest = rest[rest.index(name) + 1 :]
-    command = app.lws.get_command(root, name)
-    assert command is not None
-    while isinstance(command, click.Group):
-        inner = command.get_command(root, rest[0])
-        assert inner is not None, rest
-        command, rest = inner, rest[1:]
-    command.make_context(name, rest, parent=root)
+    typed = line.removeprefix("source <(").removesuffix(")").split(" > ")[0]
+    assert typed.split()[:2] == ["lws", name]
+    read(typed)

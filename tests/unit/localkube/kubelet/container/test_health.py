@@ -50,12 +50,15 @@ def test_a_pod_is_ready_when_its_probe_says_so(
     run(scenario())
 
 
+NOWHERE = "; the pod listens on no port"
+
+
 @pytest.mark.parametrize(
     ("probe", "program", "text"),
     [
         (HTTP, {"listens": {80: 0}, "answers": 503}, "Readiness probe failed: HTTP probe failed with statuscode: 503"),
-        (HTTP, {}, "Readiness probe failed: http://10.88.0.3:80/healthz: Connection refused"),
-        ({"tcpSocket": {"port": 81}}, {}, "Readiness probe failed: 10.88.0.3:81: Connection refused"),
+        (HTTP, {}, f"Readiness probe failed: http://10.88.0.3:80/healthz: Connection refused{NOWHERE}"),
+        ({"tcpSocket": {"port": 81}}, {}, f"Readiness probe failed: 10.88.0.3:81: Connection refused{NOWHERE}"),
         ({"exec": {"command": ["check"]}}, {"commands": {("check",): (0, 4)}}, "Readiness probe failed: check"),
         (
             {"exec": {"command": ["slow"]}},
@@ -246,6 +249,7 @@ def test_a_probe_that_cannot_be_made_fails_and_leaves_the_pod_alone(tmp_path: Pa
             container={"name": "main", "readinessProbe": action},
             container_id="main",
             ip=await runner.create_sandbox(spec, lambda: None),
+            pid=0,
             report=lambda *_: None,
             report_problem=complaints.append,
         )

@@ -1,6 +1,7 @@
 """The little HTTP of probes and hooks, against real servers on the loopback address."""
 
 import asyncio
+import os
 import socket
 
 import pytest
@@ -82,3 +83,9 @@ def test_a_port_nobody_listens_on_is_told_in_words() -> None:
         assert caught.value.strerror == "Connection refused"
 
     asyncio.run(scenario())
+
+
+def test_the_ports_on_which_a_process_listens_are_known() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert server.getsockname()[1] in podconnections.listening(os.getpid())
+    assert podconnections.listening(0) == []

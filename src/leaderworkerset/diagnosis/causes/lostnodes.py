@@ -42,7 +42,10 @@ def node_is_gone(observed: Observed) -> Finding | None:
         subject=ranks.subject(rank),
         sentence=f"node {rank.node} of pod {rank.pod} does not exist any more{ranks.others(len(lost))}",
         evidence=(f"{rank.pod}: spec.nodeName {rank.node}; there is no such Node",),
-        steps=(observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),),
+        steps=(
+            "wait: the cluster deletes pods of such nodes after a while",
+            f"or at once: {observed.kubectl(f'delete pod {rank.pod} --force --grace-period=0')}",
+        ),
     )
 
 
@@ -57,8 +60,8 @@ def node_is_not_ready(observed: Observed) -> Finding | None:
         sentence=f"node {rank.node} of pod {rank.pod} is not ready{ranks.others(len(sick))}: {why}",
         evidence=(f"Node {rank.node}: {why}", f"{rank.pod}: {rank.state}"),
         steps=(
-            f"{observed.commands.kubectl} describe node {rank.node}",
-            f"if the node is switched off permanently: {observed.commands.kubectl} delete node {rank.node}",
+            f"{observed.commands.lws} nodes {rank.node}",
+            f"if the node is switched off permanently: {observed.plain_kubectl} delete node {rank.node}",
         ),
     )
 
@@ -105,7 +108,7 @@ def does_not_end(observed: Observed) -> Finding | None:
                     f"{rank.pod}: deletionTimestamp {meta.metadata(rank.object or {}).get('deletionTimestamp')}",
                 ),
                 steps=(
-                    f"{observed.commands.kubectl} describe node {rank.node}",
+                    f"{observed.commands.lws} nodes {rank.node}",
                     "only if its processes certainly do not run any more: "
                     + observed.kubectl(f"delete pod {rank.pod} --force --grace-period=0"),
                 ),
@@ -129,7 +132,7 @@ def was_evicted(observed: Observed) -> Finding | None:
                 subject=ranks.subject(rank),
                 sentence=f"pod {rank.pod} was ended, {EVICTIONS[reason]}: {ranks.quote(str(status.get('message') or reason))}",
                 evidence=(f"{rank.pod}: phase Failed, reason {reason}, node {rank.node}",),
-                steps=(f"{observed.commands.kubectl} describe node {rank.node}",),
+                steps=(f"{observed.commands.lws} nodes {rank.node}",),
             )
     return None
 

@@ -1,0 +1,58 @@
+"""What does not fit between the images of manifests and the mappings `--image NAME=DIR`: said before a pod fails of it.
+
+In: objects as they were written, which may be invalid. Out: notes.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from kuberuntime.objects.meta import JSON, JSONObject
+
+THIS_MACHINE: Final = "host"
+"""The image that means the programs of this machine, and is mapped to nothing on purpose."""
+
+NAMED: Final = 5
+
+
+def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
+    """Yield a note on each mapping that no container uses (`is_typed`: they are of this command), and on images without one."""
+    used = {str(one["image"]): bool(one.get("command")) for obj in objects for one in _containers(obj)}
+    for name in mapped if is_typed else ():
+        if not any(_maps(name, image) for image in used):
+            yield f"note: --image {name}: no container has this image (there is: {_named(used)})"
+    free = [image for image, runs in used.items() if runs and not any(_maps(name, image) for name in mapped)]
+    if free := [image for image in free if image != THIS_MACHINE]:
+        few = len(free) == 1
+        yield (
+            f"note: {'image' if few else 'images'} {_named(free)} {'is' if few else 'are'} mapped to nothing: "
+            f"{'its' if few else 'their'} containers run in / of this machine, with its programs (or --image {free[0]}=DIR)"
+        )
+
+
+def _containers(node: JSON) -> Iterator[JSONObject]:
+    """Yield the containers of every pod template of an object."""
+    if isinstance(node, list):
+        for child in node:
+            yield from _containers(child)
+    elif isinstance(node, dict):
+        for key, child in node.items():
+            if key in {"containers", "initContainers"} and isinstance(child, list):
+                yield from (one for one in child if isinstance(one, dict) and one.get("image"))
+            else:
+                yield from _containers(child)
+
+
+def _maps(name: str, image: str) -> bool:
+    """Return whether a mapping is of an image, which may have a tag or a digest.
+
+    >>> _maps("reg:5000/vllm", "reg:5000/vllm:v1"), _maps("reg", "reg:5000/vllm"), _maps("vllm", "vllm-openai")
+    (True, False, False)
+    """
+    rest = image.removeprefix(name)
+    return image == name or (rest != image and rest[0] in ":@" and "/" not in rest)
+
+
+def _named(images: Collection[str]) -> str:
+    found = list(images)
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(found[:NAMED]) + more

@@ -1,0 +1,222 @@
+r"""kubectl's JSONPath templates: `-o jsonpath='{range .items[*]}{.metadata.name}{"\n"}{end}'`. Pure.
+
+In: a template and a value. Out: text. As in kubectl, missing fields are empty, several results are separated by spaces,
+and objects and lists are printed as JSON. What kubectl's dialect does not have (functions, `&&`) is refused.
+"""
+
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+import msgspec
+
+from kuberuntime.objects import decimals
+from kuberuntime.objects.meta import JSON
+
+Step: TypeAlias = Callable[[JSON], Iterator[JSON]]
+"""Returns the values that one step of a path selects of a value."""
+
+NAME: Final = r"(?:\\.|[^\s.,\[\]$@{}()\\])+"
+QUOTED: Final = r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*\""""
+PART: Final = re.compile(rf"\{{(?P<inside>(?:{QUOTED}|[^'\"{{}}])*)\}}|(?P<text>[^{{]+)")
+STEP: Final = re.compile(
+    rf"""\s*(?:\.\.(?P<deep>{NAME})|\.(?P<name>{NAME})|\.?\[\s*\?\((?P<filter>(?:{QUOTED}|[^'"])*?)\)\s*\]"""
+    rf"""|\.?\[(?P<inside>(?:{QUOTED}|[^'"\]])*)\]|\.(?=\s*$))"""
+)
+UNION: Final = re.compile(rf"\s*(?:(?P<key>{QUOTED})|(?P<bounds>-?\d*(?::-?\d*){{0,2}})|(?P<all>\*))\s*(?:,|$)")
+COMPARISON: Final = re.compile(
+    rf"\s*(?P<left>(?:{QUOTED}|[^'\"=!<>])+?)\s*(?:(?P<sign>==|!=|<=|>=|<|>)\s*(?P<right>.+?)\s*)?"
+)
+SIGNS: Final[Mapping[str, Callable[[JSON, JSON], bool]]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+class JSONPathError(ValueError):
+    """The template cannot be read, or does not fit the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """`{range PATH}…{end}`: the parts are filled in for each result."""
+
+    path: Sequence[Step]
+    parts: list["Part"]
+
+
+Part: TypeAlias = str | Sequence[Step] | Loop
+"""A piece of a template: text, a path, or a loop."""
+
+
+def parse(template: str) -> list[Part]:
+    """Read a template; it must have an expression in braces."""
+    if "{" not in template:
+        raise JSONPathError(f"there is no expression in braces: write {{{template or '.metadata.name'}}}")
+    whole: list[Part] = []
+    open_parts, at = [whole], 0
+    while at < len(template):
+        match = PART.match(template, at)
+        if match is None:
+            raise JSONPathError(f"unclosed or empty expression at {template[at:]!r}")
+        at = match.end()
+        inside = "" if match["inside"] is None else match["inside"].strip()
+        if match["inside"] is None:
+            open_parts[-1].append(match["text"])
+        elif inside == "end":
+            if len(open_parts) == 1:
+                raise JSONPathError("{end} without {range}")
+            open_parts.pop()
+        elif inside.startswith("range "):
+            loop = Loop(path(inside.removeprefix("range ")), [])
+            open_parts[-1].append(loop)
+            open_parts.append(loop.parts)
+        elif re.fullmatch(QUOTED, inside):
+            open_parts[-1].append(unquoted(inside))
+        else:
+            open_parts[-1].append(path(inside))
+    if len(open_parts) > 1:
+        raise JSONPathError("{range} without {end}")
+    return whole
+
+
+def fill(parts: Sequence[Part], value: JSON) -> str:
+    """Return the text of a template for a value."""
+    found = []
+    for part in parts:
+        if isinstance(part, str):
+            found.append(part)
+        elif isinstance(part, Loop):
+            found += [fill(part.parts, one) for one in select(part.path, value)]
+        else:
+            found.append(" ".join(map(text, select(part, value))))
+    return "".join(found)
+
+
+def select(steps: Sequence[Step], value: JSON) -> list[JSON]:
+    """Return the results of a path."""
+    found = [value]
+    for step in steps:
+        found = [one for each in found for one in step(each)]
+    return found
+
+
+def text(value: JSON) -> str:
+    """Return a result as text: strings as they are, everything else as JSON."""
+    return value if isinstance(value, str) else msgspec.json.encode(value, order="sorted").decode()
+
+
+def path(words: str) -> list[Step]:
+    """Read a path such as `.items[*].metadata.name`; `$` and `@` stand for the value itself, in a loop for its element."""
+    stripped = words.strip()
+    steps: list[Step] = []
+    at = 1 if stripped[:1] in {"$", "@"} else 0
+    while at < len(stripped):
+        match = STEP.match(stripped, at)
+        if match is None:
+            raise JSONPathError(
+                f"{stripped[at:]!r} is not understood in {words.strip()!r}: write a path such as .metadata.name"
+            )
+        at = match.end()
+        if (name := match["deep"] or match["name"]) is not None:
+            steps += [_deep, _named(name)] if match["deep"] else [_named(name)]
+        elif match["filter"] is not None:
+            steps.append(_filter(match["filter"]))
+        elif match["inside"] is not None:
+            steps.append(_union(match["inside"]))
+    return steps
+
+
+def unquoted(words: str) -> str:
+    """Return the text between quotation marks, with its escapes replaced."""
+    return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])
+
+
+def _children(value: JSON) -> list[JSON]:
+    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+
+
+def _deep(value: JSON) -> Iterator[JSON]:
+    yield value
+    for child in _children(value):
+        yield from _deep(child)
+
+
+def _named(words: str) -> Step:
+    name = re.sub(r"\\(.)", r"\1", words)
+
+    def step(value: JSON) -> Iterator[JSON]:
+        if name == "*":
+            yield from _children(value)
+        elif isinstance(value, dict) and name in value:
+            yield value[name]
+
+    return step
+
+
+def _union(words: str) -> Step:
+    """Read what stands in brackets: names, numbers and slices, separated by commas."""
+    steps: list[Step] = []
+    at = 0
+    while at < len(words):
+        match = UNION.match(words, at)
+        if match is None or not match[0].strip(" ,"):
+            raise JSONPathError(f"[{words}] is not understood: write [*], [0], [0:2] or ['name']")
+        at = match.end()
+        bounds = match["bounds"]
+        steps.append(
+            _literal(unquoted(match["key"])) if match["key"] else _named("*") if match["all"] else _slice(bounds)
+        )
+    if not steps:
+        raise JSONPathError("[] selects nothing: write [*] for all")
+    return lambda value: (one for step in steps for one in step(value))
+
+
+def _literal(name: str) -> Step:
+    return _named(re.sub(r"(.)", r"\\\1", name))
+
+
+def _slice(words: str) -> Step:
+    """Read an index or a slice; as in kubectl, one beyond the end of a list is an error."""
+    bounds = [decimals.integer(word) if word else None for word in words.split(":")]
+
+    def step(value: JSON) -> Iterator[JSON]:
+        if not isinstance(value, list):
+            raise JSONPathError(f"[{words}]: {text(value)} is not a list")
+        first, last = bounds[0] or 0, (bounds[1] or 0) - 1 if len(bounds) > 1 else bounds[0] or 0
+        if first != last + 1 and not all(-len(value) <= index < len(value) for index in (first, last)):
+            raise JSONPathError(f"[{words}]: array index out of bounds: the list has {len(value)}")
+        yield from value[slice(*bounds)] if len(bounds) > 1 else [value[first]]
+
+    return step
+
+
+def _filter(words: str) -> Step:
+    """Read a condition on the elements of a list: a path that exists, or a comparison."""
+    match = COMPARISON.fullmatch(words)
+    if match is None or "&&" in words or "||" in words:
+        raise JSONPathError(f'[?({words})] is not understood: write one comparison, as in [?(@.type=="Ready")]')
+    left, sign, right = _operand(match["left"]), match["sign"], _operand(match["right"] or "@")
+
+    def holds(value: JSON) -> bool:
+        ours, theirs = left(value), right(value)
+        if sign is None or not ours or not theirs:
+            return bool(ours) and sign is None
+        if isinstance(ours[0], str) != isinstance(theirs[0], str) or isinstance(ours[0], dict | list | None):
+            raise JSONPathError(f"[?({words})] compares {ours[0]!r} with {theirs[0]!r}")
+        return SIGNS[sign](ours[0], theirs[0])
+
+    return lambda value: filter(holds, _children(value))
+
+
+def _operand(words: str) -> Callable[[JSON], list[JSON]]:
+    if words[:1] in {"@", "$", "."}:
+        return partial(select, path(words))
+    try:
+        constant: JSON = unquoted(words) if re.fullmatch(QUOTED, words) else msgspec.json.decode(words)
+    except msgspec.DecodeError as error:
+        raise JSONPathError(f"{words!r} is neither a path, a number, nor a text in quotation marks") from error
+    return lambda _value: [constant]

@@ -1,0 +1,38 @@
+"""A mapping that no container uses, and an image that is mapped to nothing, are said before anything runs."""
+
+from typing import Any
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.rehearsal.imagenotes import notes
+
+
+def lws(*containers: JSONObject) -> JSONObject:
+    worker = {"spec": {"containers": list(containers)}}
+    return {"kind": "LeaderWorkerSet", "spec": {"leaderWorkerTemplate": {"workerTemplate": worker}}}
+
+
+RING = {"image": "ring:v1", "command": ["python3", "ring.py"]}
+UNMAPPED = (
+    "note: image ring:v1 is mapped to nothing: its containers run in / of this machine, with its programs "
+    "(or --image ring:v1=DIR)"
+)
+
+
+def test_a_mapping_that_no_container_uses_is_said_with_the_images_that_there_are() -> None:
+    unused = "note: --image rin: no container has this image (there is: ring:v1)"
+    assert [*notes([lws(RING)], ["rin"], is_typed=True)] == [unused, UNMAPPED]
+    assert [*notes([lws(RING)], ["rin"], is_typed=False)] == [UNMAPPED]
+
+
+def test_what_is_mapped_or_cannot_run_unmapped_needs_no_note() -> None:
+    others: list[Any] = [{"image": "vllm"}, {"image": "host", "command": ["sleep"]}, {"command": ["sleep"]}, "junk"]
+    assert [*notes([lws(RING, *others)], ["ring"], is_typed=True)] == []
+    assert [*notes([{"kind": "ConfigMap", "data": {"containers": "none"}}], [], is_typed=True)] == []
+
+
+def test_of_many_images_a_few_are_named() -> None:
+    several = [{"image": f"i{number}", "command": ["run"]} for number in range(7)]
+    (note,) = notes([lws(*several)], [], is_typed=True)
+    assert note.startswith(
+        "note: images i0, i1, i2, i3, i4 and 2 more are mapped to nothing: their containers run in / "
+    )
