@@ -316,11 +316,20 @@ def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) 
 
 
 def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
-    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet."""
-    available.administrator.kubectl("delete", OBJECT)
-    until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
+    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
+
+    So another installer can install into another namespace, and the operator again after it.
+    """
+    administrator = available.administrator
+    identity = administrator.there(DEFINITION)["metadata"]["uid"]
+    administrator.kubectl("delete", OBJECT)
+    until(lambda: administrator.get(*MANAGER) is None, "no Deployment")
     until(lambda: owned(available) == {}, "nothing owned")
-    assert available.administrator.get(DEFINITION) is not None
+    administrator.lws("install")
+    administrator.lws("uninstall", "--keep-crd")
+    available.create()
+    available.await_available()
+    assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
 
 
 def test_nothing_was_refused_to_the_operator(available: Site) -> None:
