@@ -155,13 +155,13 @@ def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
     assert evaluate(tmp_path, case(found)) == ""
 
 
-OPERATED: Final = {UP: "1", FAILED: "0"}
+OPERATED: Final[dict[str, str]] = {UP: "1", FAILED: "0"}
 
 
 @pytest.mark.parametrize(
     ("name", "found"), [("LWSOperatorDown", {UP: "0"}), ("LWSOperatorErrors", {FAILED: "0+1"}), ("", {})]
 )
-def test_the_operators_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: Mapping[str, str]) -> None:
+def test_the_operators_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
     """R-OP-76."""
     written = json.dumps(case(OPERATED | found, name, known=OPERATOR_ALERTS))
     of_operator = json.loads(written.replace(METRICS_SERVICE, operatordeployment.METRICS_SERVICE))
