@@ -2,7 +2,7 @@
 
 python deploy/generate.py [--check]
 python deploy/generate.py --release DIRECTORY --operator-image NAME@DIGEST --operand-image NAME@DIGEST \
-    [--bundle-image PACKAGE=NAME@DIGEST ...]
+    [--bundle-image PACKAGE=NAME@DIGEST ...] [--repository URL]
 
 Definitions come in two flavours, slim and with descriptions; the kustomize base, its components and overlays, the chart and
 `manifests.yaml` are the objects that `lws install` applies. `operator/` and `olm/` install the operator, which applies
@@ -74,6 +74,14 @@ OPERATED = registry(MANAGED, OperatorPlace(namespace=OPERATOR, image="", version
 def render(objects: Iterable[JSONObject]) -> str:
     """Return the text of a generated file."""
     return HEADER + rendering.documents(objects)
+
+
+def packaged(objects: Iterable[JSONObject]) -> str:
+    """Return the text of a file of a bundle or catalog, whose first document is an object.
+
+    Readers of the Operator Lifecycle Manager take the first document of a file: a comment before `---` would be that.
+    """
+    return HEADER + "---\n".join(map(rendering.document, objects))
 
 
 def kustomization(kind: str = "Kustomization", **fields: object) -> str:
@@ -202,20 +210,24 @@ def olm() -> dict[str, str]:
     return texts
 
 
-def olm_package(package: Package, image: str, released: OperatorSettings | None = None) -> dict[str, str]:
+def olm_package(
+    package: Package, image: str, released: OperatorSettings | None = None, repository: str = ""
+) -> dict[str, str]:
     """Return the bundle of one package, and where its image is known the catalog; raise where the linter finds a fault."""
     chosen, folder = released or OperatorSettings(), f"olm/{package.name}"
-    version, definition, service = bundle.manifests(package, OPERATED, MANAGED, chosen)
-    linted = Bundle(version, [definition], bundle.metadata(package))
+    version, beside = bundle.version(package, OPERATED, MANAGED, chosen, repository), bundle.beside()
+    linted = Bundle(version, beside[:1], bundle.metadata(package))
     if found := bundlelint.errors(linted, released=released is not None):
         raise SystemExit("\n".join(f"{folder}: {fault}" for fault in found))
     return {
-        f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": render([version]),
-        f"{folder}/manifests/{meta.name(definition)}.yaml": render([definition]),
-        f"{folder}/manifests/{meta.name(service)}.yaml": render([service]),
-        f"{folder}/metadata/annotations.yaml": render([bundle.metadata(package)]),
+        f"{folder}/manifests/{package.name}.clusterserviceversion.yaml": packaged([version]),
+        **{f"{folder}/manifests/{meta.name(obj)}.{obj['kind'].lower()}.yaml": packaged([obj]) for obj in beside},
+        f"{folder}/metadata/annotations.yaml": packaged([bundle.metadata(package)]),
+        f"{folder}/metadata/properties.yaml": packaged([bundle.properties()]),
         f"{folder}/bundle.Containerfile": HEADER + bundle.containerfile(package),
-    } | ({f"olm/catalog/{package.name}/catalog.yaml": render(catalog.blobs(package, version, image))} if image else {})
+    } | (
+        {f"olm/catalog/{package.name}/catalog.yaml": packaged(catalog.blobs(package, version, image))} if image else {}
+    )
 
 
 def chart() -> dict[str, str]:
@@ -254,7 +266,7 @@ def materials() -> dict[str, str]:
     }
 
 
-def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str]) -> int:
+def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[str], repository: str) -> int:
     """Write the bundles of a release, and the catalog of those whose images are pushed; each image is named by digest."""
     named: dict[str, str] = {}
     for image in images:
@@ -264,7 +276,7 @@ def release_bundles(directory: Path, chosen: OperatorSettings, images: Sequence[
         named[name] = digest
     texts: dict[str, str] = {}
     for package in bundle.PACKAGES:
-        texts |= olm_package(package, named.get(package.name, ""), chosen)
+        texts |= olm_package(package, named.get(package.name, ""), chosen, repository)
     for name, text in texts.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -288,11 +300,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=[],
         help="the pushed image of a bundle, by digest, which the catalog names",
     )
+    parser.add_argument("--repository", metavar="URL", default="", help="where the sources of a release are published")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if a file is out of date")
     given = parser.parse_args(arguments)
     if given.release:
         chosen = OperatorSettings(image=given.operator_image, operand_image=given.operand_image)
-        return release_bundles(given.release, chosen, given.bundle_image)
+        return release_bundles(given.release, chosen, given.bundle_image, given.repository)
     check = given.check
     stale = {
         path: text

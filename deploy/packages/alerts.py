@@ -1,5 +1,6 @@
 """Alerts on the metrics of the manager, as a PrometheusRule; each names its runbook (`docs/how-to/alerts.md`)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,11 +96,34 @@ ALERTS: Final = (
     ),
 )
 
+OPERATOR_JOB: Final = 'job="openshift-lws-operator-metrics"'
+OPERATOR_ALERTS: Final = (
+    Alert(
+        "LWSOperatorDown",
+        f"absent(up{{{OPERATOR_JOB}}} == 1)",
+        15,
+        "warning",
+        "No operator answers: nobody keeps the manager as its object specifies.",
+    ),
+    Alert(
+        "LWSOperatorErrors",
+        f"sum(rate(controller_runtime_reconcile_errors_total{{{OPERATOR_JOB}}}[15m])) > 0",
+        30,
+        "warning",
+        "The operator has failed for half an hour to make the manager what its object specifies.",
+    ),
+)
+"""The alerts of packages that install the operator."""
+
 
 def prometheus_rule(namespace: str, runbooks: str = RUNBOOKS) -> JSONObject:
     """Build the rule with all alerts; `runbooks` is where their page is published."""
-    rules = [_rule(alert, runbooks) for alert in ALERTS]
-    return build(PROMETHEUS_RULES, NAME, namespace, spec={"groups": [{"name": "lws", "rules": rules}]})
+    return build(PROMETHEUS_RULES, NAME, namespace, spec=groups("lws", ALERTS, runbooks))
+
+
+def groups(name: str, alerts: Sequence[Alert], runbooks: str = RUNBOOKS) -> JSONObject:
+    """Return the spec of a rule with one group of alerts."""
+    return {"groups": [{"name": name, "rules": [_rule(alert, runbooks) for alert in alerts]}]}
 
 
 def _rule(alert: Alert, runbooks: str) -> JSONObject:

@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from deploy.packages import operatordeployment
+from deploy.packages.alerts import OPERATOR_ALERTS, groups
 from deploy.packages.operatordeployment import OperatorSettings
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
+from leaderworkerset.install import monitoring
 from leaderworkerset.install.declared import Declared
+from leaderworkerset.install.foreign import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
@@ -59,6 +62,9 @@ WIDGETS: Final[dict[str, list[str]]] = {
 }
 """How consoles show a field, where it is not text to type."""
 
+OPTIONAL: Final = (SERVICE_MONITORS, PROMETHEUS_RULES)
+"""Kinds of the bundle that a cluster may not serve; the installation goes on without their objects."""
+
 DESCRIPTION: Final = """\
 Installs the manager of LeaderWorkerSets, which run groups of pods for multi-node inference and training, and keeps it as
 the object `cluster` of LeaderWorkerSetOperators specifies.
@@ -93,8 +99,10 @@ ALIAS: Final = Package("lws-operator", ("OwnNamespace", "AllNamespaces"), ("stab
 PACKAGES: Final = (LEADER_WORKER_SET, ALIAS)
 
 
-def version(package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings) -> JSONObject:
-    """Build the ClusterServiceVersion of a package."""
+def version(
+    package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings, repository: str = ""
+) -> JSONObject:
+    """Build the ClusterServiceVersion of a package; `repository` is the address of its sources, where it is published."""
     return {
         "apiVersion": "operators.coreos.com/v1alpha1",
         "kind": "ClusterServiceVersion",
@@ -103,7 +111,7 @@ def version(package: Package, kinds: Registry, declared: Declared, chosen: Opera
             "namespace": "placeholder",
             "labels": {f"operatorframework.io/arch.{name}": "supported" for name in ARCHITECTURES}
             | {"operatorframework.io/os.linux": "supported"},
-            "annotations": annotations(chosen),
+            "annotations": annotations(chosen) | ({"repository": repository} if repository else {}),
         },
         "spec": {
             "displayName": "Leader Worker Set Operator (lws)",
@@ -145,6 +153,7 @@ def annotations(chosen: OperatorSettings) -> dict[str, str]:
         "operatorframework.io/suggested-namespace": OPERATOR,
         "operatorframework.io/initialization-resource": json.dumps(sample),
         "console.openshift.io/operator-monitoring-default": "true",
+        "operators.openshift.io/must-gather-image": chosen.image,
         **{f"features.operators.openshift.io/{name}": str(value).lower() for name, value in FEATURES.items()},
     }
 
@@ -169,6 +178,12 @@ def metadata(package: Package) -> JSONObject:
     }
 
 
+def properties() -> JSONObject:
+    """Build `metadata/properties.yaml`."""
+    optional = [{"group": kind.group, "kind": kind.kind, "name": OPERATOR} for kind in OPTIONAL]
+    return {"properties": [{"type": "olm.manifests.optional", "value": {"manifests": optional}}]}
+
+
 def containerfile(package: Package) -> str:
     """Return the Containerfile of a bundle's image, which repeats the annotations as labels."""
     labels: dict[str, str] = metadata(package)["annotations"]
@@ -176,9 +191,15 @@ def containerfile(package: Package) -> str:
     return "\n".join(["FROM scratch", *lines, "COPY manifests /manifests/", "COPY metadata /metadata/", ""])
 
 
-def manifests(package: Package, kinds: Registry, declared: Declared, chosen: OperatorSettings) -> Sequence[JSONObject]:
-    """Return the objects of `manifests/`; the operand's definitions are part of the operator, not of these (R-OP-36)."""
-    return [version(package, kinds, declared, chosen), operator_crd(), operatordeployment.metrics_service("")]
+def beside() -> Sequence[JSONObject]:
+    """Return the objects of `manifests/` beside the version: the operand's definitions are part of the operator (R-OP-36)."""
+    scraped = monitoring.service_monitor("", verified=False)["spec"] | {"selector": {"matchLabels": {"name": OPERATOR}}}
+    return [
+        operator_crd(),
+        operatordeployment.metrics_service(""),
+        operatordeployment.build(SERVICE_MONITORS, OPERATOR, spec=scraped),
+        operatordeployment.build(PROMETHEUS_RULES, OPERATOR, spec=groups("lws-operator", OPERATOR_ALERTS)),
+    ]
 
 
 def _owned() -> JSONObject:

@@ -60,6 +60,7 @@ def blobs(package: Package, version: JSONObject, image: str) -> Sequence[JSONObj
                 },
                 {"type": "olm.package", "value": {"packageName": package.name, "version": bundle.VERSION}},
                 {"type": "olm.csv.metadata", "value": own},
+                *bundle.properties()["properties"],
             ],
             "relatedImages": [{"name": "", "image": image}, *spec["relatedImages"]],
         },

@@ -151,10 +151,9 @@ def labeled(obj: JSONObject) -> JSONObject:
 
 
 def _namespace(name: str) -> JSONObject:
-    namespace = build(NAMESPACES, name)
-    labels = {POD_SECURITY_LABEL: "restricted", "openshift.io/cluster-monitoring": "true"}
-    own = namespace["metadata"]
-    return namespace | {"metadata": own | {"labels": own["labels"] | labels}}
+    """Build the namespace, without our labels: where the operator takes an installation over, it is that one's."""
+    own = {"name": name, "labels": {POD_SECURITY_LABEL: "restricted", "openshift.io/cluster-monitoring": "true"}}
+    return {"apiVersion": NAMESPACES.api_version, "kind": NAMESPACES.kind, "metadata": own}
 
 
 def _container(chosen: OperatorSettings) -> JSONObject:

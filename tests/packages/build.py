@@ -1,7 +1,7 @@
 """Build the Go programs that the tests of packages use, once per content of their modules; minutes, so tests only use
 what is there.
 
-    python -m tests.packages.build [helm | promtool | kueue | lws]
+    python -m tests.packages.build [helm | promtool | kueue | lws | operator-verify]
 
 Out: the paths of the programs, below the user's cache folder.
 """
@@ -91,7 +91,12 @@ KUEUE: Final = Program("kueue", "sigs.k8s.io/kueue/cmd/kueue", "LWS_KUEUE", mani
 LWS: Final = Program("lws", "sigs.k8s.io/lws/cmd", "LWS_GO_MANAGER")
 """The Go manager of the last release whose module has all it needs; fleets are handed to it and back."""
 
-PROGRAMS: Final = {program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS)}
+OPERATOR_VERIFY: Final = Program(
+    "operator-verify", "github.com/operator-framework/api/cmd/operator-verify", "LWS_OPERATOR_VERIFY"
+)
+"""The validators of the operator framework."""
+
+PROGRAMS: Final = {program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS, OPERATOR_VERIFY)}
 
 
 def say(text: str) -> None:

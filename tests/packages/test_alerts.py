@@ -1,15 +1,16 @@
 """Each alert fires in its own case, after its time, and is silent in all others, as promtool evaluates it."""
 
+import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 import yaml
-from deploy.packages import alerts, board
-from deploy.packages.alerts import ALERTS, Alert
+from deploy.packages import alerts, board, operatordeployment
+from deploy.packages.alerts import ALERTS, OPERATOR_ALERTS, Alert
 from tests.packages import build
 
 from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE
@@ -112,10 +113,12 @@ def expected(alert: Alert, labels: Mapping[str, str]) -> dict[str, Any]:
     return {"exp_labels": {"severity": alert.severity, **labels}, "exp_annotations": annotations}
 
 
-def case(found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None) -> dict[str, Any]:
+def case(
+    found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] | None = None, known: Sequence[Alert] = ALERTS
+) -> dict[str, Any]:
     """Return one test: the alert that fires, once its time is over; no other, then and before."""
     checks = []
-    for alert in ALERTS:
+    for alert in known:
         is_firing = alert.name == firing
         late = alert.minutes + IN_TIME
         answers = [expected(alert, labels or {})] if is_firing else []
@@ -125,10 +128,9 @@ def case(found: Mapping[str, str], firing: str = "", labels: Mapping[str, str] |
     return {"interval": "1m", "name": firing or "silent", "input_series": series(found), "alert_rule_test": checks}
 
 
-def evaluate(directory: Path, *cases: dict[str, Any]) -> str:
+def evaluate(directory: Path, *cases: dict[str, Any], known: Sequence[Alert] = ALERTS) -> str:
     """Let promtool evaluate the rules in these cases; return what it prints where one is otherwise."""
-    rule = alerts.prometheus_rule("lws-system")
-    (directory / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
+    (directory / "rules.yaml").write_text(yaml.safe_dump(alerts.groups("lws", known)))
     document = {"rule_files": ["rules.yaml"], "evaluation_interval": "1m", "tests": list(cases)}
     file = directory / "test.yaml"
     file.write_text(yaml.safe_dump(document))
@@ -151,6 +153,19 @@ def test_it_fires_alone_and_in_time(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("found", [HEALTHY, NEARLY], ids=["healthy", "below every bound"])
 def test_all_are_silent(tmp_path: Path, found: Mapping[str, str]) -> None:
     assert evaluate(tmp_path, case(found)) == ""
+
+
+OPERATED: Final[dict[str, str]] = {UP: "1", FAILED: "0"}
+
+
+@pytest.mark.parametrize(
+    ("name", "found"), [("LWSOperatorDown", {UP: "0"}), ("LWSOperatorErrors", {FAILED: "0+1"}), ("", {})]
+)
+def test_the_operators_alerts_fire_alone_and_in_time(tmp_path: Path, name: str, found: dict[str, str]) -> None:
+    """R-OP-76."""
+    written = json.dumps(case(OPERATED | found, name, known=OPERATOR_ALERTS))
+    of_operator = json.loads(written.replace(METRICS_SERVICE, operatordeployment.METRICS_SERVICE))
+    assert evaluate(tmp_path, of_operator, known=OPERATOR_ALERTS) == ""
 
 
 BUCKETS: Final = {

@@ -16,7 +16,7 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.barrier import Barrier
-from kuberuntime.controller.executor import ExecutionError, Executor, Write
+from kuberuntime.controller.executor import ExecutionError, Executor, Write, summary
 from kuberuntime.controller.observer import SILENCE, Observer
 from kuberuntime.controller.workqueue import BACKOFF, WorkQueue, run_workers
 from kuberuntime.objects.meta import ObjectKey
@@ -138,5 +138,11 @@ class Controller:
             self._barrier.expect(key, writes)
             self._options.written(key, writes)
         report = self._log.info if plan.actions and not self._options.quiet else self._log.debug
-        report("reconciled", key=str(key), actions=len(plan.actions), seconds=time() - started)
+        report(
+            "reconciled",
+            key=str(key),
+            actions=len(plan.actions),
+            writes=summary(writes),
+            seconds=round(time() - started, 4),
+        )
         return plan.requeue_after

@@ -69,6 +69,9 @@ class Removed:
 
 Write: TypeAlias = Written | Removed
 
+NAMED: Final = 3
+"""The maximum number of writes that a summary names."""
+
 VERBS: Final[dict[type[Effect], str]] = {
     Apply: "apply",
     Create: "create",
@@ -286,6 +289,19 @@ def _raise_one(failures: Sequence[ExecutionError]) -> None:
     if others:
         log.warning("more actions failed", count=len(others), errors=[str(other) for other in others[:LOGGED]])
     raise raised
+
+
+def summary(writes: Sequence[Write]) -> list[str]:
+    """Return what was written, for logs.
+
+    >>> from kuberuntime.objects.resources import PODS
+    >>> summary([Removed(PODS, ObjectKey("default", f"web-{index}"), None) for index in range(5)])
+    ['deleted pods/web-0', 'deleted pods/web-1', 'deleted pods/web-2', '2 more']
+    """
+    done = [
+        f"{'deleted' if isinstance(one, Removed) else 'wrote'} {one.resource.plural}/{one.key.name}" for one in writes
+    ]
+    return done if len(done) <= NAMED else [*done[:NAMED], f"{len(done) - NAMED} more"]
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:

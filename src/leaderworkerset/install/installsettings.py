@@ -8,6 +8,7 @@ import leaderworkerset
 from kuberuntime.objects.meta import JSON, JSONObject
 
 Certificates: TypeAlias = Literal["internal", "cert-manager"]
+LogFormat: TypeAlias = Literal["console", "json"]
 
 NAMESPACE: Final = "lws-system"
 IMAGE: Final = f"localhost/leaderworkerset:{leaderworkerset.__version__}"
@@ -54,6 +55,7 @@ class InstallSettings:
     spread: bool = True
     certificates: Certificates = "internal"
     verbosity: int = 2
+    log_format: LogFormat = "console"
     placement: Placement = Placement()
     pod: Mapping[str, JSON] = field(default_factory=dict)
     prometheus: str = ""

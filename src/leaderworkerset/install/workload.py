@@ -127,7 +127,10 @@ def _container(settings: InstallSettings) -> JSONObject:
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["/manager"],
-        "args": [f"--config={CONFIGURATION_PATH}", f"--zap-log-level={settings.verbosity}"],
+        "args": [
+            *(f"--config={CONFIGURATION_PATH}", f"--zap-log-level={settings.verbosity}"),
+            *(["--zap-encoder=json"] if settings.log_format == "json" else []),
+        ],
         "ports": [_port("webhook-server", WEBHOOK_PORT), _port("metrics", METRICS_PORT)],
         "livenessProbe": _probe("/healthz", delay=15, period=20),
         "readinessProbe": _probe("/readyz", delay=5, period=10),

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.install.installsettings import Certificates, Placement
-from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, REMOVE_OPERAND
+from leaderworkerset.install.installsettings import Certificates, LogFormat, Placement
+from leaderworkerset.operator.operatornames import CERTIFICATES, DELETE_CRDS, GROUP_RESTARTS, LOG_FORMAT, REMOVE_OPERAND
 
 MANAGED: Final = ("", "Managed")
 REMOVED: Final = "Removed"
@@ -30,6 +30,7 @@ class Desired:
 
     management_state: str = ""
     verbosity: int = 2
+    log_format: LogFormat = "console"
     placement: Placement = field(default_factory=Placement)
     certificates: Certificates = "cert-manager"
     deletes_definitions: bool = False
@@ -54,6 +55,7 @@ def read(obj: JSONObject) -> Desired:
     return Desired(
         management_state=str(spec.get("managementState") or ""),
         verbosity=OPERAND_VERBOSITY.get(str(spec.get("logLevel") or ""), OPERAND_VERBOSITY["Normal"]),
+        log_format="json" if annotations.get(LOG_FORMAT) == "json" else "console",
         placement=_placement(spec.get("nodePlacement")),
         certificates="internal" if annotations.get(CERTIFICATES) == "internal" else "cert-manager",
         deletes_definitions=annotations.get(DELETE_CRDS) == "true",

@@ -115,6 +115,7 @@ def build(
         spread=not around.is_single,
         certificates=desired.certificates,
         verbosity=desired.verbosity,
+        log_format=desired.log_format,
         placement=desired.placement,
         prometheus=PROMETHEUS,
     )

@@ -36,4 +36,7 @@ CERTIFICATES: Final = PREFIX + "certificates"
 GROUP_RESTARTS: Final = PREFIX + "group-restarts"
 """JSON of the section `groupRestarts` of the operand's configuration, which overrides may still change."""
 
+LOG_FORMAT: Final = PREFIX + "log-format"
+"""`json`: the operand logs lines for programs, as the operator itself does."""
+
 IMAGE_VARIABLE: Final = "RELATED_IMAGE_OPERAND_IMAGE"

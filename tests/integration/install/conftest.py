@@ -105,7 +105,11 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     """Run a control plane that checks owner references and writes down what the manager asks for."""
     directory = tmp_path_factory.mktemp("plane")
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
-    flags = ("--enable-admission-plugins=OwnerReferencesPermissionEnforcement", *Audit(directory).flags(ACCOUNT))
+    flags = (
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+        *Audit(directory).flags(ACCOUNT),
+        "--service-cluster-ip-range=127.77.0.0/16",  # so that a test can listen at the address of a service
+    )
     with control_plane(assets, directory, flags=flags) as running:
         yield running
 

@@ -14,7 +14,6 @@ from tests.packages import build
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
-from leaderworkerset.operator.operatornames import OPERATORS
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +87,9 @@ def renders(administrator: Administrator) -> dict[str, list[dict[str, Any]]]:
 
 
 OPERATED = tuple(
-    f"olm/{package}/manifests/{OPERATORS.group_resource}.yaml" for package in ("leader-worker-set", "lws-operator")
+    str(path.relative_to(DEPLOY))
+    for path in sorted(DEPLOY.glob("olm/*/manifests/*.yaml"))
+    if not path.name.endswith("clusterserviceversion.yaml")
 )
 
 

@@ -15,7 +15,7 @@ from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 
 from kuberuntime.manifests.libyaml import SafeLoader
-from kuberuntime.objects.resources import SERVICES, Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 ROOT: Final = Path(__file__).parents[3]
 FOLDER: Final = ROOT / "deploy" / "olm"
@@ -66,9 +66,9 @@ class Manager:
         except UnsupportedGroupError as error:
             self._report(version, "Failed", "UnsupportedOperatorGroup", str(error))
             return
-        others = [one for one in self._bundle(subscription["spec"]["name"]) if one["kind"] != VERSIONS.kind]
+        others = [one for one in self._bundle(subscription["spec"]["name"]) if self._is_installed(one, version)]
         for one in others:
-            if one["kind"] == SERVICES.kind:
+            if one["kind"] != CUSTOM_RESOURCE_DEFINITIONS.kind:
                 one["metadata"]["namespace"] = namespace
         strategy = version["spec"]["install"]["spec"]
         deployments = self._deployments(strategy, namespace)
@@ -101,6 +101,17 @@ class Manager:
 
     def _bundle(self, package: str) -> Sequence[dict[str, Any]]:
         return load(*sorted((FOLDER / package / "manifests").glob("*.yaml")))
+
+    def _is_installed(self, obj: Mapping[str, Any], version: Mapping[str, Any]) -> bool:
+        """Return whether an object comes beside the version: not one of a kind that is not served, if it is optional."""
+        if obj["kind"] == VERSIONS.kind:
+            return False
+        package, _, _ = version["metadata"]["name"].partition(".")
+        (metadata,) = load(FOLDER / package / "metadata/properties.yaml")
+        group, _, _ = obj["apiVersion"].rpartition("/")
+        mine = {"group": group, "kind": obj["kind"], "name": obj["metadata"]["name"]}
+        optional = [one for each in metadata["properties"] for one in each["value"]["manifests"]]
+        return mine not in optional or self.administrator.get(f"crd/{obj['kind'].lower()}s.{group}") is not None
 
     def _accounts(self, strategy: Mapping[str, Any], namespace: str) -> list[dict[str, Any]]:
         """Return accounts with their rights, in the cluster and in the namespace."""

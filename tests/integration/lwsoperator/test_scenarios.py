@@ -1,12 +1,15 @@
 """The operator on a real control plane: installed, kept, configured, left alone, removed."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from deploy.packages.operatordeployment import cluster
 from tests.integration.lwsoperator import certmanager
 from tests.integration.lwsoperator.certmanager import definition
-from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, Site
+from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, PROGRAMS, Site
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
@@ -262,9 +265,11 @@ def test_a_removed_operand_goes_where_it_is_asked_for(available: Site) -> None:
 
 
 def test_an_installation_is_gathered_without_its_secrets(available: Site, tmp_path: Path) -> None:
-    """R-OP-42."""
+    """R-OP-42: by the program that `oc adm must-gather` runs in the image."""
     directory = tmp_path / "gathered"
-    printed = available.administrator.lws("must-gather", "--dest-dir", str(directory))
+    words = [sys.executable, "-IBu", str(PROGRAMS / "gather"), f"--dest-dir={directory}"]
+    environment = os.environ | {"KUBECONFIG": str(available.administrator.plane.kubeconfig)}
+    printed = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
     assert printed.startswith(f"{directory}: ")
     namespace = directory / "namespaces" / OPERATOR
     cluster_wide = directory / "cluster-scoped-resources"
@@ -316,11 +321,20 @@ def test_a_definition_ends_with_the_object_only_if_both_say_so(available: Site) 
 
 
 def test_deleting_the_object_removes_the_operand_and_no_workloads(available: Site) -> None:
-    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet."""
-    available.administrator.kubectl("delete", OBJECT)
-    until(lambda: available.administrator.get(*MANAGER) is None, "no Deployment")
+    """R-OP-30, R-OP-31, R-OP-67, R-OP-82, R-OP-83 (D1), AT-001-5: the definition stays, and with it every LeaderWorkerSet.
+
+    So another installer can install into another namespace, and the operator again after it.
+    """
+    administrator = available.administrator
+    identity = administrator.there(DEFINITION)["metadata"]["uid"]
+    administrator.kubectl("delete", OBJECT)
+    until(lambda: administrator.get(*MANAGER) is None, "no Deployment")
     until(lambda: owned(available) == {}, "nothing owned")
-    assert available.administrator.get(DEFINITION) is not None
+    administrator.lws("install")
+    administrator.lws("uninstall", "--keep-crd")
+    available.create()
+    available.await_available()
+    assert administrator.there(DEFINITION)["metadata"]["uid"] == identity
 
 
 def test_nothing_was_refused_to_the_operator(available: Site) -> None:

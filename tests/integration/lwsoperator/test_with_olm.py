@@ -8,10 +8,12 @@ from typing import Any, Final
 import pytest
 from deploy.packages.operatordeployment import cluster
 from tests.integration.lwsoperator import certmanager
+from tests.integration.lwsoperator.certmanager import definition
 from tests.integration.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, Site
 from tests.integration.lwsoperator.olm import FOLDER, Manager, load
 from tests.integration.lwsoperator.waiting import until
 
+from leaderworkerset.install.foreign import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.operator.operand import ISSUED
 from leaderworkerset.operator.operatornames import OPERATOR
 
@@ -83,13 +85,19 @@ def test_the_recipe_installs_an_operator_that_works(manager: Manager, site: Site
 
 
 def test_the_files_of_the_page_install_the_operator(manager: Manager) -> None:
-    """R-OP-64, AT-001-2: namespace, group and subscription of deploy/olm, and the service of its metrics."""
+    """R-OP-64, R-OP-76, AT-001-2: namespace, group and subscription of deploy/olm; its metrics are found; alerts need not be there."""
+    kubectl = manager.administrator.kubectl
+    kubectl("delete", f"crd/{PROMETHEUS_RULES.group_resource}", "--ignore-not-found")
+    kubectl("apply", "--server-side", "-f", "-", objects=[definition(SERVICE_MONITORS)])
+    kubectl("wait", "--for=condition=established", f"crd/{SERVICE_MONITORS.group_resource}")
     namespace, group, asked = load(FOLDER / "subscriptions/leader-worker-set.yaml")
-    manager.administrator.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
+    kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", objects=[namespace])
     manager.install(asked, group)
-    listed = manager.administrator.kubectl("get", "csv", "-n", OPERATOR, "--no-headers")
+    listed = kubectl("get", "csv", "-n", OPERATOR, "--no-headers")
     assert listed.split() == ["leader-worker-set.v1.0.0", "Succeeded"]
     service = manager.administrator.there("service/openshift-lws-operator-metrics", "-n", OPERATOR)
+    monitor = manager.administrator.there("servicemonitor/openshift-lws-operator", "-n", OPERATOR)
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
     pods = manager.administrator.there("pods", "-n", OPERATOR)["items"]
     assert any(service["spec"]["selector"].items() <= pod["metadata"]["labels"].items() for pod in pods)
 

@@ -10,15 +10,16 @@ from typing import Self
 class Balancer:
     """Connects each client to one of `backends` (ports), in turn, passing over those that do not listen."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str = "127.0.0.1", port: int = 0) -> None:
         self.backends: list[int] = []
-        self.port = 0
+        self.port = port
+        self._host = host
         self._next = 0
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, self._host, self.port)
         self.port = self._server.sockets[0].getsockname()[1]
         return self
 

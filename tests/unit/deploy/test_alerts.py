@@ -4,17 +4,19 @@ import re
 from pathlib import Path
 
 import pytest
-from deploy.packages import alerts
-from deploy.packages.alerts import ALERTS, Alert
+from deploy.packages import alerts, operatordeployment
+from deploy.packages.alerts import ALERTS, OPERATOR_ALERTS, Alert
 
 from kuberuntime.serving.metrics import Metrics
+from leaderworkerset.api.metadata import METRICS_SERVICE
 from leaderworkerset.kinds.managed import MANAGED
 
 ROOT = Path(__file__).parents[3]
 DOCUMENTED = (ROOT / "docs/reference/manager.md").read_text()
 OF_PROMETHEUS = {"up"}
 METRIC = re.compile(r"([a-z][a-z_]*)\{")
-each = pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+ALL = (*ALERTS, *OPERATOR_ALERTS)
+each = pytest.mark.parametrize("alert", ALL, ids=lambda alert: alert.name)
 
 
 def shown() -> str:
@@ -36,7 +38,7 @@ def test_its_metrics_are_shown_or_documented(alert: Alert) -> None:
 @each
 def test_it_has_a_runbook(alert: Alert) -> None:
     """R-OP-76."""
-    rules = alerts.prometheus_rule("lws-system")["spec"]["groups"][0]["rules"]
+    rules = alerts.groups("lws", ALL)["groups"][0]["rules"]
     (url,) = [one["annotations"]["runbook_url"] for one in rules if one["alert"] == alert.name]
     file, _, anchor = url.partition("#")
     headings = re.findall(r"^## (.+)$", (ROOT / file).read_text(), re.MULTILINE)
@@ -44,16 +46,15 @@ def test_it_has_a_runbook(alert: Alert) -> None:
 
 
 @each
-def test_it_selects_the_managers_own_metrics(alert: Alert) -> None:
+def test_it_selects_our_own_metrics(alert: Alert) -> None:
     """Metrics of controller-runtime come from many operators of a cluster."""
-    assert alert.expression.count('job="lws-controller-manager-metrics-service"') == len(
-        METRIC.findall(alert.expression)
-    )
+    service = METRICS_SERVICE if alert in ALERTS else operatordeployment.METRICS_SERVICE
+    assert alert.expression.count(f'job="{service}"') == len(METRIC.findall(alert.expression))
 
 
 def test_every_runbook_belongs_to_an_alert() -> None:
     headings = re.findall(r"^## (.+)$", (ROOT / alerts.RUNBOOKS).read_text(), re.MULTILINE)
-    assert headings == [alert.name for alert in ALERTS]
+    assert headings == [alert.name for alert in ALL]
 
 
 def test_the_rule_is_complete() -> None:

@@ -96,17 +96,21 @@ def test_the_version_says_what_it_is() -> None:
 @each
 def test_a_bundle_holds_the_version_and_the_operators_definition(package: Package) -> None:
     """R-OP-36: none of the operand's, and nothing that another package must provide."""
-    manifests = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
-    assert [obj["kind"] for obj in manifests] == ["ClusterServiceVersion", "CustomResourceDefinition", "Service"]
-    assert manifests[1]["metadata"]["name"] == "leaderworkersetoperators.operator.openshift.io"
+    names = [f"{meta.name(obj)}.{obj['kind'].lower()}" for obj in bundle.beside()]
+    assert names == [
+        "leaderworkersetoperators.operator.openshift.io.customresourcedefinition",
+        "openshift-lws-operator-metrics.service",
+        "openshift-lws-operator.servicemonitor",
+        "openshift-lws-operator.prometheusrule",
+    ]
     folder = Path(__file__).parents[3] / "deploy/olm" / package.name
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert files == {
         "bundle.Containerfile",
         f"manifests/{package.name}.clusterserviceversion.yaml",
-        "manifests/leaderworkersetoperators.operator.openshift.io.yaml",
-        "manifests/openshift-lws-operator-metrics.yaml",
+        *(f"manifests/{name}.yaml" for name in names),
         "metadata/annotations.yaml",
+        "metadata/properties.yaml",
     }
     annotations = bundle.metadata(package)["annotations"]
     assert annotations["operators.operatorframework.io.bundle.mediatype.v1"] == "registry+v1"
@@ -118,7 +122,7 @@ def test_cert_manager_is_asked_for_in_words_only(package: Package) -> None:
     """R-OP-40: no bundle or catalog depends on it; the version's text says that it comes first."""
     blobs = catalog.blobs(package, version(package), "example.com/bundle@sha256:03")
     types = {one["type"] for blob in blobs for one in blob.get("properties", [])}
-    assert types == {"olm.gvk", "olm.package", "olm.csv.metadata"}
+    assert types == {"olm.gvk", "olm.package", "olm.csv.metadata", "olm.manifests.optional"}
     assert "required" not in version(package)["spec"]["customresourcedefinitions"]
     assert "install cert-manager" in version(package)["spec"]["description"]
 
@@ -145,6 +149,7 @@ def test_everything_that_consoles_read_is_there(package: Package) -> None:
         "description",
         "support",
         "olm.skipRange",
+        "operators.openshift.io/must-gather-image",
     ):
         assert annotations[name]
     samples = json.loads(annotations["alm-examples"])
@@ -204,10 +209,29 @@ def test_what_olm_installs_is_what_the_manifests_install(package: Package) -> No
     objects = {kind.kind: obj for kind, obj in build_operator(KINDS, MANAGED, CHOSEN)}
     (deployment,) = version(package)["spec"]["install"]["spec"]["deployments"]
     assert deployment["spec"] == objects["Deployment"]["spec"]
-    _, definition, service = bundle.manifests(package, KINDS, MANAGED, CHOSEN)
+    definition, service, *_ = bundle.beside()
     assert definition["spec"] == objects["CustomResourceDefinition"]["spec"]
     assert service["spec"] == objects["Service"]["spec"]
     assert meta.namespace(service) == ""
+
+
+def test_the_operator_is_scraped_where_prometheus_is() -> None:
+    """R-OP-76: its monitor selects its service; neither it nor the alerts keep a cluster without these kinds from installing."""
+    _, service, monitor, rule = bundle.beside()
+    assert monitor["spec"]["selector"]["matchLabels"].items() <= meta.labels(service).items()
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert endpoint["port"] in {port["name"] for port in service["spec"]["ports"]}
+    assert [one["alert"] for one in rule["spec"]["groups"][0]["rules"]] == ["LWSOperatorDown", "LWSOperatorErrors"]
+    (optional,) = bundle.properties()["properties"]
+    named = [(obj["apiVersion"].split("/")[0], obj["kind"], meta.name(obj)) for obj in (monitor, rule)]
+    assert [tuple(one.values()) for one in optional["value"]["manifests"]] == named
+
+
+def test_a_release_says_where_its_sources_are() -> None:
+    """R-OP-70."""
+    assert "repository" not in version(ALIAS)["metadata"]["annotations"]
+    published = bundle.version(ALIAS, KINDS, MANAGED, CHOSEN, "https://git.example.com/lws")
+    assert published["metadata"]["annotations"]["repository"] == "https://git.example.com/lws"
 
 
 @each

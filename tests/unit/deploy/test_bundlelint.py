@@ -20,8 +20,8 @@ DIGESTS = OperatorSettings(image=f"example.com/o@sha256:{'0a' * 32}", operand_im
 
 
 def build(package: Package = bundle.LEADER_WORKER_SET, chosen: OperatorSettings = DIGESTS) -> Bundle:
-    version, definition, _ = bundle.manifests(package, KINDS, MANAGED, chosen)
-    return Bundle(version, [definition], bundle.metadata(package))
+    version = bundle.version(package, KINDS, MANAGED, chosen)
+    return Bundle(version, bundle.beside()[:1], bundle.metadata(package))
 
 
 GOOD = build()

@@ -125,9 +125,10 @@ def test_its_entry_is_the_manager() -> None:
     assert any(run == "ln -s /opt/lws/bin/manager /manager" for run in of("RUN"))
 
 
-@pytest.mark.parametrize("name", ["manager", "lws-operator"])
-def test_an_entry_is_a_program_of_the_environment(name: str) -> None:
-    assert any(run == f"ln -s /opt/lws/bin/{name} /{name}" for run in of("RUN"))
+@pytest.mark.parametrize("place", ["/manager", "/lws-operator", "/usr/bin/gather"])
+def test_an_entry_is_a_program_of_the_environment(place: str) -> None:
+    name = place.rpartition("/")[2]
+    assert any(run == f"ln -s /opt/lws/bin/{name} {place}" for run in of("RUN"))
     script = ROOT / "deploy" / name
     text = script.read_text()
     assert text.startswith("#!/opt/lws/bin/python -IBu\n")

@@ -80,6 +80,16 @@ def test_a_release_that_names_an_image_by_tag_is_refused(tmp_path: Path) -> None
     assert not list(tmp_path.iterdir())
 
 
+def test_files_for_the_operator_lifecycle_manager_begin_with_an_object() -> None:
+    """R-OP-36, R-OP-38: its readers take what is before the first `---` as a document, and a comment alone is none."""
+    firsts = [
+        next(yaml.safe_load_all(re.sub("^#.*\n---", "---\n---", path.read_text())))
+        for path in DEPLOY.glob("olm/**/*.yaml")
+    ]
+    assert len(firsts) >= 15
+    assert None not in firsts
+
+
 def test_the_base_has_what_lws_install_applies() -> None:
     """R-OP-56."""
     installed = {identity(obj) for _, obj in build_all(MANAGED, InstallSettings())}

@@ -45,6 +45,13 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 @click.option("--config", metavar="FILE", help="The manager's configuration; otherwise the installed one is kept.")
 @click.option("--pod", metavar="FILE", help=f"Fields of the managers' pods: {', '.join(POD_FIELDS)}.")
 @click.option(
+    "--log-format",
+    type=click.Choice(["console", "json"]),
+    default="console",
+    show_default=True,
+    help="Lines for people, or for programs.",
+)
+@click.option(
     "--crd",
     "flavour",
     type=click.Choice(FLAVOURS),
@@ -68,6 +75,7 @@ def command(target: Target, /, **options: Any) -> None:
         image=options["image"],
         replicas=options["replicas"],
         configuration=read_configuration(options["config"]) if options["config"] else installsettings.CONFIGURATION,
+        log_format=options["log_format"],
         pod=read_pod(options["pod"]) if options["pod"] else {},
     )
     check_usage(chosen, options)

@@ -19,6 +19,7 @@ from leaderworkerset.cli.gocommand import GoCommand
 from leaderworkerset.install import installsettings as installed
 from leaderworkerset.manager import managerlog
 from leaderworkerset.manager.goflags import Flag
+from leaderworkerset.manager.managerflags import choice
 from leaderworkerset.manager.managerlog import LogSettings
 from leaderworkerset.operator.operatornames import IMAGE_VARIABLE, OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
@@ -35,6 +36,7 @@ def flags() -> tuple[Flag, ...]:
         Flag("namespace", str, f"The namespace of operator and operand; otherwise the pod's, or {OPERATOR}."),
         Flag("listen", str, "Where probes and metrics are served over HTTPS.", LISTEN),
         Flag("terminate-on-files", _collecting(), "End when this file changes; may be given several times."),
+        Flag("zap-encoder", choice("console", "json"), "The form of the logs: console or json.", "json"),
         Flag("v", int, "The verbosity of the logs until the object cluster sets one.", "2"),
     )
 
@@ -57,7 +59,7 @@ def command(ctx: click.Context, words: Sequence[str]) -> int:
     if given is None:
         return 0
     verbosity = Verbosity(given.get("v", 2))
-    managerlog.configure(LogSettings(encoder="json", level="debug"))
+    managerlog.configure(LogSettings(encoder=given.get("zap-encoder", "json"), level="debug"))
     verbosity.install()
     # `lws` reads these two at any position; `lws-operator operator` leaves them here.
     above = {"kubeconfig": ctx.obj.kubeconfig, "namespace": ctx.obj.namespace} if ctx.obj else {}

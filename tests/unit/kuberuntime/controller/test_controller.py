@@ -128,7 +128,9 @@ def test_a_plan_that_was_performed_is_logged(quiet: bool, level: str) -> None:
     with structlog.testing.capture_logs() as logs:
         run(scenario())
 
-    assert level in {line["log_level"] for line in logs if line["event"] == "reconciled" and line["actions"]}
+    (line,) = [one for one in logs if one["event"] == "reconciled" and one["actions"]]
+    assert (line["log_level"], line["key"]) == (level, "default/a")
+    assert line["writes"] == ["wrote pods/a-twin"]
 
 
 def test_a_cache_that_lags_does_not_create_twice() -> None:

@@ -56,6 +56,13 @@ def test_the_log_level_is_an_argument(level: str, verbosity: int) -> None:
     assert container["command"] == ["/manager"]
 
 
+def test_an_annotation_chooses_the_form_of_the_logs() -> None:
+    (container,) = template(cluster({"lws.x-k8s.io/log-format": "json"}))["spec"]["containers"]
+    assert container["args"][1:] == ["--zap-log-level=2", "--zap-encoder=json"]
+    (container,) = template(cluster({"lws.x-k8s.io/log-format": "console"}))["spec"]["containers"]
+    assert container["args"][1:] == ["--zap-log-level=2"]
+
+
 TOLERATION = {"key": "gpu", "operator": "Exists"}
 
 

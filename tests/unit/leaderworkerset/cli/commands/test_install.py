@@ -84,11 +84,12 @@ def test_a_dry_run_prints_every_object(form: str, capsys: pytest.CaptureFixture[
         "own:1",
         "--replicas",
         "3",
+        "--log-format=json",
     ]
     assert app.run(words) == 0
     printed = capsys.readouterr().out
     found = list(yaml.load_all(printed, SafeLoader)) if form == "yaml" else json.loads(printed)["items"]
-    expected = InstallSettings(namespace="serving", image="own:1", replicas=3)
+    expected = InstallSettings(namespace="serving", image="own:1", replicas=3, log_format="json")
     assert found == [obj for _, obj in build_all(MANAGED, expected)]
 
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import structlog
 
 from leaderworkerset.cli import app, gocommand
 from leaderworkerset.cli.commands.operator import flags
@@ -78,3 +79,17 @@ def test_the_image_of_the_operand_is_a_variable(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("RELATED_IMAGE_OPERAND_IMAGE", "example.com/lws:7")
     assert app.run(["operator", "--listen=127.0.0.1:1"]) == 0
     assert [(one.image, one.listen) for one in started] == [("example.com/lws:7", "127.0.0.1:1")]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"), [([], '{"level":"info",'), (["--zap-encoder=console"], "\tINFO\t")], ids=["usual", "console"]
+)
+def test_its_logs_have_the_form_that_is_asked_for(
+    words: list[str], line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def run(_settings: operatorprocess.OperatorProcessSettings, _verbosity: Verbosity) -> None:
+        structlog.get_logger().info("hello")
+
+    monkeypatch.setattr(operatorprocess, "run_until_stopped", run)
+    assert app.run(["operator", *words]) == 0
+    assert line in capsys.readouterr().err
