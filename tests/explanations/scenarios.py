@@ -91,9 +91,12 @@ def _surge() -> Observed:
 
 def _without_gate() -> Observed:
     told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": ago(60)}
-    marks = {"metadata": {"annotations": {labels.GANG_GROUP: "web-0-e1"}}}
+    metadata = {"annotations": {labels.GANG_GROUP: "web-0-e1"}}
     spec = {"schedulingGroup": {"podGroupName": "web-0-e1"}}
-    pods = [ready(0, 0, spec=spec, **marks), pod(0, 1, spec=spec, status={"conditions": [told]}, **marks)]
+    pods = [
+        ready(0, 0, spec=spec, metadata=metadata),
+        pod(0, 1, spec=spec, metadata=metadata, status={"conditions": [told]}),
+    ]
     return observed(pods, {POD_GROUPS: [{"metadata": {"name": "web-0-e1"}, "spec": {}}]})
 
 

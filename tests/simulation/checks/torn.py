@@ -73,8 +73,8 @@ class Torn:
 
     def groups(self) -> Iterator[str]:
         """Return the groups that stayed torn against the contract."""
-        pods = {meta.uid(pod): pod for pod in self._all(PODS.group_resource)}
-        sets = {meta.name(one): meta.uid(one) for one in self._all(LEADERWORKERSETS.group_resource)}
+        pods: dict[str, JSONObject] = {meta.uid(pod): pod for pod in self._all(PODS.group_resource)}
+        sets: dict[str, str] = {meta.name(one): meta.uid(one) for one in self._all(LEADERWORKERSETS.group_resource)}
         for workers in self._all(STATEFULSETS.group_resource):
             owner, lws = meta.controller_of(workers), sets.get(meta.labels(workers).get(labels.NAME, ""), "")
             leader = pods.get(owner["uid"]) if owner else None
