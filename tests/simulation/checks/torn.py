@@ -68,7 +68,7 @@ class Torn:
 
     def manager_begins(self) -> None:
         """Note what a manager finds that begins now."""
-        found = {meta.uid(one): _whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)}
+        found: dict[str, str] = {meta.uid(one): _whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)}
         self.beginnings.append(Beginning(self.clock.monotonic(), found))
 
     def groups(self) -> Iterator[str]:
