@@ -196,10 +196,11 @@ def kill(plane: Plane, name: str) -> None:
     plane.processes[name].wait()
 
 
-def start_again(plane: Plane, name: str) -> None:
-    """Start a process that has ended, as it was started before."""
+def start_again(plane: Plane, name: str, *, without: str | None = None) -> None:
+    """Start a process that has ended, as it was started before; without a flag where one is named."""
     program, *flags = cast("list[str]", plane.processes[name].args)
-    start(plane, name, flags, program=Path(program).name)
+    kept = [flag for flag in flags if without is None or not flag.startswith(f"{without}=")]
+    start(plane, name, kept, program=Path(program).name)
 
 
 def stop(process: "subprocess.Popen[bytes]") -> None:

@@ -38,6 +38,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import ROLE_SCALERS
+from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
 
@@ -86,6 +87,17 @@ def _surge() -> Observed:
     told = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}
     surge = pod(1, status={"conditions": [told]})
     return observed([ready(0, 0), surge], of=lws(1, 1, status=UPDATING, rolloutStrategy=rollout))
+
+
+def _without_gate() -> Observed:
+    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "lastTransitionTime": ago(60)}
+    metadata = {"annotations": {labels.GANG_GROUP: "web-0-e1"}}
+    spec = {"schedulingGroup": {"podGroupName": "web-0-e1"}}
+    pods = [
+        ready(0, 0, spec=spec, metadata=metadata),
+        pod(0, 1, spec=spec, metadata=metadata, status={"conditions": [told]}),
+    ]
+    return observed(pods, {POD_GROUPS: [{"metadata": {"name": "web-0-e1"}, "spec": {}}]})
 
 
 SCENARIOS: Final[dict[str, Observed]] = {
@@ -291,6 +303,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E054": observed(
         [placed(status={"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."})]
     ),
+    "LWS-E055": _without_gate(),
     "LWS-E057": waiting("ImageNotMapped", "images are not pulled here, and the container has no command"),
     "LWS-E058": waiting("ImagePullBackOff", 'Back-off pulling image "vllm:1"'),
     "LWS-E059": waiting("ErrImagePull", "dial tcp: lookup registry.example.com: no such host"),

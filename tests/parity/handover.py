@@ -6,21 +6,20 @@ and a worker StatefulSet for each leader pod that came up.
 """
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from tests.parity.normal import RACK
 from tests.parity.replay import NAMESPACE, Case, Watched
 
 from kuberuntime.client.client import Client
-from kuberuntime.objects import intstr, meta
+from kuberuntime.objects import intstr, meta, timestamps
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NODES, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.resources import LEADERWORKERSETS
-
-MOMENT: Final = "2026-01-01T00:00:00Z"
 
 
 def at_rest(cases: list[Case]) -> list[Case]:
@@ -90,12 +89,13 @@ class Stage:
                     await self.client.create(STATEFULSETS, self._live(obj, leader, spec=spec))
 
     async def report(self) -> None:
-        """Write the status."""
+        """Write the status, at a time after all that was created: workers that came later would be taken for second ones."""
+        moment = timestamps.render(datetime.now(UTC) + timedelta(seconds=1))
         live = await self.client.get(LEADERWORKERSETS, self.key)
         fields = ("type", "status", "reason", "message", "observedGeneration")
         recorded = lws_of(self.case)["status"]
         conditions = [
-            dict(zip(fields, one, strict=True)) | {"lastTransitionTime": MOMENT, "observedGeneration": 1}
+            dict(zip(fields, one, strict=True)) | {"lastTransitionTime": moment, "observedGeneration": 1}
             for one in recorded["conditions"]
         ]
         status = recorded | {"conditions": conditions, "observedGeneration": 1}

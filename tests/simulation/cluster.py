@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import structlog
 from tests.simulation import product
+from tests.simulation.checks.torn import Torn
 from tests.simulation.faults import FaultyTransport, Schedule
 from tests.simulation.states import OBSERVED, comparable
 from tests.simulation.trace import Trace
@@ -54,7 +55,7 @@ QUIET: Final = 45.0
 """Virtual seconds without a write after which a cluster is at rest: longer than a lease, and than most back-offs."""
 
 RESTART: Final = 1.0
-"""Virtual seconds after which a manager that died is started again."""
+"""Virtual seconds after which a manager that died is started again, unless it stays away (`World.away_until`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +94,11 @@ class World:
         self.managers: dict[str, FaultyTransport] = {}
         self.spent: list[FaultyTransport] = []
         """The transports of managers that died."""
+        self.away_until = 0.0
+        """When managers that died are started again at the earliest, in virtual seconds."""
         self.clocks: dict[str, SkewedClock] = {}
         """The clock of each manager's machine."""
+        self.torn = Torn(store, self.clock)
         self._directory = directory
         self._group = group
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -128,8 +132,13 @@ class World:
         await self.server.close()
 
     def start_manager(self, name: str, schedule: Schedule) -> None:
-        """Start a replica of the manager. When it dies by its schedule, it is started again, without faults."""
+        """Start a replica of the manager. When it dies after a write, it is started again, without faults."""
         self._spawn(name, self._supervise(name, schedule))
+
+    async def return_of_managers(self) -> None:
+        """Wait until no manager stays away any more."""
+        while (left := self.away_until - self.clock.monotonic()) > 0:  # noqa: ASYNC110 - it may grow
+            await asyncio.sleep(left)
 
     async def stop_manager(self, name: str) -> None:
         """End a replica in an orderly way: it may free its lease."""
@@ -251,7 +260,9 @@ class World:
             transport = self.managers[name] = self._transport(name, schedule)
             async with asyncio.TaskGroup() as group:
                 running = group.create_task(
-                    product.run_manager(transport, clock, name, elected=elected, kinds=self.settings.kinds)
+                    product.run_manager(
+                        transport, clock, name, self.torn.manager_begins, elected=elected, kinds=self.settings.kinds
+                    )
                 )
                 crash = group.create_task(transport.crashed.wait())
                 await asyncio.wait((running, crash), return_when=asyncio.FIRST_COMPLETED)
@@ -260,8 +271,9 @@ class World:
                 crash.cancel()
             await transport.close()
             self.spent.append(transport)
-            schedule = Schedule(latency=schedule.latency)
+            schedule = Schedule(latency=schedule.latency) if transport.writes else transport.schedule
             await asyncio.sleep(RESTART)
+            await self.return_of_managers()
 
 
 @asynccontextmanager
@@ -293,6 +305,7 @@ def simulate(scenario: Callable[[World], Awaitable[None]], settings: Settings | 
         with TemporaryDirectory() as directory:
             async with running(chosen, trace, Path(directory)) as world:
                 await scenario(world)
+                assert list(world.torn.groups()) == []
                 return Outcome(trace, await world.state())
 
     with without_logs():

@@ -110,7 +110,7 @@ class FaultyTransport:
         self._expired = False
         self._inner = inner
         self._actor = actor
-        self._schedule = schedule
+        self.schedule = schedule
         self._random = random
         self._trace = trace
         self._open: dict[asyncio.Timeout, None] = {}  # a set that keeps its order
@@ -120,7 +120,7 @@ class FaultyTransport:
 
     def arm(self, schedule: Schedule) -> None:
         """Begin a schedule: writes are counted anew."""
-        self._schedule, self.writes = schedule, 0
+        self.schedule, self.writes = schedule, 0
         later = asyncio.get_running_loop().call_later
         self._timers += [later(after, self.cut_watches) for after in schedule.cuts]
 
@@ -217,9 +217,9 @@ class FaultyTransport:
             return await self._inner.request(request)
         self.writes += 1
         number = self.writes
-        if number == self._schedule.crash_after and self._schedule.death is Death.BEFORE:
+        if number == self.schedule.crash_after and self.schedule.death is Death.BEFORE:
             await self._die(request, "not sent")
-        fault = self._schedule.faults.get(number) or self._roll(tuple(Fault))
+        fault = self.schedule.faults.get(number) or self._roll(tuple(Fault))
         if fault is Fault.CONFLICT and request.method == "DELETE":
             fault = Fault.BROKEN
         if fault is not None:
@@ -232,8 +232,8 @@ class FaultyTransport:
         except asyncio.CancelledError:
             self._lose(request)
             raise
-        if number == self._schedule.crash_after:
-            if self._schedule.death is Death.ANSWERED:
+        if number == self.schedule.crash_after:
+            if self.schedule.death is Death.ANSWERED:
                 self._lose(request)
                 self._count(Death.ANSWERED.value)
                 self.crashed.set()
@@ -243,7 +243,7 @@ class FaultyTransport:
 
     async def _die(self, request: Request, answer: str) -> None:
         self._lose(request)
-        self._count(self._schedule.death.value)
+        self._count(self.schedule.death.value)
         self._record(request, f"{answer}, and {self._actor} died")
         self.crashed.set()
         await asyncio.get_running_loop().create_future()
@@ -270,7 +270,7 @@ class FaultyTransport:
                 return status_response(*STATUSES[fault])
 
     def _roll(self, faults: tuple[Fault, ...]) -> Fault | None:
-        if not self._schedule.rate or self._random.random() >= self._schedule.rate:
+        if not self.schedule.rate or self._random.random() >= self.schedule.rate:
             return None
         return self._random.choice(faults)
 
@@ -281,7 +281,7 @@ class FaultyTransport:
         paused = self._awake - asyncio.get_running_loop().time()
         if paused > 0:
             await asyncio.sleep(paused)
-        least, most = self._schedule.latency
+        least, most = self.schedule.latency
         if most:
             await asyncio.sleep(self._random.uniform(least, most))
 
@@ -296,7 +296,7 @@ class FaultyTransport:
             if generation != self._generation:
                 raise ConnectionFailedError("the watch was cut")
             yield chunk
-            if self._schedule.repeats and self._random.random() < self._schedule.repeats:
+            if self.schedule.repeats and self._random.random() < self.schedule.repeats:
                 self._count("repeated")
                 yield chunk
 

@@ -1,6 +1,6 @@
 """What the simulation runs of the product: the only file of this package that knows how it is put together."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -47,15 +47,23 @@ class _Silence:
 
 
 async def run_manager(
-    transport: Transport, clock: Clock, name: str, *, elected: bool, kinds: Registry = MANAGED
+    transport: Transport, clock: Clock, name: str, begins: Callable[[], None], *, elected: bool, kinds: Registry
 ) -> None:
-    """Run one replica of the manager until cancelled; under the lease and behind the fence where one is elected."""
+    """Run one replica of the manager until cancelled; under the lease and behind the fence where one is elected.
+
+    `begins` is called whenever its controllers start, with caches that are empty.
+    """
+
+    async def work(client: Client) -> None:
+        begins()
+        await Controllers(kinds, client, clock=clock, instance=name).run()
+
     if not elected:
-        await Controllers(kinds, Client(transport), clock=clock, instance=name).run()
+        await work(Client(transport))
         return
     election = LeaderElection(Client(transport), ElectionSettings(LEASE, name), clock, _Silence())
     fenced = Client(FencedTransport(transport, election))
-    await election.run(lambda: Controllers(kinds, fenced, clock=clock, instance=name).run())
+    await election.run(lambda: work(fenced))
 
 
 @asynccontextmanager

@@ -9,6 +9,7 @@ from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
     containers,
+    featuregates,
     images,
     lostnodes,
     refusals,
@@ -32,6 +33,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Parts of a DisaggregatedSet are refused.
     sets.SCALER_TAKEN,
     sets.PART_REFUSED,
+    # A component of Kubernetes does not know groups.
+    featuregates.NO_GATE,
     # Pods are refused: specific causes before general ones.
     refusals.WEBHOOK_CERTIFICATE,
     refusals.WEBHOOK_UNREACHABLE,

@@ -48,8 +48,8 @@ def running(
             yield one
         return
     with (
-        plane(runner, directory, build.CLUSTERS[request.param]) as cluster,
-        kept(runner, serving(cluster, directory)) as one,
+        plane(runner, directory, build.CLUSTERS[request.param]) as made,
+        kept(runner, serving(KubernetesCluster(made.kubeconfig), directory)) as one,
     ):
         yield one
 
@@ -89,7 +89,7 @@ async def serving(cluster: Cluster, directory: Path) -> AsyncIterator[Running]:
 
 
 @contextmanager
-def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[KubernetesCluster]:
+def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Plane]:
     """Run a real control plane that schedules groups."""
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True), version)  # noqa: T201 - progress
     serve = f"--runtime-config=scheduling.k8s.io/{SERVED[version]}=true"
@@ -100,7 +100,7 @@ def plane(runner: asyncio.Runner, directory: Path, version: str) -> Iterator[Kub
         runner.run(define(cluster))
 
     with control_plane(assets, directory, prepare, (serve,), gates=GATES[version]) as made:
-        yield KubernetesCluster(made.kubeconfig)
+        yield made
 
 
 async def define(cluster: Cluster) -> None:

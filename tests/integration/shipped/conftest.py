@@ -14,5 +14,5 @@ __all__ = ["pytest_pyfunc_call", "runner"]
 
 @pytest.fixture(scope="package")
 def cluster(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster]:
-    with plane(runner, tmp_path_factory.mktemp("kubernetes"), build.CHOSEN) as one:
-        yield one
+    with plane(runner, tmp_path_factory.mktemp("kubernetes"), build.CHOSEN) as made:
+        yield KubernetesCluster(made.kubeconfig)

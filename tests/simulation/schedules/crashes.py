@@ -4,6 +4,7 @@ It dies before the write, or after the API server performed it and before it lea
 to die before the next write.) Whatever is left undone, the next manager does, and nothing is done twice.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -13,14 +14,19 @@ from tests.simulation.faults import Death, Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.playing import Script, Verdict, play
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PODS
 
 UNAIDED: Final = "unaided roll"
 """The scenario in which StatefulSets know no `maxUnavailable`, so that the manager replaces leaders itself."""
+
+UNSEEN: Final = "fail unseen"
+"""The scenario in which no manager sees a worker go."""
 
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
@@ -65,6 +71,15 @@ def _fail(play: Play, name: str) -> None:
     play.checks.excuse(meta.uid(worker))
 
 
+async def fail_unseen(play: Play) -> None:
+    """Let a worker of the last group be deleted while no manager runs, long after all groups were ready."""
+    happenings.kill_all_managers(play, 80.0)
+    await asyncio.sleep(70.0)
+    await play.world.delete(PODS, "web-1-1")
+    await play.world.return_of_managers()
+    await asyncio.sleep(10.0)
+
+
 async def surge(play: Play) -> None:
     """Roll with a group more than there are."""
     rolling = {"partition": 0, "maxUnavailable": 0, "maxSurge": 1}
@@ -87,6 +102,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "shrink": (shrink,),
     "resize": (resize,),
     "fail": (fail,),
+    UNSEEN: (fail_unseen,),
     "fail in a rollout": (roll, fail),
     "fail before the update": (roll, fail_outdated),
     "revert": (happenings.roll_and_return,),
@@ -99,6 +115,8 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
     """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
     world.reseed(f"crashes {name}")
     world.wire.drops_max_unavailable = name == UNAIDED
+    if name == UNSEEN:
+        world.kubelet.pace = SLOW_PODS
     world.settings = replace(world.settings, managers=(faultplans.CALM,))
     world.start_manager("manager-0", faultplans.CALM)
     lws = groups(replicas=2, size=2)

@@ -37,6 +37,9 @@ STANDSTILL: Final = 25.0
 CRASH_LOOP: Final = 60.0
 """Seconds for which a pod crashes whenever it is ready."""
 
+UNSEEN: Final = 0.15
+"""The part of the schedules in which a pod goes while no manager runs."""
+
 
 @dataclass
 class Play:
@@ -61,7 +64,7 @@ class Play:
     def lost(self, leader: str, since: float) -> int:
         """Return how many writes of managers about a leader and the record of its recreations failed since then."""
         about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{RECORD_SUFFIX}")
-        lost = [(at, path) for wire in self._wires() for at, path in wire.lost]
+        lost = [(at, path) for wire in self.wires() for at, path in wire.lost]
         return sum(at >= since and path.endswith(about) for at, path in lost)
 
     @property
@@ -71,9 +74,9 @@ class Play:
 
     def interrupted(self, begin: float, end: float) -> bool:
         """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
-        return any(begin - STANDSTILL <= at <= end for wire in self._wires() for at in wire.interruptions)
+        return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
 
-    def _wires(self) -> list[FaultyTransport]:
+    def wires(self) -> list[FaultyTransport]:
         """Return the wires of all managers that were."""
         return self.world.spent + self.transports()
 
@@ -342,6 +345,22 @@ async def kill_manager(play: Play) -> None:
     play.world.managers[name].crashed.set()
 
 
+async def lose_unseen(play: Play) -> None:
+    """End all managers, and delete a pod before one comes back: at once, or after minutes."""
+    seconds = play.random.choice((2.0, 12.0, 100.0))
+    kill_all_managers(play, seconds)
+    await asyncio.sleep(seconds * play.random.uniform(0.0, 0.95))
+    await delete_pod(play)
+
+
+def kill_all_managers(play: Play, seconds: float) -> None:
+    """End every manager; none comes back within so many seconds."""
+    play.note("machine", "kills", f"all managers for {seconds:.0f} s")
+    play.world.away_until = play.world.clock.monotonic() + seconds
+    for wire in play.transports():
+        wire.crashed.set()
+
+
 async def estrange_leader(play: Play) -> None:
     """Stop a manager for a while, or keep it from renewing its lease: the other may take over before it knows."""
     name = play.random.choice(sorted(play.world.managers))
@@ -401,4 +420,6 @@ def draw(random: Random) -> list[tuple[float, Happening]]:
         kind = EDITS if random.random() < 0.5 else ACCIDENTS
         before = random.choice((0.0, 0.0, random.uniform(0.0, 0.3), random.uniform(0.3, 2.0), 8.0))
         picked.append((before, random.choice(kind)))
+    if random.random() < UNSEEN:
+        picked.insert(random.randint(0, len(picked)), (random.choice((0.0, 2.0, 8.0, 70.0)), lose_unseen))
     return picked

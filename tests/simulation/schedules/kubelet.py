@@ -34,6 +34,10 @@ class Pace:
     end: tuple[float, float] = (0.02, 0.3)
 
 
+SLOW_PODS: Final = Pace(start=(1.5, 4.0))
+"""So that a group is ready in a later second than it was created in, as real ones are."""
+
+
 class ModelKubelet:
     """Runs the pods of a store. `stuck` are the UIDs of pods that never end, `lost` the names of nodes that are gone."""
 

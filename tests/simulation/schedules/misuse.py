@@ -66,7 +66,7 @@ async def _play(world: LeanWorld, seed: str) -> Verdict:
         await come_to_rest(it, long=True)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
         checks.violations.append(f"{type(error).__name__}: {error}")
-    checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
+    checks.violations += [*(f"an actor broke: {error!r}" for error in world.errors()), *world.torn.groups()]
     return Verdict(
         seed=seed,
         violations=checks.violations,

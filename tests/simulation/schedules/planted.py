@@ -23,6 +23,7 @@ from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
 from leaderworkerset.core.leaderworkerset import budget, reconcile, revisionhistory, revisions, rollingupdate
 from leaderworkerset.core.policies import failures, restartpolicy
+from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import RestartSettings
 
 Plant: TypeAlias = Any
@@ -72,6 +73,11 @@ def _recreates_whatever_the_policy() -> Plant:
 def _ignores_restarts() -> Plant:
     """Recreate for deleted pods only."""
     return patch.object(failures, "has_failed", lambda pod: False)
+
+
+def _misses_what_went_unseen() -> Plant:
+    """Know nothing of workers that went while no manager ran, so that groups stay torn."""
+    return patch.object(unseen, "lost", lambda *_: ())
 
 
 def _never_backs_off() -> Plant:
@@ -250,6 +256,7 @@ BUGS: Final = {
         Bug(_counts_failures_of_predecessors, "3.1"),
         Bug(_recreates_whatever_the_policy, "1.0"),
         Bug(_ignores_restarts, "fail.0"),
+        Bug(_misses_what_went_unseen, "fail unseen.0"),
         Bug(_never_backs_off, "crash loop.0"),
         Bug(_forgets_recreations, "crash loop.0"),
         Bug(_partition_off_by_one, "roll.0"),

@@ -2,7 +2,7 @@
 
 The seed `12.3` is branch 3 of family 12: the family decides what LeaderWorkerSet there is and how many managers, the
 branch what happens to it. In every third family the creation belongs to the branch; in every
-fourth StatefulSets know no `maxUnavailable`.
+fourth StatefulSets know no `maxUnavailable`; in every third pods start as slowly as real ones.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from tests.simulation.faults import Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.workloads import groups, template
 
@@ -69,6 +70,8 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
     lws = draw_leaderworkerset(random)
     managers = random.choice((1, 1, 2))
     world.wire.drops_max_unavailable = family % 4 == 0
+    if family % 3 == 0:
+        world.kubelet.pace = SLOW_PODS
     creates = random.random() < 1 / 3
     world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
     for number in range(managers):
@@ -126,12 +129,12 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
         checks.violations.append(f"{type(error).__name__}: {error}")
     checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
-    checks.violations += checks.unanswered_failures()
+    checks.violations += [*checks.unanswered_failures(), *world.torn.groups()]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
     wanted, final = endstate.declared(checks.facts), endstate.final(checks.facts)
     if not checks.violations and random.random() < 0.25:
         checks.violations += await _end(it)
-    faults = sum((wire.counts for wire in it.transports()), world.others.counts.copy())
+    faults = sum((wire.counts for wire in it.wires()), world.others.counts.copy())
     return Verdict(
         seed=seed,
         violations=checks.violations,
@@ -184,6 +187,7 @@ async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
     for before, happening in picked:
         await asyncio.sleep(before)
         await happening(it)
+    await it.world.return_of_managers()
     await asyncio.sleep(it.random.choice((0.0, 1.0, 10.0)))
 
 

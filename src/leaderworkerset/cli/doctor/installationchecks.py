@@ -11,7 +11,7 @@ from leaderworkerset.api import metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang import native
 from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
-from leaderworkerset.core.gang.gangs import AUTO
+from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
 
@@ -84,6 +84,8 @@ class Facts:
     lease: Read
     gates: Mapping[str, bool] | Unread
     provider: str | Unread
+    lacking: Mapping[str, str]
+    """Components that lack the feature gate of native groups, each with the PodGroup of the namespace that shows it."""
     served: Mapping[str, bool]
     """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
     queues: Sequence[str]
@@ -313,11 +315,14 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
 
 
 def _gates(facts: Facts) -> Iterator[CheckResult]:
+    for component, group in facts.lacking.items():
+        text = f"{component} lacks the feature gate of native groups: {featuregates.shown_by(component, group)}"
+        yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, Unread):
         return  # only administrators may read them, and the version tells most
     needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
-    if facts.provider in {native.NAME, AUTO} and facts.served.get(native.NAME):
-        needed["GenericWorkload"] = "kube-apiserver drops what links pods to their PodGroup, and they start one by one"
+    if facts.provider == native.NAME:
+        needed["GenericWorkload"] = "kube-apiserver serves no PodGroups, and drops what links pods to them"
     for name, why in needed.items():
         if facts.gates.get(name) is False:
             text = f"feature gate {name} is off: {why}"

@@ -10,7 +10,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -27,11 +30,12 @@ from kuberuntime.objects.resources import (
     DEPLOYMENTS,
     LEASES,
     MUTATING_WEBHOOK_CONFIGURATIONS,
+    PODS,
     SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
-from leaderworkerset.api import metadata
+from leaderworkerset.api import labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.target import Session
@@ -39,6 +43,8 @@ from leaderworkerset.cli.doctor.findings import Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.core.gang.gangs import PROVIDERS
+from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
@@ -123,6 +129,7 @@ async def observe(session: Session) -> Facts:
         deployment=await _read(client, DEPLOYMENTS, metadata.MANAGER, namespace),
         lease=await _read(client, LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
+        lacking=await _lacking(client, session.namespace),
         provider=await _provider(client, namespace),
         served=served,
         queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
@@ -216,6 +223,16 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
             name = line.split(b'"')[1].decode(errors="replace")
             found[name] = line.rstrip().endswith(b" 1")
     return found
+
+
+async def _lacking(client: Client, namespace: str) -> dict[str, str]:
+    """Return the components that lack the gate of native groups, each with the PodGroup of the namespace that shows it."""
+    found: dict[Resource, list[JSONObject]] = {}
+    for kind in (PODS, *NATIVE.group_objects):
+        with suppress(APIError):  # not served, or not to be read
+            found[kind] = (await client.list(kind, namespace=namespace, label_selector=labels.NAME)).items
+    pods = found.pop(PODS, [])
+    return dict(featuregates.lacking(chain(*found.values()), pods, datetime.now(UTC)))
 
 
 async def _provider(client: Client, namespace: str) -> str | Unread:

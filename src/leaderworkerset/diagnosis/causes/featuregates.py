@@ -1,0 +1,101 @@
+"""Components of Kubernetes that lack the feature gate of native groups, by what the groups' objects show. Pure.
+
+kube-apiserver without the gate drops the link of a pod to its PodGroup, and serves no PodGroups. kube-scheduler without it
+places pods one by one, and gives their PodGroup no condition. kube-controller-manager without it never ends PodGroups that
+are deleted.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang.native import FIELD, NAME, NATIVE
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
+
+API_SERVER: Final = "kube-apiserver"
+SCHEDULER: Final = "kube-scheduler"
+CONTROLLER_MANAGER: Final = "kube-controller-manager"
+
+SHOWN: Final = {
+    API_SERVER: "dropped the link of a pod to it",
+    SCHEDULER: "placed its pods one by one, and gave it no condition",
+    CONTROLLER_MANAGER: "does not end it, though it is deleted and no pod names it",
+}
+"""What a component without the gate does, said of a PodGroup."""
+
+REMEDIES: Final = {
+    API_SERVER: "start kube-apiserver with --feature-gates=GenericWorkload=true, and let it serve scheduling.k8s.io",
+    SCHEDULER: "start kube-scheduler with --feature-gates=GenericWorkload=true (Kubernetes 1.36: also GangScheduling=true)",
+    CONTROLLER_MANAGER: "start kube-controller-manager with --feature-gates=GenericWorkload=true",
+}
+
+PROMPT: Final = timedelta(seconds=10)
+"""How long a component with the gate takes at most to write what shows that it has it."""
+
+
+def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datetime) -> Iterator[tuple[str, str]]:
+    """Yield the components that lack the gate, each with the name of a PodGroup that shows it; `pods` are of its namespace."""
+    members: dict[str, list[JSONObject]] = defaultdict(list)
+    for pod in pods:
+        linked, marks = meta.spec(pod).get(FIELD), meta.annotations(pod)
+        if linked:
+            members[str(linked.get("podGroupName"))].append(pod)
+        elif marks.get(labels.GANG_SCHEDULER) == NAME and labels.GANG_GROUP in marks:
+            yield API_SERVER, marks[labels.GANG_GROUP]
+    for group in groups:
+        name = meta.name(group)
+        if meta.is_deleting(group):
+            if name not in members and _is_past(meta.metadata(group)["deletionTimestamp"], now):
+                yield CONTROLLER_MANAGER, name
+        elif not meta.status(group).get("conditions") and any(_was_tried(pod, now) for pod in members[name]):
+            yield SCHEDULER, name
+
+
+def shown_by(component: str, group: str) -> str:
+    """Return what shows of a PodGroup that a component lacks the gate."""
+    return f"PodGroup {group}: {component} {SHOWN[component]}"
+
+
+def _was_tried(pod: JSONObject, now: datetime) -> bool:
+    """Return whether the scheduler placed the pod, or found no node for it."""
+    told = meta.find_condition(pod, "PodScheduled") or {}
+    return told.get("reason") != "SchedulingGated" and _is_past(told.get("lastTransitionTime"), now)
+
+
+def _is_past(moment: str | None, now: datetime) -> bool:
+    return bool(moment) and now - datetime.fromisoformat(str(moment)) >= PROMPT
+
+
+def lacks_gate(observed: Observed) -> Finding | None:
+    """Find a group that does not start, or in part, because a component does not know groups."""
+    groups = [group for kind in NATIVE.group_objects for group in observed.get(kind)]
+    found = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
+    for group, rank in observed.unready if found else ():
+        for member in group.ranks:
+            name = meta.annotations(member.object or {}).get(labels.GANG_GROUP, "")
+            if name in found:
+                component = found[name]
+                return Finding(
+                    subject=ranks.subject(rank),
+                    sentence=f"group {rank.group} is not started as a whole: {component} lacks the feature gate of native groups",
+                    evidence=(shown_by(component, name),),
+                    steps=(REMEDIES[component],),
+                )
+    return None
+
+
+NO_GATE: Final = Cause(
+    code="LWS-E055",
+    title="a component of Kubernetes lacks the feature gate of groups",
+    meaning="Native gang scheduling needs a feature gate on kube-apiserver, kube-scheduler and kube-controller-manager. Without the "
+    "first there are no PodGroups; without the second, pods are placed one by one; without the third, PodGroups "
+    "that are deleted stay.",
+    remedy="Start that component with the gate, or choose another gang scheduler.",
+    find=lacks_gate,
+)

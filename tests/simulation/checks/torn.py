@@ -1,0 +1,135 @@
+"""Groups that went on with a worker that was replaced alone, though all of it should have been recreated.
+
+In: every change that the API server commits, and when managers begin. Out: at the end, sentences about the groups under
+`RecreateGroupOnPodRestart` with a worker that was born after a member of its group had been ready, and is not the first
+of its name. Late workers that are the first (of a quota, of `LeaderReady`) tear nothing, nor do those of another
+StatefulSet of the same leader (R-POD-8).
+
+A manager that runs sees a worker go. One that begins later can know it by the status that the last one left, and must; where
+that says nothing, the group may stay torn (docs/adr/0014, "What stays unknown").
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+import msgspec
+
+from kuberuntime.clock import Clock
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.apiserver.storage.store import Change, Store
+
+BEGINNING: Final = 30.0
+"""Seconds in which a manager that begins has read everything, however slow its requests are."""
+
+GRANTED: Final = timedelta(minutes=1)
+"""How much later than the status a worker must have been created to be known as a second one."""
+
+
+@dataclass(slots=True)
+class Life:
+    """A pod from its creation to its deletion, in virtual seconds; `created` is the API server's time."""
+
+    name: str
+    owner: str
+    created: str
+    born: float
+    ready: float | None = None
+    ended: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A manager that begins, and since when all groups were ready by the statuses that it finds, by UID."""
+
+    at: float
+    whole_since: dict[str, str]
+
+
+@dataclass
+class Torn:
+    """Watches a store from the beginning of the cluster."""
+
+    store: Store
+    clock: Clock
+    lives: dict[str, Life] = field(default_factory=dict)
+    """Pods by UID, also those that are gone."""
+    policies: dict[str, set[str]] = field(default_factory=dict)
+    """Every restart policy that a LeaderWorkerSet had, by its UID."""
+    beginnings: list[Beginning] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store.subscribe(self._committed)
+
+    def manager_begins(self) -> None:
+        """Note what a manager finds that begins now."""
+        found: dict[str, str] = {meta.uid(one): _whole_since(one) for one in self._all(LEADERWORKERSETS.group_resource)}
+        self.beginnings.append(Beginning(self.clock.monotonic(), found))
+
+    def groups(self) -> Iterator[str]:
+        """Return the groups that stayed torn against the contract."""
+        pods: dict[str, JSONObject] = {meta.uid(pod): pod for pod in self._all(PODS.group_resource)}
+        sets: dict[str, str] = {meta.name(one): meta.uid(one) for one in self._all(LEADERWORKERSETS.group_resource)}
+        for workers in self._all(STATEFULSETS.group_resource):
+            owner, lws = meta.controller_of(workers), sets.get(meta.labels(workers).get(labels.NAME, ""), "")
+            leader = pods.get(owner["uid"]) if owner else None
+            if leader is None or meta.is_deleting(leader) or self.policies.get(lws) != {"RecreateGroupOnPodRestart"}:
+                continue
+            members = [life for uid, life in self.lives.items() if life.owner == meta.uid(workers) or uid == meta.uid(leader)]  # fmt: skip
+            for life in members:
+                if life.ended is None and self._is_torn(
+                    life, members, meta.metadata(workers)["creationTimestamp"], lws
+                ):
+                    yield f"group of {meta.name(leader)} was not recreated, though {life.name} was replaced alone"
+
+    def _is_torn(self, life: Life, members: Sequence[Life], made: str, lws: str) -> bool:
+        """Return whether a member replaced one whose end the manager knew, or that began last could know."""
+        before = [
+            one.ended for one in members if one.name == life.name and one.ended is not None and one.born < life.born
+        ]
+        was_ready = any(one.ready is not None and one.ready < life.born for one in members if one.name != life.name)
+        if not before or not was_ready:
+            return False
+        begun = [one for one in self.beginnings if one.at > max(before) - BEGINNING]
+        return not begun or _can_be_known(begun[-1], life, max(before), made, lws)
+
+    def _committed(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.key.resource == PODS.group_resource:
+                self._note_pod(change)
+            elif change.key.resource == LEADERWORKERSETS.group_resource:
+                policy = meta.spec(change.object)["leaderWorkerTemplate"].get("restartPolicy", "")
+                self.policies.setdefault(meta.uid(change.object), set()).add(policy)
+
+    def _note_pod(self, change: Change) -> None:
+        pod, owner, now = change.object, meta.controller_of(change.object), self.clock.monotonic()
+        created = meta.metadata(pod)["creationTimestamp"]
+        life = self.lives.setdefault(meta.uid(pod), Life(meta.name(pod), owner["uid"] if owner else "", created, now))
+        if life.ready is None and meta.is_condition_true(pod, "Ready"):
+            life.ready = now
+        if change.type == "DELETED":
+            life.ended = now
+
+    def _all(self, resource: str) -> list[JSONObject]:
+        return [msgspec.json.decode(value) for value in self.store.list(resource)]
+
+
+def _can_be_known(manager: Beginning, life: Life, ended: float, made: str, lws: str) -> bool:
+    """Return whether the status says that the group had been whole before this worker came, or while it was missing."""
+    since = manager.whole_since.get(lws, "")
+    if not since or made >= since:
+        return False
+    was_missing = ended < manager.at < life.born
+    return was_missing or timestamps.parse(life.created) > timestamps.parse(since) + GRANTED
+
+
+def _whole_since(lws: JSONObject) -> str:
+    """Return since when a LeaderWorkerSet says that all of its groups are ready; empty if it does not."""
+    status, available = meta.status(lws), meta.find_condition(lws, "Available") or {}
+    is_whole = available.get("status") == "True" and status.get("readyReplicas") == status.get("replicas")
+    return str(available["lastTransitionTime"]) if is_whole else ""
