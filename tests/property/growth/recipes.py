@@ -305,7 +305,7 @@ PODS: Final[Mapping[str, Recipe]] = {
         pod_reconcile.reconcile(w.observed_group, NOW),
         pod_reconcile.reconcile(w.observed_new_group, NOW),
     ],
-    "reconcile.require_labels": lambda w: pod_reconcile.require_labels(w.leader),
+    "reconcile.lacking_label": lambda w: pod_reconcile.lacking_label(w.leader),
     "reconcile.wants_lost_nodes": lambda w: pod_reconcile.wants_lost_nodes(w.observed_group, NOW),
     "reconcile.wants_node": lambda w: pod_reconcile.wants_node(w.observed_group),
     "statefulset.build": lambda w: statefulset.build(w.lws, w.lws, w.leader, {"rack": "r1"}),

@@ -250,6 +250,22 @@ def test_recording_never_waits_and_memory_is_bounded() -> None:
     run(scenario())
 
 
+def test_a_namespace_with_many_events_neither_delays_nor_loses_those_of_another() -> None:
+    async def scenario() -> None:
+        server = EventsServer()
+        recorder = EventRecorder(Client(server), "leaderworkerset", "host", VirtualClock())
+        for number in range(2 * QUEUE):  # nobody writes
+            recorder.record(replace(CREATED, note=str(number), regarding=LWS | {"namespace": "busy"}))
+        recorder.record(CREATED)
+        task = asyncio.ensure_future(recorder.run())
+        await recorder.flush()
+        task.cancel()
+        written = [event["metadata"]["namespace"] for event in server.objects.values()]
+        assert (written.count("busy"), written.index("prod")) == (QUEUE - 1, 1)
+
+    run(scenario())
+
+
 def test_series_that_ended_are_forgotten() -> None:
     async def scenario() -> None:
         async with rig() as r:
