@@ -97,6 +97,11 @@ def make(chance: Random, namespace: str, number: int) -> Made:
     return chance.choice(MAKERS)(chance, namespace, number)
 
 
+def plain(chance: Random, namespace: str, number: int) -> Made:
+    """Return an object that leads to no pods, for whoever puts it into a store without asking webhooks."""
+    return chance.choice((*PLAIN, _scaler))(chance, namespace, number)
+
+
 def disguise(chance: Random, namespace: str) -> JSONObject:
     """Return metadata that make any object look like one of ours."""
     keys = (*LABELS, *OF_ROLES)

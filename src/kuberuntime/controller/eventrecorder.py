@@ -41,7 +41,7 @@ NOTE_BYTES: Final = 1024
 """The API server's limit of a note."""
 
 QUEUE: Final = 1000
-"""Events that may wait to be written; for one more, one is dropped, with one line in the log."""
+"""Events that may wait to be written; for one more, one is dropped and counted in the log."""
 
 SERIES: Final = 1024
 """Series remembered, about 0.2 KiB each; the one not seen for longest is forgotten first."""
@@ -84,6 +84,7 @@ class EventRecorder:
         self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
         """As many entries as series wait: they say that there is one, not which."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
+        self._dropped = 0
         self._last_nanos = 0
         self._folding: dict[int, tuple[Series, Event]] = {}
 
@@ -137,9 +138,11 @@ class EventRecorder:
             self._queue.put_nowait(None)
         except asyncio.QueueFull:
             dropped = self._waiting.drop()
-            if (lost := self._unqueue(dropped)) is not None:
-                log.warning("event dropped: too many wait to be written", name=_name(lost, dropped), limit=QUEUE)
+            self._unqueue(dropped)
             self._series.rest(dropped)
+            self._dropped += 1
+            if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of them are few lines
+                log.warning("events dropped: too many wait to be written", dropped=self._dropped, limit=QUEUE)
 
     @staticmethod
     def _unqueue(series: Series) -> Event | None:
