@@ -103,6 +103,7 @@ lock: dev ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --extra local --no-emit-package kuberuntime --no-emit-package localkube -o requirements/local.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/local.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/build.lock requirements/build.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/go.lock requirements/go.in
 
 coverage: dev ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
 	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/kuberuntime/manifests tests/unit/kuberuntime/objects tests/unit/leaderworkerset/api tests/unit/leaderworkerset/core

@@ -1,7 +1,7 @@
 """Waiting items of several tenants, who take turns: one with thousands of items delays another by one item, not by all.
 
-The keys of a work queue wait so, by namespace (`controller/workqueue.py`), and requests for the client's quota
-(`client/limit.py`).
+The keys of a work queue wait so, by namespace (`controller/workqueue.py`), requests for the client's quota
+(`client/limit.py`), and events to be written (`controller/eventrecorder.py`).
 """
 
 from collections import OrderedDict, deque
@@ -40,6 +40,14 @@ class Turns(Generic[T]):
         items = self._waiting[tenant]
         item = items.popleft()
         self._waiting.move_to_end(tenant)
+        if not items:
+            del self._waiting[tenant]
+        return item
+
+    def drop(self) -> T:
+        """Remove and return the last item of the tenant who has most; there must be one."""
+        tenant, items = max(self._waiting.items(), key=lambda one: len(one[1]))
+        item = items.pop()
         if not items:
             del self._waiting[tenant]
         return item

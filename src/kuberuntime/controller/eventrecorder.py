@@ -1,6 +1,7 @@
 """The event recorder: writes events without delaying or failing the code that records them (contract 8.3).
 
-In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`.
+In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
+serves namespaces in turns (`turns.py`). Where too many wait, the namespace with most of them loses its last one.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
 `FOLD` seconds. Unlike upstream, events with different notes are different events, so that no text is lost. The
 resourceVersion of the regarding object may differ, so that a status write does not split a series. Names contain the
@@ -34,12 +35,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import EVENTS
 from kuberuntime.plan import Event
+from kuberuntime.turns import Turns
 
 NOTE_BYTES: Final = 1024
 """The API server's limit of a note."""
 
 QUEUE: Final = 1000
-"""Events that may wait to be written; more are dropped, with one line in the log."""
+"""Events that may wait to be written; for one more, one is dropped and counted in the log."""
 
 SERIES: Final = 1024
 """Series remembered, about 0.2 KiB each; the one not seen for longest is forgotten first."""
@@ -78,8 +80,11 @@ class EventRecorder:
         self._reporter = reporter
         self._instance = instance
         self._clock = clock
-        self._queue: asyncio.Queue[Series] = asyncio.Queue(QUEUE)
+        self._waiting = Turns[Series]()
+        self._queue: asyncio.Queue[None] = asyncio.Queue(QUEUE)
+        """As many entries as series wait: they say that there is one, not which."""
         self._series = SeriesMemory(SERIES, SERIES_SECONDS)
+        self._dropped = 0
         self._last_nanos = 0
         self._folding: dict[int, tuple[Series, Event]] = {}
 
@@ -105,13 +110,14 @@ class EventRecorder:
     async def run(self) -> None:
         """Write events until cancelled."""
         while True:
-            series = await self._queue.get()
-            event, series.event, series.queued = series.event, None, False
+            await self._queue.get()
+            series = self._waiting.take()
             try:
-                if event is not None:
+                if series is not None and (event := self._unqueue(series)) is not None:
                     await self._write_or_drop(series, event)
             finally:
-                self._series.rest(series)
+                if series is not None:
+                    self._series.rest(series)
                 self._queue.task_done()
 
     async def flush(self) -> None:
@@ -127,11 +133,22 @@ class EventRecorder:
 
     def _enqueue(self, series: Series, event: Event) -> None:
         series.queued = True
+        self._waiting.put(event.regarding.get("namespace", ""), series)
         try:
-            self._queue.put_nowait(series)
+            self._queue.put_nowait(None)
         except asyncio.QueueFull:
-            log.warning("event dropped: too many wait to be written", name=_name(event, series), limit=QUEUE)
-            series.event, series.queued = None, False
+            dropped = self._waiting.drop()
+            self._unqueue(dropped)
+            self._series.rest(dropped)
+            self._dropped += 1
+            if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of them are few lines
+                log.warning("events dropped: too many wait to be written", dropped=self._dropped, limit=QUEUE)
+
+    @staticmethod
+    def _unqueue(series: Series) -> Event | None:
+        """Take the event from a series that waits no longer."""
+        event, series.event, series.queued = series.event, None, False
+        return event
 
     async def _write_or_drop(self, series: Series, event: Event) -> None:
         try:

@@ -28,9 +28,9 @@ def reference(obj: JSONObject) -> JSONObject:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
 
 
-def ignored(obj: JSONObject, lws: JSONObject | None) -> Event:
-    """Return the event of an object that cannot be read; it regards its LeaderWorkerSet, or itself if none is known."""
-    note = f"{obj['kind']} {meta.name(obj)} cannot be read and counts as absent: correct or delete it"
+def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
+    """Return the event of an object that is ignored; it regards its LeaderWorkerSet, or itself if none is known."""
+    note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
     return Event("Warning", IGNORED_OBJECT, "Read", note, reference(lws or obj), reference(obj) if lws else None)
 
 

@@ -2,22 +2,32 @@
 
 import asyncio
 import re
+import sys
 from pathlib import Path
 from statistics import median
 from typing import Final
 
 import pytest
-from tests.integration.manager import hostile
+from tests import hostile
+from tests.controlplane import build
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
+from tests.integration.gang.conftest import GATES, SERVED
+from tests.integration.manager import installation
 from tests.integration.manager.conftest import Worlds
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 from tests.integration.manager.tenant import admit, roll
+from tests.integration.manager.world import World, opened
 from yaml import safe_load_all as load_all
 
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
+from leaderworkerset.core.gang import native
+from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS
+from leaderworkerset.kinds.managed import managed
 
 PAGE: Final = (Path(__file__).parents[3] / "docs/how-to/share-a-cluster.md").read_text()
 
@@ -41,40 +51,63 @@ SHIPPED: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryPeriod":
 FLOOR: Final = 30.0
 """Seconds that a rollout may take in any case: the machine does more than this, and the attacker keeps it busy."""
 
-ALLOWANCE: Final = 48.0
-"""MiB that the objects take which are there while memory is measured."""
+
+async def attack(world: World, provider: str) -> None:
+    """Roll the second tenant's set again and again meanwhile; the process is the same one at the end."""
+    await installation.install(world.client, world.balancer.port, managed(provider))
+    gangs = {"gangSchedulingManagement": {"schedulerProvider": provider}} if provider else {}
+    replica = await world.start("a", leaderElection=SHIPPED, **gangs)
+    await world.await_master(replica)
+    victim = Space(world.client, f"victim{provider}")
+    await victim.open()
+    await victim.create("web", replicas=GROUPS, size=2)
+    await victim.await_ready("web", GROUPS)
+    before = [await roll(victim, "web", GROUPS, f"before:{number}", replica) for number in range(ROLLOUTS)]
+    memory = replica.resident_mebibytes()
+    tenant = await admit(world, f"hostile{provider}", SEED)
+
+    during: list[float] = []
+    async with asyncio.TaskGroup() as tasks:
+        storing = tasks.create_task(tenant.attack(OBJECTS))
+        while not storing.done():
+            during.append(await roll(victim, "web", GROUPS, f"during:{len(during)}", replica))
+
+    groups = {native.POD_GROUPS, native.ALPHA_POD_GROUPS} & tenant.stored.keys()
+    assert set(tenant.stored) - groups == hostile.KINDS, tenant.refused
+    assert len(groups) == (provider == native.NAME), tenant.refused
+    assert median(during) <= max(2 * median(before), FLOOR)
+    await tenant.clear()
+    await tenant.client.close()
+    await roll(victim, "web", GROUPS, "after", replica)
+    replica.check()
+    assert replica.failures() == []
+    assert replica.resident_mebibytes() <= 1.5 * memory
+    await victim.assert_whole("web", replicas=GROUPS, size=2)
 
 
-def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(worlds: Worlds) -> None:
-    """The second tenant's set is rolled again and again meanwhile; the process is the same one at the end."""
-
+@pytest.mark.parametrize("provider", ["", BUILT_IN.name], ids=["no gangs", "built-in gate"])
+def test_a_tenant_who_stores_anything_neither_stops_the_manager_nor_slows_others_down(
+    worlds: Worlds, provider: str
+) -> None:
     async def scenario() -> None:
         async with worlds() as world:
-            replica = await world.start("a", leaderElection=SHIPPED)
-            await world.await_master(replica)
-            victim = Space(world.client, "victim")
-            await victim.open()
-            await victim.create("web", replicas=GROUPS, size=2)
-            await victim.await_ready("web", GROUPS)
-            before = [await roll(victim, "web", GROUPS, f"before:{number}", replica) for number in range(ROLLOUTS)]
-            memory = replica.resident_mebibytes()
-            tenant = await admit(world, "hostile", SEED)
-
-            during: list[float] = []
-            async with asyncio.TaskGroup() as tasks:
-                attack = tasks.create_task(tenant.attack())
-                while tenant.stored.total() < OBJECTS:
-                    during.append(await roll(victim, "web", GROUPS, f"during:{len(during)}", replica))
-                attack.cancel()
-            await tenant.client.close()
-
-            replica.check()
-            assert set(tenant.stored) == hostile.KINDS, tenant.refused
-            assert median(during) <= max(2 * median(before), FLOOR)
-            assert replica.resident_mebibytes() <= 1.5 * memory + ALLOWANCE
-            await victim.assert_whole("web", replicas=GROUPS, size=2)
+            await attack(world, provider)
 
     asyncio.run(scenario())
+
+
+def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
+    """The tenant stores PodGroups, too, which the manager watches then."""
+
+    async def scenario(plane: Plane) -> None:
+        await set_up(KubernetesCluster(plane.kubeconfig))
+        async with opened(plane, tmp_path) as world:
+            await attack(world, native.NAME)
+
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    serve = f"--runtime-config=scheduling.k8s.io/{SERVED[build.CHOSEN]}=true"
+    with control_plane(assets, tmp_path, flags=(serve,), gates=GATES[build.CHOSEN]) as plane:
+        asyncio.run(scenario(plane))
 
 
 def test_the_quota_of_the_page_bounds_what_a_team_has(worlds: Worlds) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from tests.simulation.cluster import NAMESPACE
+
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -34,11 +36,13 @@ class Target(NamedTuple):
 
 
 def read_target(request: Request) -> Target | None:
-    """Return what a request is about; None for leases, which belong to leader election."""
+    """Return what a request is about; None for leases, which belong to leader election, and for other namespaces."""
     parts = request.path.strip("/").split("/")
     group = "" if parts[0] == "api" else f".{parts[1]}"
     rest = parts[2:] if parts[0] == "api" else parts[3:]
     if rest[:1] == ["namespaces"]:
+        if rest[1] != NAMESPACE:
+            return None
         rest = rest[2:]
     resource = f"{rest[0]}{group}"
     if resource == LEASES.group_resource:
@@ -92,8 +96,8 @@ class Facts:
     """Whether leaders ever had a template of their own."""
 
     def put(self, resource: str, obj: JSONObject) -> None:
-        """Take in an object as it is now; of kinds that nobody asks for, nothing."""
-        if resource not in KINDS:
+        """Take in an object as it is now; of kinds that nobody asks for, and of other namespaces, nothing."""
+        if resource not in KINDS or meta.namespace(obj) != NAMESPACE:
             return
         self.objects.setdefault(resource, {})[meta.name(obj)] = obj
         self.identities[meta.uid(obj)] = (obj["kind"], meta.name(obj))

@@ -21,6 +21,7 @@ from typing import Final
 
 import msgspec
 from tests.simulation.checks.facts import FOREIGN, Facts, Group, Target, has_restarted, read_target
+from tests.simulation.cluster import NAMESPACE
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import Clock
@@ -103,6 +104,8 @@ class Invariants:
 
     def _step(self, change: Change) -> None:
         facts = self.facts
+        if change.key.namespace != NAMESPACE:
+            return
         if change.type == "DELETED":
             facts.remove(change.key.resource, change.object)
         else:

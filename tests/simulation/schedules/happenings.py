@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, TypeAlias
 
+from tests.attacker import Attacker
 from tests.simulation.checks.facts import FOREIGN
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.cluster import NAMESPACE
@@ -20,7 +21,7 @@ from tests.simulation.workloads import template
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NAMESPACES, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
@@ -33,6 +34,12 @@ YEAR: Final = 400 * 86400.0
 
 STANDSTILL: Final = 25.0
 """Seconds for which a manager stands still at most, or goes without its lease."""
+
+ATTACKED: Final = "hostile"
+"""The namespace of a hostile tenant."""
+
+HOSTILE: Final = 80
+"""Objects that the tenant stores."""
 
 CRASH_LOOP: Final = 60.0
 """Seconds for which a pod crashes whenever it is ready."""
@@ -375,6 +382,15 @@ async def jump_clock(play: Play) -> None:
     seconds = play.random.choice((-120.0, -5.0, 5.0, 600.0, -YEAR, YEAR))
     play.note("machine", "moves the clock by", f"{seconds:.0f} s")
     play.world.clock.jump += seconds
+
+
+async def attack(play: Play) -> None:
+    """Let somebody store hostile objects in another namespace, while all the rest happens and until it rests."""
+    play.note("tenant", "stores", f"hostile objects in {ATTACKED}")
+    namespace: JSONObject = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ATTACKED}}
+    await play.attempt(play.world.client.create(NAMESPACES, namespace))
+    hostile = Attacker(play.world.client, ATTACKED, play.world.random("tenant"), kept=10, pause=0.05)
+    play.loops.append(asyncio.create_task(hostile.attack(HOSTILE, at_once=2)))
 
 
 async def squat(play: Play) -> None:

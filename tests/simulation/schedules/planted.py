@@ -4,18 +4,19 @@ Nothing here touches the product's code. That the schedules find every one of th
 silence about the product is worth.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
+from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.workqueue import WorkQueue
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.plan import Create, Delete, Plan, PutStatus
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
@@ -234,6 +235,21 @@ def _trusts_wall_clocks() -> Plant:
     return patch.object(leaderelection, "decide", decide)
 
 
+@contextmanager
+def _trusts_what_is_stored() -> Iterator[None]:
+    """Read numbers of any length, in subscribers that nothing guards."""
+
+    def publish(_self: Informer, change: Change, subscribers: Sequence[Callable[[Change], None]]) -> None:
+        for callback in subscribers:
+            callback(change)
+
+    def natural(text: str) -> int | None:
+        return int(text) if text.isdigit() else None
+
+    with patch.object(Informer, "_publish", publish), patch.object(decimals, "natural", natural):
+        yield
+
+
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     real = module.reconcile
     return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
@@ -275,6 +291,7 @@ BUGS: Final = {
         Bug(_insists_on_creating, "33.0"),
         Bug(_reports_once, "1.2"),
         Bug(_trusts_wall_clocks, "clocks1.8"),
+        Bug(_trusts_what_is_stored, "1.3"),
     )
 }
 """All bugs by name."""

@@ -35,6 +35,9 @@ The pod to the StatefulSet controller, its status, the manager's watch, its patc
 revision, its deletion; and one is spare.
 """
 
+ATTACKS: Final = 0.2
+"""The share of schedules in which a hostile tenant has another namespace."""
+
 LASTING: Final = {"crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks"}
 """What may leave a group waiting for its next recreation, or the StatefulSet controller for its next attempt, by name."""
 
@@ -85,6 +88,8 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
 
         async def one(send: Send, seed: str = seed) -> None:
             script = draw_script(Random(seed), managers, lws if creates else None)
+            if Random(f"{seed} tenant").random() < ATTACKS:
+                script = replace(script, picked=[(0.0, happenings.attack), *script.picked])
             send(msgspec.json.encode(await play(world, seed, script)))
 
         await branch(one, send)
@@ -126,6 +131,9 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
             await it.attempt(world.create(script.lws))
         await _happen(it, script.picked)
         await come_to_rest(it, long=any(happening.__name__ in LASTING for _, happening in script.picked))
+    except asyncio.CancelledError:
+        if not world.errors():  # an actor that breaks ends all the others
+            raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
         checks.violations.append(f"{type(error).__name__}: {error}")
     checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]

@@ -30,10 +30,11 @@ AWAIT_REVISION: Final = 1.0
 
 def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     """Decide about the group; an unusable object is reported as `Plan.error`."""
+    if lacking := lacking_label(group.leader):
+        return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
+    if not group.obj or meta.is_deleting(group.obj):
+        return Plan()
     try:
-        require_labels(group.leader)
-        if not group.obj or meta.is_deleting(group.obj):
-            return Plan()
         return _decide(group, gang)
     except ValueError as error:
         return Plan(error=f"pod {meta.key(group.leader)}: {error}")
@@ -44,11 +45,9 @@ def is_leader(pod: JSONObject) -> bool:
     return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
 
 
-def require_labels(pod: JSONObject) -> None:
-    """Raise ValueError if the pod lacks a label that identifies it (R-POD-1)."""
-    for label in (labels.NAME, labels.WORKER_INDEX):
-        if not meta.labels(pod).get(label):
-            raise ValueError(f"{label} label is unexpected missing")
+def lacking_label(pod: JSONObject) -> str:
+    """Return the label that identifies a pod and that this one lacks (R-POD-1); empty if it lacks none."""
+    return next((label for label in (labels.NAME, labels.WORKER_INDEX) if not meta.labels(pod).get(label)), "")
 
 
 def wants_node(group: LiveGroup) -> str:
@@ -74,7 +73,7 @@ def _stuck(group: LiveGroup) -> Stuck | None:
 
 def _decide(group: LiveGroup, gang: Gang) -> Plan:
     if not is_leader(group.leader):
-        return _refuse_stray(group)
+        return _decide_stray(group)
     stuck = _stuck(group)
     plan = _decide_leader(group, gang)
     return plan if stuck is None else _after(lost.release(stuck, group.lost_nodes), plan)
@@ -95,11 +94,16 @@ def _after(release: Release, plan: Plan) -> Plan:
     return replace(plan, actions=(*release.actions, *plan.actions), requeue_after=min(waits, default=None))
 
 
-def _refuse_stray(group: LiveGroup) -> Plan:
-    """Raise for a failed worker whose name contains no leader's (R-POD-5.3); other workers have their leader's key."""
+def _decide_stray(group: LiveGroup) -> Plan:
+    """Report a failed worker whose name contains no leader's (R-POD-5.3); other workers have their leader's key."""
     if failures.is_active(group.lws) and failures.has_failed(group.leader):
-        raise ValueError(f"parsing pod name for pod {meta.name(group.leader)}")
+        return _report_stray(group.leader, group.obj, "failed, its name contains no leader's,")
     return Plan()
+
+
+def _report_stray(pod: JSONObject, obj: JSONObject, why: str) -> Plan:
+    """Report a pod that belongs to no group, once for each of its changes: to retry would change nothing."""
+    return Plan((Emit(events=(decisionevents.ignored(pod, obj or None, why),)),))
 
 
 def _build(group: LiveGroup, gang: Gang) -> Plan:

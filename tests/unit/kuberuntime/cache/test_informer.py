@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import SmallServer, failure
 
@@ -309,6 +310,22 @@ def test_an_object_that_an_index_fails_on_is_absent() -> None:
             assert names(informer) == {"b"}
             assert [meta.name(pod) for pod in informer.store.by_index("node", "n")] == ["b"]
             task.cancel()
+
+    run(scenario())
+
+
+def test_an_ignored_object_is_one_line_and_its_traceback_is_for_debugging() -> None:
+    async def scenario() -> None:
+        server = SmallServer()
+        async with running(server):
+            with capture_logs() as lines:
+                server.put("bad", data=msgspec.Raw(b'"\\ud800"'))
+                server.put("bad", data=msgspec.Raw(b'"\\udfff"'))
+                await settle()
+        assert [(line["log_level"], line["key"], "exc_info" in line) for line in lines] == [
+            ("warning", "default/bad", False),
+            ("debug", "default/bad", True),
+        ]
 
     run(scenario())
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 from tests.simulation.virtualtime import VirtualClock, run
 from tests.unit.kuberuntime.fakes import answer, failure
 
@@ -246,6 +247,24 @@ def test_recording_never_waits_and_memory_is_bounded() -> None:
         await recorder.flush()
         task.cancel()
         assert len(server.objects) == QUEUE
+
+    run(scenario())
+
+
+def test_a_namespace_with_many_events_neither_delays_nor_loses_those_of_another() -> None:
+    async def scenario() -> None:
+        server = EventsServer()
+        recorder = EventRecorder(Client(server), "leaderworkerset", "host", VirtualClock())
+        with capture_logs() as lines:
+            for number in range(2 * QUEUE):  # nobody writes
+                recorder.record(replace(CREATED, note=str(number), regarding=LWS | {"namespace": "busy"}))
+            recorder.record(CREATED)
+        assert [line["dropped"] for line in lines] == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+        task = asyncio.ensure_future(recorder.run())
+        await recorder.flush()
+        task.cancel()
+        written = [event["metadata"]["namespace"] for event in server.objects.values()]
+        assert (written.count("busy"), written.index("prod")) == (QUEUE - 1, 1)
 
     run(scenario())
 

@@ -190,12 +190,16 @@ def test_what_is_gone_or_going_is_left_alone(observed: LiveGroup) -> None:
     assert reconcile(observed) == Plan()
 
 
+def ignored(pod: dict[str, Any], why: str) -> Plan:
+    return Plan((Emit(events=(decisionevents.ignored(pod, LWS, why),)),))
+
+
 @pytest.mark.parametrize("label", [labels.NAME, labels.WORKER_INDEX])
-def test_a_pod_without_its_labels_is_an_error(label: str) -> None:
-    """R-POD-1."""
+def test_differs_from_upstream_a_pod_without_its_labels_is_reported_once(label: str) -> None:
+    """R-POD-1: nothing is retried, as a change of the pod enqueues it."""
     pod = builders.leader_pod(LWS, extra_labels={label: ""})
 
-    assert reconcile(group(leader=pod)) == Plan(error=f"pod default/web-0: {label} label is unexpected missing")
+    assert reconcile(group(leader=pod)) == ignored(pod, f"lacks the label {label}")
 
 
 def test_a_worker_leads_nothing() -> None:
@@ -205,7 +209,7 @@ def test_a_worker_leads_nothing() -> None:
     assert reconcile(LiveGroup(now=builders.NOW, leader=worker, obj=LWS)) == Plan()
 
 
-def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:
+def test_differs_from_upstream_a_failed_worker_whose_name_tells_no_leader_is_reported_once() -> None:
     """R-POD-5.3."""
     stray = builders.pod(
         "stray", labels_={labels.NAME: "web", labels.WORKER_INDEX: "1"}, annotations={}, owner=SET, ready=True, uid="u"
@@ -213,7 +217,7 @@ def test_a_failed_worker_whose_name_tells_no_leader_is_an_error() -> None:
     failed = stray | {"status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]}}
 
     assert reconcile(group(leader=stray)) == Plan()
-    assert reconcile(group(leader=failed)) == Plan(error="pod default/stray: parsing pod name for pod stray")
+    assert reconcile(group(leader=failed)) == ignored(failed, "failed, its name contains no leader's,")
 
 
 def test_a_leader_that_looks_like_a_worker_is_complained_of() -> None:

@@ -12,9 +12,11 @@ import msgspec
 from tests.integration.clusters import objects
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import disaggregatedset, labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.gang.native import ALPHA_POD_GROUPS, POD_GROUPS
 
 Made = tuple[Resource, JSONObject]
 
@@ -69,6 +71,12 @@ OF_ROLES: Final = (
     disaggregatedset.INITIAL_REPLICAS,
 )
 
+FINALIZERS: Final = ("example.com/held", "foregroundDeletion", "orphan")
+"""What keeps an object that is deleted, until somebody takes it away, or nothing of it is left."""
+
+LARGE: Final = "large-"
+"""How sets are called that must have no group: kube-controller-manager takes 16 GiB for the pods of one."""
+
 UNREADABLE_AFFINITY: Final = {
     "nodeAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -89,6 +97,11 @@ def make(chance: Random, namespace: str, number: int) -> Made:
     return chance.choice(MAKERS)(chance, namespace, number)
 
 
+def plain(chance: Random, namespace: str, number: int) -> Made:
+    """Return an object that leads to no pods, for whoever puts it into a store without asking webhooks."""
+    return chance.choice((*PLAIN, _scaler))(chance, namespace, number)
+
+
 def disguise(chance: Random, namespace: str) -> JSONObject:
     """Return metadata that make any object look like one of ours."""
     keys = (*LABELS, *OF_ROLES)
@@ -107,7 +120,7 @@ def disguise(chance: Random, namespace: str) -> JSONObject:
         "labels": own,
         "annotations": annotations,
         **({"ownerReferences": [owner]} if chance.random() < 0.1 else {}),
-        **({"finalizers": ["example.com/held"]} if chance.random() < 0.05 else {}),
+        **({"finalizers": [chance.choice(FINALIZERS)]} if chance.random() < 0.1 else {}),
     }
 
 
@@ -115,8 +128,8 @@ def _pod(chance: Random, namespace: str, number: int) -> Made:
     """Return a leader or worker that nobody controls, with an index as high as a label allows."""
     metadata = disguise(chance, namespace)
     index = chance.choice([str(1_999_999 - number), *LABEL_VALUES])
-    metadata["labels"] |= {labels.WORKER_INDEX: chance.choice(["0", "1", "00", "x"]), labels.GROUP_INDEX: index}
-    metadata["annotations"].setdefault(labels.SIZE, chance.choice(TEXTS))
+    metadata["labels"] |= {labels.WORKER_INDEX: chance.choice(["0", "0", "1", "x"]), labels.GROUP_INDEX: index}
+    metadata["annotations"] |= {labels.SIZE: chance.choice([chance.choice(TEXTS), "9" * chance.randrange(4000, 9000)])}
     variables = [{"name": labels.ENV_GROUP_SIZE, "value": chance.choice(["", "9" * 5000])}] * chance.randrange(3)
     spec = objects.pod_template(schedulerName="nobody")["spec"]
     spec["containers"][0] |= {"env": variables}
@@ -160,7 +173,8 @@ def _revision(chance: Random, namespace: str, number: int) -> Made:
 def _leaderworkerset(chance: Random, namespace: str, number: int) -> Made:
     """Return a set of few pods, if any, which fail at once and again, with every setting written wrongly."""
     size = chance.choice([1, 2, 2**31 - 1])
-    lws = objects.lws(f"s{number}", replicas=int(size <= 2 and number % 100 == 0), size=size)
+    name = f"s{number}" if size <= 2 else f"{LARGE}{number}"
+    lws = objects.lws(name, replicas=int(size <= 2 and number % 100 == 0), size=size)
     template = lws["spec"]["leaderWorkerTemplate"]["workerTemplate"]
     template["metadata"] = {"annotations": {"tests.example.com/restarts": "3"}}
     template["spec"]["containers"][0]["env"] = [{"name": labels.ENV_LEADER_ADDRESS, "value": "mine"}]
@@ -185,15 +199,52 @@ def _scaler(chance: Random, namespace: str, number: int) -> Made:
     return ROLE_SCALERS, _object(ROLE_SCALERS, metadata, spec=spec)
 
 
+def _event(chance: Random, namespace: str, number: int) -> Made:
+    """Return an event as the manager writes it, about something of another namespace, or with a note that nobody expects."""
+    regarding = {"kind": LEADERWORKERSETS.kind, "name": "web", "namespace": chance.choice([namespace, "victim"])}
+    content = {
+        "eventTime": "2026-01-01T00:00:00.000000Z",
+        "type": chance.choice(["Normal", "Warning"]),
+        "reason": chance.choice([decisionevents.RECREATE_GROUP, decisionevents.FAILED_CREATE, "x" * 128]),
+        "action": "Create",
+        "note": chance.choice(TEXTS)[:1024],
+        "regarding": regarding | {"apiVersion": LEADERWORKERSETS.api_version},
+        "reportingController": "leaderworkerset",
+        "reportingInstance": "leaderworkerset-somebody",
+    }
+    return EVENTS, _object(EVENTS, {"name": f"web.{number:x}", "namespace": namespace}, **content)
+
+
+def _pod_group(chance: Random, namespace: str, number: int) -> Made:
+    """Return what kube-scheduler takes a group from, of a quorum that nobody has."""
+    metadata = disguise(chance, namespace) | {"name": chance.choice([f"s{number}-0", f"group-{number}"])}
+    policy = {"gang": {"minCount": chance.choice([1, 2**31 - 1])}}
+    resource = chance.choice((POD_GROUPS, ALPHA_POD_GROUPS))
+    return resource, _object(resource, metadata, spec={"schedulingPolicy": policy})
+
+
+def status(chance: Random, resource: Resource) -> JSONObject:
+    """Return a status that nobody expects, as whoever may write it stores it."""
+    much, condition = chance.choice([0, 1, 2**31 - 1]), chance.choice(["Ready", "Available", "PodScheduled", "x"])
+    conditions = [{"type": condition, "status": chance.choice(["True", "False", "Unknown"])}]
+    if resource == PODS:
+        container = {"name": "main", "image": "", "imageID": "", "ready": chance.random() < 0.5, "restartCount": much}
+        phase = chance.choice(["Pending", "Running", "Failed", "Succeeded", "Unknown"])
+        return {"phase": phase, "conditions": conditions, "containerStatuses": [container] * chance.randrange(3)}
+    counts = ("replicas", "readyReplicas", "availableReplicas", "updatedReplicas")
+    revisions = {"currentRevision": chance.choice(TEXTS), "updateRevision": chance.choice(TEXTS)}
+    return {**dict.fromkeys(counts, much), **revisions, "observedGeneration": 2**62, "conditions": conditions}
+
+
 def _object(resource: Resource, metadata: JSONObject, **content: Any) -> JSONObject:
     return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata, **content}
 
 
 PLAIN: Final[tuple[Callable[[Random, str, int], Made], ...]] = (_pod, _pod, _pod, _statefulset, _service, _revision)
-MAKERS: Final = (*PLAIN, *PLAIN, _leaderworkerset, _disaggregatedset, _scaler)
+MAKERS: Final = (*PLAIN, *PLAIN, _leaderworkerset, _disaggregatedset, _scaler, _event, _pod_group)
 """What is made, the frequent ones several times."""
 
-KINDS: Final = {
-    one.plural
-    for one in (PODS, STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, LEADERWORKERSETS, DISAGGREGATED_SETS, ROLE_SCALERS)
-}
+PRODUCT: Final = (LEADERWORKERSETS, DISAGGREGATED_SETS, ROLE_SCALERS)
+
+KINDS: Final = {*PRODUCT, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS, EVENTS}
+"""What is made and every cluster serves: all but PodGroups, of which one serves one version, if any."""

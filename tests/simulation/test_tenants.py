@@ -1,0 +1,106 @@
+"""A namespace with much to do beside one that rolls a set: what stands before it, counted, as no machine is as fast as another."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Final
+
+from tests import builders
+from tests.simulation import product
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.limit import LimitedTransport, TokenBucket
+from kuberuntime.controller.observer import Observer, Result
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NAMESPACES
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.instruments import NoInstruments
+
+BUSY: Final = "busy"
+SETS: Final = 400
+"""LeaderWorkerSets of the busy namespace: two thousand writes, 400 keys due in one controller at once."""
+
+RATE: Final = 10.0
+"""Requests a second, one after the other, so that the quota is what everybody waits for."""
+
+
+@dataclass
+class Counted(NoInstruments):
+    """Observes all queues: `own` decisions of the one namespace, and those of others while its keys waited."""
+
+    own: int = 0
+    before: int = 0
+    _waiting: int = 0
+
+    def controller(self, name: str) -> Observer:
+        """Return itself."""
+        return self
+
+    def queued(self, key: Hashable) -> None:
+        """Note a key that waits."""
+        self._waiting += _is_own(key)
+
+    def taken(self, key: Hashable) -> None:
+        """Note a key that a worker takes."""
+        self._waiting -= _is_own(key)
+        self.own += _is_own(key)
+        self.before += not _is_own(key) and self._waiting > 0
+
+    def retried(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def finished(self, key: Hashable, result: Result) -> None:
+        """Ignore it."""
+
+
+def _is_own(key: Hashable) -> bool:
+    return isinstance(key, ObjectKey) and key.namespace == NAMESPACE
+
+
+async def roll(world: World, image: str) -> float:
+    """Give the set another image; return after how many seconds all groups have it."""
+    begun = world.clock.monotonic()
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template(image)})
+    (lws,) = await world.objects(LEADERWORKERSETS)
+
+    def is_over(found: list[JSONObject]) -> bool:
+        status = meta.status(found[0])
+        return (
+            status.get("observedGeneration") == meta.generation(lws)
+            and status.get("updatedReplicas") == status.get("readyReplicas") == meta.spec(lws)["replicas"]
+        )
+
+    await world.until(LEADERWORKERSETS, is_over)
+    return world.clock.monotonic() - begun
+
+
+async def make_busy(world: World) -> None:
+    """Give the other namespace sets that need a revision, a StatefulSet, a Service and a status each."""
+    await world.client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": BUSY}})
+    made = builders.leaderworkerset_object(replicas=0)
+    for number in range(SETS):
+        await world.client.create(LEADERWORKERSETS, made | {"metadata": {"name": f"b{number}", "namespace": BUSY}})
+
+
+def test_a_rollout_beside_a_busy_namespace_takes_at_most_twice_its_own_work() -> None:
+    """Twice as many requests go out until its last one, and twice as many decisions are made."""
+
+    async def scenario(world: World) -> None:
+        wire = LimitedTransport(world._transport("manager", SLOW), TokenBucket(RATE, 1), world.clock)
+        counted = Counted()
+        async with product.controllers(Client(wire), world.clock, counted):
+            await world.create(groups(replicas=2, size=2))
+            await world.ready()
+            alone = await roll(world, "app:2")
+            await world.at_rest()
+            await make_busy(world)
+            counted.own = counted.before = 0
+            beside = await roll(world, "app:3")
+            busy = (await world.client.list(LEADERWORKERSETS, namespace=BUSY)).items
+            assert sum("observedGeneration" in meta.status(one) for one in busy) < SETS / 2
+            assert 0 < counted.before <= counted.own
+            assert beside <= 2 * alone
+
+    simulate(scenario, Settings(managers=()))
