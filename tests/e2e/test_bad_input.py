@@ -141,7 +141,7 @@ def test_a_damaged_database_is_told_left_as_it_is_and_restored_from_its_copy(she
     Cluster(shell, "default").apply(lws("web", SLEEP, replicas=0))
     shell.lws("down")
     database = shell.state / "default" / "state.db"
-    whole = database.read_bytes()
+    whole, told = database.read_bytes(), ""
     overwritten = whole[:100] + b"\xff" * (len(whole) - 100)
     for broken in (overwritten, b"not a database at all" * 100, whole[: len(whole) // 2]):
         database.write_bytes(broken)
