@@ -204,7 +204,7 @@ DECISIONS: Final[Mapping[str, Recipe]] = {
     "revisions.change_cause": lambda w: revisions.change_cause(w.posted),
     "revisions.correction": lambda w: revisions.correction(w.revision, w.posted, 7),
     "revisions.content_hash": lambda w: revisions.content_hash(w.data),
-    "revisions.encode": lambda w: revisions.encode(w.revision),
+    "revisions.encode": lambda w: revisions.encode(w.revision, w.data),
     "revisions.find": lambda w: revisions.find(w.revisions, w.key),
     "revisions.has_content": lambda w: revisions.has_content(w.revision, w.edited, revisions.build_data(w.edited)),
     "revisions.key_of": lambda w: revisions.key_of(w.revision),
