@@ -13,7 +13,6 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
-from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -44,20 +43,17 @@ async def play(client: Client, watched: Watched, cases: Sequence[Case]) -> list[
     return stages
 
 
-def keys_of(cases: Sequence[Case]) -> list[ObjectKey]:
-    return [ObjectKey(NAMESPACE, meta.name(case["input"])) for case in cases]
-
-
 async def take_over(cluster: ParityCluster, watched: Watched, cases: Sequence[Case]) -> None:
     go = Client(cluster.agent)
     await play(go, watched, cases)
     await watched.settle(lambda: True)
     before = marks(watched)
     cluster.agent.writes.clear()
+    applies = {("PATCH", STATEFULSETS.path(NAMESPACE, meta.name(case["input"]))): 1 for case in cases}
     async with cluster.manager():
-        await watched.settle(lambda: True)
+        await watched.settle(lambda: cluster.agent.writes.keys() >= applies.keys())
     assert marks(watched) == before
-    assert cluster.agent.writes == {("PATCH", STATEFULSETS.path(key.namespace, key.name)): 1 for key in keys_of(cases)}
+    assert cluster.agent.writes == applies
     await clear(cluster.client, watched, cases)
 
 

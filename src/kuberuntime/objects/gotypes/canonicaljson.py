@@ -1,7 +1,6 @@
 """Encodes JSON to the same bytes as Go: revisions are compared byte for byte with those of Go controllers."""
 
 import json
-import re
 from typing import Final
 
 import msgspec
@@ -12,8 +11,7 @@ from kuberuntime.objects.meta import JSON
 MAX_EXACT_INTEGER: Final = 2**53
 
 _ESCAPES = [(char.encode(), b"\\u%04x" % ord(char)) for char in "<>&\u2028\u2029"]
-_ODD_NUMBER = re.compile(rb"[:,\[]-?(?:[0-9]{16}|[0-9]++[.eE])")
-"""A number with a fraction or more than 15 digits, or a text that looks like one, as the version of an image may."""
+_DIGITS: Final = bytes.maketrans(b"123456789E", b"000000000e")
 
 
 def canonical_json(value: JSON) -> bytes:
@@ -23,11 +21,19 @@ def canonical_json(value: JSON) -> bytes:
     b'{"a":[1,null],"b":"\\u003c\\u0026\\u003e"}'
     """
     encoded = msgspec.json.encode(value, order="sorted")
-    if _ODD_NUMBER.search(b":" + encoded):
+    if _holds_odd_numbers(encoded):
         encoded = msgspec.json.encode(_with_numbers_of_go(value), order="sorted")
     for char, escaped in _ESCAPES:
         encoded = encoded.replace(char, escaped)
     return encoded
+
+
+def _holds_odd_numbers(encoded: bytes) -> bool:
+    """Return whether there is a number with a fraction or more than 15 digits; texts, of which images' versions are, do not count."""
+    if b"\\" in encoded:
+        encoded = encoded.replace(rb"\\", b"").replace(rb"\"", b"")
+    outside_texts = b"".join(encoded.split(b'"')[::2]).translate(_DIGITS)
+    return any(odd in outside_texts for odd in (b"0.", b"0e", b"0" * 16))
 
 
 def _with_numbers_of_go(value: JSON) -> JSON:

@@ -174,7 +174,7 @@ def _record_revision(facts: _Facts) -> list[Action]:
         Create(
             resource=CONTROLLER_REVISIONS,
             object=revision,
-            body=revisions.encode(revision),
+            body=facts.revision.body,
             on_success=(decisionevents.creating_revision(facts.obj, revision, note),),
         )
     ]

@@ -47,7 +47,7 @@ class UnreadableRevisionError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The revision that new groups get. `created` is to be written first; `inherited` says that its key was given.
+    """The revision that new groups get. `created` is to be written first, as `body`; `inherited` says that its key was given.
 
     `correction` is the merge patch that the revision `corrected` needs: its number, or the cause of the change.
     `edition` is known if the revision exists.
@@ -60,6 +60,7 @@ class Resolution:
     corrected: JSONObject | None = None
     correction: JSONObject | None = None
     edition: Edition | None = field(default=None, compare=False)
+    body: bytes = field(default=b"", compare=False, repr=False)
 
     @classmethod
     def found(cls, revision: JSONObject, obj: JSONObject, number: int, *, is_new: bool = False) -> "Resolution":
@@ -73,7 +74,7 @@ class Resolution:
     def made(cls, obj: JSONObject, data: bytes, number: int, *, key: str = "", is_new: bool = False) -> "Resolution":
         """Return the resolution to a revision that is to be created; one whose key is given is `inherited`."""
         created = build(obj, key=key, number=number, data=data)
-        return cls(key_of(created), is_new, created, inherited=bool(key))
+        return cls(key_of(created), is_new, created, inherited=bool(key), body=encode(created, data))
 
 
 def resolve(
@@ -162,9 +163,9 @@ def correction(revision: JSONObject, obj: JSONObject, number: int) -> JSONObject
     return changes or None
 
 
-def encode(revision: JSONObject) -> bytes:
+def encode(revision: JSONObject, data: bytes) -> bytes:
     """Encode a revision such that its `data` arrives in canonical bytes: the server stores it verbatim (R-REV-7)."""
-    return canonical_json(revision)
+    return canonical_json(revision | {"data": None}).replace(b'"data":null', b'"data":' + data, 1)
 
 
 def owned(found: Iterable[JSONObject], obj: JSONObject) -> list[JSONObject]:

@@ -104,7 +104,7 @@ def test_a_new_leaderworkerset_gets_everything_but_a_status() -> None:
             Create(
                 resource=CONTROLLER_REVISIONS,
                 object=revision,
-                body=revisions.encode(revision),
+                body=revisions.encode(revision, revisions.build_data(LWS)),
                 on_success=(Event("Normal", "CreatingRevision", "Create", created_note, REGARDING, related),),
             ),
             Apply(

@@ -8,6 +8,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.edition import Edition
@@ -63,8 +64,10 @@ def test_a_long_name_is_cut() -> None:
 def test_the_data_is_sent_in_canonical_bytes() -> None:
     """R-REV-7."""
     data = revisions.build_data(builders.leaderworkerset_object(image="<app>&"))
-    sent = revisions.encode(revisions.build(LWS, key="k", number=1, data=data))
+    revision = revisions.build(LWS, key="k", number=1, data=data)
+    sent = revisions.encode(revision, data)
 
+    assert sent == canonical_json(revision)
     assert b'"data":' + data in sent
     assert b"\\u003capp\\u003e\\u0026" in data
 
