@@ -102,7 +102,7 @@ def same(left: Any, right: Any) -> bool:
     return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_fields_are_followed_as_one_by_one(data: st.DataObject) -> None:
     """R-LSTS-1."""
@@ -136,7 +136,7 @@ def alive(desired: Any) -> st.SearchStrategy[Any]:
     return st.integers(0, 25).flatmap(lambda lot: made if lot else SCALARS | st.just([]) | st.just({}))
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.data())
 def test_values_are_compared_as_one_by_one(data: st.DataObject) -> None:
     """R-LSTS-1."""
