@@ -197,7 +197,7 @@ def test_a_group_that_crashes_all_the_time_is_recreated_ever_later() -> None:
 
 @pytest.mark.slow
 @given(st.integers(1, 9), st.integers(1, 3), st.integers(1, 4), st.integers(0, 2))
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(12))
 def test_a_rollout_keeps_enough_groups_available_and_replaces_each_once(
     replicas: int, size: int, unavailable: int, surge: int
 ) -> None:

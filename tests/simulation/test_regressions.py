@@ -381,10 +381,9 @@ def crash_at_once(spec: ContainerSpec) -> Program:
         ({labels.MAX_GROUP_RESTARTS: "2"}, DEFAULTS, 2, 2),
         ({}, RestartSettings(max_restarts=3), 3, 3),
         ({}, RestartSettings(backs_off=False), 15, 90),
-        ({labels.RESTART_BACKOFF: "off"}, DEFAULTS, 15, 90),
         ({labels.RESTART_BACKOFF: "on"}, RestartSettings(backs_off=False), 2, 4),
     ],
-    ids=["default", "budget", "budget of the manager", "off", "off by annotation", "on by annotation"],
+    ids=["default", "budget", "budget of the manager", "off", "on by annotation"],
 )
 def test_a_program_that_always_crashes_is_no_storm(
     annotations: dict[str, str], restarts: RestartSettings, least: int, most: int

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.integration.controllers.world import NAMESPACE, World, cluster
+from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.slow
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 
 
-async def create(world: World, resource: Resource, name: str, *owners: JSONObject) -> JSONObject:
+async def create(world: ControlledServer, resource: Resource, name: str, *owners: JSONObject) -> JSONObject:
     """Create an object that is owned by others."""
     references = [meta.controller_reference(owner) | {"controller": index == 0} for index, owner in enumerate(owners)]
     obj = {
@@ -40,7 +40,7 @@ async def create(world: World, resource: Resource, name: str, *owners: JSONObjec
     return await world.client.create(resource, obj)
 
 
-async def delete(world: World, resource: Resource, name: str, propagation: Propagation) -> None:
+async def delete(world: ControlledServer, resource: Resource, name: str, propagation: Propagation) -> None:
     """Delete an object."""
     await world.client.delete(resource, ObjectKey(NAMESPACE, name), propagation=propagation)
 

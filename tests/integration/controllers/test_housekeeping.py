@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.controllers.world import NAMESPACE, World, cluster
+from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
@@ -44,7 +44,7 @@ def build_pod(name: str, labels: dict[str, str], **spec: Any) -> JSONObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": head, "spec": {"containers": containers} | spec}
 
 
-async def until_bound(world: World, name: str) -> JSONObject:
+async def until_bound(world: ControlledServer, name: str) -> JSONObject:
     """Wait until a claim is bound."""
     found = await world.until(
         PERSISTENT_VOLUME_CLAIMS,
@@ -231,7 +231,7 @@ def test_pods_leave_a_node_that_is_not_ready_when_their_patience_ends(tmp_path: 
             await set_ready(world, "True")
             await world.until(NODES, lambda found: not meta.spec(found[0]).get("taints"))
 
-    async def set_ready(world: World, status: str) -> None:
+    async def set_ready(world: ControlledServer, status: str) -> None:
         node = await world.get(NODES, "node-0")
         conditions = [{"type": "Ready", "status": status}]
         await world.client.update(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.controllers.world import NAMESPACE, World, cluster
+from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -18,7 +18,9 @@ pytestmark = pytest.mark.slow
 TWO_RACKS = NodeSettings(count=4, labels=(parse_label("rack=r{i//2}"),), capacity={"nvidia.com/gpu": "8"})
 
 
-async def create_pod(world: World, name: str, labels: dict[str, str] | None = None, **spec: Any) -> JSONObject:
+async def create_pod(
+    world: ControlledServer, name: str, labels: dict[str, str] | None = None, **spec: Any
+) -> JSONObject:
     """Create a pod."""
     containers = [{"name": "main", "image": "x"}]
     head = {"name": name, "namespace": NAMESPACE, "labels": labels or {}}
@@ -31,7 +33,7 @@ def gpus(number: int) -> list[JSONObject]:
     return [{"name": "main", "image": "x", "resources": {"limits": {"nvidia.com/gpu": str(number)}}}]
 
 
-async def until_bound(world: World, name: str) -> str:
+async def until_bound(world: ControlledServer, name: str) -> str:
     """Wait until a pod has a node; return its name."""
     pods = await world.until(
         PODS, lambda pods: any(meta.name(pod) == name and meta.spec(pod).get("nodeName") for pod in pods)
@@ -39,7 +41,7 @@ async def until_bound(world: World, name: str) -> str:
     return next(str(pod["spec"]["nodeName"]) for pod in pods if meta.name(pod) == name)
 
 
-async def until_refused(world: World, name: str) -> str:
+async def until_refused(world: ControlledServer, name: str) -> str:
     """Wait until a pod says why it has no node; return the message."""
 
     def message(pod: JSONObject) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.controllers.world import NAMESPACE, World, cluster
+from tests.integration.controllers.world import NAMESPACE, ControlledServer, cluster
 from tests.unit.localkube.controllers.objects import build_statefulset, build_template, merge
 
 from kuberuntime.cache.informer import Change
@@ -26,7 +26,7 @@ def build_set(**spec: Any) -> JSONObject:
     return sent | {"metadata": {"name": "web", "namespace": NAMESPACE}}
 
 
-async def until_settled(world: World, replicas: int, revision: str | None = None) -> JSONObject:
+async def until_settled(world: ControlledServer, replicas: int, revision: str | None = None) -> JSONObject:
     """Wait until the set says that it has that many ready replicas, all updated; return it."""
 
     def settled(found: Sequence[JSONObject]) -> bool:

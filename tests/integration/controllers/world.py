@@ -27,7 +27,7 @@ NAMESPACE = "default"
 
 
 @dataclass
-class World:
+class ControlledServer:
     """A running cluster as a test sees it."""
 
     client: Client
@@ -100,7 +100,7 @@ async def cluster(
     through: Callable[[Transport], Transport] = unchanged,
     *,
     max_pods: int | None = None,
-) -> AsyncIterator[World]:
+) -> AsyncIterator[ControlledServer]:
     """Start an API server with its controllers, and stop all of it; the controllers' requests go `through` another."""
     clock = SystemClock()
     settings = ControllerSettings(volumes=volumes, nodes=nodes or NodeSettings())
@@ -109,6 +109,6 @@ async def cluster(
         controlled(server, settings, clock, through),
         asyncio.TaskGroup() as group,
     ):
-        world = World(Client(InProcessTransport(server, "tester")), group)
+        world = ControlledServer(Client(InProcessTransport(server, "tester")), group)
         yield world
         world.stop()

@@ -169,7 +169,7 @@ class Editor:
         while time.monotonic() < end:
             if await condition():
                 return True
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.2)
         return False
 
     async def _is_restored(self) -> bool:

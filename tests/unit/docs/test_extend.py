@@ -54,3 +54,10 @@ def test_a_path_that_is_gone_would_be_found() -> None:
     assert [word for word in files_of(section) if not any((one / word).exists() for one in folders_of(section))] == [
         "cluster.py"
     ]
+
+
+def test_every_constant_of_the_page_is_defined() -> None:
+    named = set(re.findall(r"`([A-Z_]{3,})`", PAGE.read_text())) - {PLACEHOLDER}
+    files = [path for folder in ("src", "tests") for path in Path(folder).rglob("*.py")]
+    defined = {name for path in files for name in re.findall(r"^([A-Z_]{3,})\b", path.read_text(), re.MULTILINE)}
+    assert named - defined == set()

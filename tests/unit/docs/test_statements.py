@@ -14,6 +14,7 @@ from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.manager.config.configuration import GANG_PROVIDERS
 from localkube.apiserver.builtin import registry
 from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
 from localkube.apiserver.storage.store import LARGEST
@@ -106,6 +107,11 @@ def test_the_metrics_of_our_own_and_their_conditions_are_in_the_reference() -> N
     named = {name for text in sources for name in re.findall(r'"(lws_[a-z_]+)"', text)}
     assert {name for name in named if not {name, f"{name}_total"} & cells.keys()} == set()
     assert re.findall(r"`(\w+)`", cells["lws_leaderworkersets"]) == [one.type for one in CONDITIONS]
+
+
+def test_the_gang_schedulers_of_the_page_are_those_that_may_be_chosen() -> None:
+    values = [row[0] for row in rows("docs/how-to/gang-scheduling.md", "## Turn it on")]
+    assert re.findall(r"`([\w-]+)`", " ".join(values)) == [*GANG_PROVIDERS]
 
 
 def test_the_numbers_of_the_front_page_are_measured() -> None:
