@@ -55,8 +55,8 @@ KILLED = Exit(137, 9)
 
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
-STARTS_AT_ONCE = 4
-"""Sandboxes and containers that the launcher starts at once: probes ask the same process for their sockets."""
+AT_ONCE = 4
+"""Sandboxes and containers that are made or removed at once: the launcher signals and executes, too."""
 
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
@@ -105,7 +105,7 @@ class SandboxRunner:
         self._granted: GroundAttempt | None = None
         self._wrapper: str | None = None
         self._healing = asyncio.Lock()
-        self._starts = asyncio.Semaphore(STARTS_AT_ONCE)
+        self._changing = asyncio.Semaphore(AT_ONCE)
         self._deaths = Deaths()
         self._files = 0
         self._sandboxes: dict[str, Sandbox] = {}
@@ -142,7 +142,7 @@ class SandboxRunner:
         launcher = self._require()
         address = self._take_address(spec)
         try:
-            async with self._starts:
+            async with self._changing:
                 await launcher.channel.request("create", requests.create(spec, address))
         except BaseException:
             self._release_address(address)
@@ -155,7 +155,7 @@ class SandboxRunner:
         if self._is_plain and (sandbox := self._sandboxes.get(spec.sandbox_id)) is not None:
             hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
             spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
-        async with self._starts:
+        async with self._changing:
             return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
 
     async def exec(
@@ -186,14 +186,18 @@ class SandboxRunner:
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
-        answer = await self._require().channel.request("socket", {"pod": sandbox_id})
+        launcher = self._require()
+        is_apart = sandbox_id is None and not launcher.sockets.closed
+        channel = launcher.sockets if is_apart else launcher.channel
+        answer = await channel.request("socket", {"pod": sandbox_id})
         sock = socket.socket(fileno=answer.fds[0])
         sock.setblocking(False)
         return sock
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
-        await self._request_if_running("remove", {"pod": sandbox_id})
+        async with self._changing:
+            await self._request_if_running("remove", {"pod": sandbox_id})
         sandbox = self._sandboxes.pop(sandbox_id, None)
         if sandbox is not None:
             self._release_address(sandbox.address)
