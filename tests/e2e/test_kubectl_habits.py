@@ -24,7 +24,12 @@ def test_what_is_printed_can_be_applied_again_and_dry_runs_write_nothing(shell: 
     assert tried == "first scaled from 1 to 3 groups (dry run)\nsecond scaled from 1 to 3 groups (dry run)\n"
     assert cluster.lws("delete", "first", "--dry-run") == "leaderworkerset/first deleted (dry run)\n"
     assert [cluster.view(name)["desired"] for name in ("first", "second")] == [1, 1]
-    cluster.lws("delete", "first", "second")
+    named = cluster.lws("apply", "-f", "-", "-o", "name", text=printed)
+    assert named == "leaderworkerset.leaderworkerset.x-k8s.io/first\n"
+    replicas = cluster.lws("apply", "-f", "-", "-o=jsonpath={.spec.replicas}{.metadata.managedFields}", text=printed)
+    assert replicas == "1"
+    cluster.refused("apply", "-f", "-", "-o=name", "--dry-run", code=2, text=printed)
+    cluster.lws("delete", named.strip(), "second")
     assert cluster.lws("apply", "-f", "-", text=printed) == "leaderworkerset/first created\n"
 
 

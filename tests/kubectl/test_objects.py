@@ -1,9 +1,14 @@
 """Objects by kubectl: get in all its forms, apply, edit-style changes, delete, wait."""
 
 import json
+import subprocess
 
-from tests.kubectl.conftest import Place
+import click
+from tests.kubectl.conftest import SECONDS, Place
 from tests.kubectl.objects import config_map, lws, pod, statefulset
+
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.views.formats import OutputFormat, filled
 
 
 def test_get_shows_tables_and_documents(place: Place) -> None:
@@ -139,3 +144,39 @@ def test_a_namespace_goes_with_all_that_is_in_it(place: Place) -> None:
     place.run("create", "service", "clusterip", "web", "--clusterip=None", "--tcp=80:8080", f"--namespace={name}")
     assert place.run("get", "secret", "secret", "-o", "jsonpath={.data.a}", f"--namespace={name}") == "Yg=="
     assert "deleted" in place.run("delete", "namespace", name, "--timeout=30s")
+
+
+TEMPLATES = (
+    "{.metadata.labels}", "{.spec.containers[0].command}", "{.spec.containers[*].command[*]}", "{..containerPort}{..image}",
+    '{range .spec.containers[*]}{.name}{"\\t"}{.image}{"\\n"}{end}', '{.spec.containers[?(@.name=="main")].image}',
+    '{.spec.containers[?(@.name!="main")].image}', "{.spec.containers[0].command[0:2]}|{.spec.containers[0].command[-1]}",
+    "{.metadata['name','namespace']}", "{.none.x}", "x {.kind} y", "{.spec.terminationGracePeriodSeconds}", "{$.kind}{@.kind}",
+    "{range .spec.containers[0].command[*]}{@}{','}{end}", "{.spec.containers[0].command[7]}", "{.spec[0]}", "{.spec", "{end}",
+)  # fmt: skip
+COLUMNS = (
+    "NAME:.metadata.name,IMAGES:.spec.containers[*].image,NONE:.none",
+    "A:metadata.name,B:{.spec.terminationGracePeriodSeconds}",
+    "A",
+)
+
+
+def test_templates_of_lws_give_what_kubectl_gives(place: Place) -> None:
+    place.apply(pod())
+    stored = json.loads(place.run("get", "pod", "talker", "-o", "json"))
+    form = OutputFormat()
+    for template in (*(f"jsonpath={one}" for one in TEMPLATES), *(f"custom-columns={one}" for one in COLUMNS)):
+        result = subprocess.run(
+            place.command("get", "pod", "talker", "-o", template),
+            capture_output=True, text=True, check=False, env=place.environment, timeout=SECONDS,
+        )  # fmt: skip
+        try:
+            own = filled(form.convert(template, None, None), [stored], is_one=True)
+        except (CommandError, click.BadParameter):
+            own = "refused"
+        theirs = result.stdout if result.returncode == 0 else "refused"
+        assert _trimmed(own) == _trimmed(theirs), template
+
+
+def _trimmed(text: str) -> list[str]:
+    """Return lines without the spaces that kubectl writes behind the last column."""
+    return [line.rstrip(" ") for line in text.split("\n")]

@@ -31,7 +31,7 @@ def document(views: Iterable[View], sets: Sequence[SetView] = (), *, managed_fie
         "kind": VIEWS,
         "items": [
             {
-                "leaderWorkerSet": view.object if managed_fields else _without_managed_fields(view.object),
+                "leaderWorkerSet": view.object if managed_fields else without_managed_fields(view.object),
                 "ready": view.ready,
                 "desired": view.desired,
                 "upToDate": view.up_to_date,
@@ -63,7 +63,7 @@ def _as_manifest(obj: JSONObject) -> JSONObject:
 
 def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
     return {
-        "disaggregatedSet": view.object if managed_fields else _without_managed_fields(view.object),
+        "disaggregatedSet": view.object if managed_fields else without_managed_fields(view.object),
         "ready": view.is_ready,
         "rollout": view.rollout,
         "roles": [{"role": role.name, "ready": role.ready, "desired": role.desired} for role in view.roles],
@@ -81,7 +81,8 @@ def _set_document(view: SetView, *, managed_fields: bool) -> JSONObject:
     }
 
 
-def _without_managed_fields(obj: JSONObject) -> JSONObject:
+def without_managed_fields(obj: JSONObject) -> JSONObject:
+    """Return an object as people and scripts read it."""
     if "managedFields" not in meta.metadata(obj):
         return obj
     kept = {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}

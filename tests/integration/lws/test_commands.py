@@ -19,10 +19,11 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.commands import get, logs, wait
 from leaderworkerset.cli.commands.apply import Applier
-from leaderworkerset.cli.commands.inspect import describe
+from leaderworkerset.cli.commands.inspect import describe, nodes
 from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.views import formats, nodetable
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
@@ -69,6 +70,22 @@ async def test_what_another_scaled_is_still_a_conflict(space: Space) -> None:
     with pytest.raises(CommandError, match=r'conflict with "hpa".*--force-conflicts'):
         await apply(space, lws(replicas=1, size=1))
     assert meta.spec(await space.get(LEADERWORKERSETS, "web"))["replicas"] == 2
+
+
+async def test_nodes_say_what_is_free_and_who_holds_it(space: Space) -> None:
+    await apply(space, lws(replicas=1, size=2))
+    await space.settled()
+    session = session_of(space)
+    found, placed = await nodes.nodes_of(session, (), ""), await nodes.pods_of(session)
+    assert placed is not None
+    table = nodetable.table(found, placed, show_labels=False)
+    assert table[0].startswith("NODE ")
+    assert {line.split()[1] for line in table[1:]} == {"Ready"}
+    told = [line for one in found for line in nodetable.description(one, placed)]
+    for name in ("web-0", "web-0-1"):
+        assert sum(line.startswith(f"    {space.namespace}/{name}: ") for line in told) == 1
+    (named,) = await nodes.nodes_of(session, (meta.name(found[0]),), "")
+    assert formats.filled("name", [named], is_one=True) == f"node/{meta.name(named)}\n"
 
 
 async def explained(space: Space, place: str, words: str) -> str:

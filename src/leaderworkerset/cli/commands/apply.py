@@ -15,7 +15,7 @@ from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import missingnamespaces, serverside, unknownfields
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.establishing import until_established
 from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.reading import manifestoptions
@@ -25,6 +25,8 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.serverside import Applied
+from leaderworkerset.cli.views import formats
+from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
 
@@ -46,32 +48,38 @@ DEFAULT_NAMESPACE = "default"
     help="Write nothing: let the API server check, or only read the manifests here.",
 )
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
+@click.option(
+    "-o", "--output", "form", type=OutputFormat("json", "yaml", "name"), help="Print the stored objects instead."
+)
 @click.pass_obj
-def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, **options: Any) -> None:
+def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
     """Apply manifests; nothing is written unless the API server accepts all of them."""
+    if form and dry_run:
+        raise UsageError("-o prints what was stored: leave out --dry-run")
     create_namespace = bool(options.pop("create_namespace"))
     documents = ordered(manifestoptions.collect(options).load())
     if dry_run == "client":
         check_here(documents, target.namespace or DEFAULT_NAMESPACE)
-        for document in documents:
-            say(f"{document.title} accepted (dry run, without the API server)")
+        say("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
         return
 
     async def act() -> None:
         async with target.session() as session:
             if create_namespace and not dry_run:
                 for line in await missingnamespaces.create(session, documents):
-                    say(line)
+                    say(line, err=bool(form))
             applier = Applier(session, force=force_conflicts)
             await applier.check(documents)
             if dry_run:
-                for document in documents:
-                    say(f"{document.title} accepted (dry run)")
+                say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
                 return
             for line in image_notes(target, documents):
                 say(line, err=True)
-            for line in await applier.apply(documents):
-                say(line)
+            lines = await applier.apply(documents)
+            if form:
+                click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
+            else:
+                say("\n".join(lines))
 
     asyncio.run(act())
 
@@ -122,6 +130,7 @@ class Applier:
         self._namespace = session.namespace
         self._discovery = Discovery(session.client)
         self._force = force
+        self.stored: list[JSONObject] = []
 
     async def check(self, documents: Sequence[Document]) -> None:
         """Check every document on the API server before any is applied; raise all errors at once.
@@ -174,6 +183,7 @@ class Applier:
         applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
         if resource == CUSTOM_RESOURCE_DEFINITIONS:
             await until_established(self._client, meta.key(obj))
+        self.stored.append(applied.object)
         return f"{document.title} {applied.word}{_taken(applied)}"
 
     async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:

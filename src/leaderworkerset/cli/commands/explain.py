@@ -62,16 +62,16 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
     async def act() -> list[Diagnosis]:
         async with target.session() as session:
-            beside.extend(await idle_services(session, "" if everywhere else session.namespace))
+            namespace = "" if everywhere else session.namespace
+            for line in await idle_services(session, namespace):
+                say(line, err=True)
             if chosen is None:
-                namespace = "" if everywhere else session.namespace
                 found = await survey(session, namespace, selector)
                 if not found:
                     say(await targets.nothing_found(session, namespace, selector), err=True)
                 return found
             return await explain(session, chosen)
 
-    beside: list[str] = []
     found = asyncio.run(act())
     if form is None:
         for line in render(found) if chosen else overview(found, with_namespace=everywhere):
@@ -79,8 +79,6 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     else:
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
-    for line in beside:
-        say(line, err=True)
     if not found:
         return 0
     return EXIT_CODES[worst(found).verdict]
@@ -91,9 +89,8 @@ async def idle_services(session: Session, namespace: str) -> list[str]:
     found = []
     try:
         listed = (await session.client.list(SERVICES, namespace=namespace)).items
-        for one in [one for one in listed if meta.spec(one).get("selector") and not meta.controller_of(one)][
-            :MOST_SERVICES
-        ]:
+        others = [one for one in listed if meta.spec(one).get("selector") and not meta.controller_of(one)]
+        for one in others[:MOST_SERVICES]:
             wanted = selectors.format_labels(meta.spec(one)["selector"])
             if not (await session.client.list_page(Query(PODS, meta.namespace(one), wanted), limit=1)).items:
                 found.append(

@@ -96,7 +96,6 @@ async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) 
                 await wait_one(session, name, replace(wanted, timeout=left), progress)
             except TimedOutError as error:
                 return str(error)
-            progress.clear()
             say(f"{name} {reached(wanted.condition)}")
             return ""
 

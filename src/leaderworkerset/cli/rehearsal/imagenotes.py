@@ -16,12 +16,14 @@ NAMED: Final = 5
 
 def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: bool) -> Iterator[str]:
     """Yield a note on each mapping that no container uses (`is_typed`: they are of this command), and on images without one."""
-    used = {str(one["image"]): bool(one.get("command")) for obj in objects for one in _containers(obj)}
+    containers = [one for obj in objects for one in _containers(obj)]
+    used = dict.fromkeys(str(one["image"]) for one in containers)
     for name in mapped if is_typed else ():
         if not any(_maps(name, image) for image in used):
             yield f"note: --image {name}: no container has this image (there is: {_named(used)})"
-    free = [image for image, runs in used.items() if runs and not any(_maps(name, image) for name in mapped)]
-    if free := [image for image in free if image != THIS_MACHINE]:
+    running = dict.fromkeys(str(one["image"]) for one in containers if one.get("command"))
+    mapped = (*mapped, THIS_MACHINE)
+    if free := [image for image in running if not any(_maps(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
             f"note: {'image' if few else 'images'} {_named(free)} {'is' if few else 'are'} mapped to nothing: "

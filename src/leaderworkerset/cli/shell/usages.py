@@ -10,7 +10,11 @@ EXAMPLES: Final = {
     "up": ("lws up --detach", "lws up gpus --nodes 4 --node-capacity nvidia.com/gpu=8"),
     "down": ("lws down", "lws down gpus --delete"),
     "clusters": ("lws clusters",),
-    "apply": ("lws apply -f lws.yaml", "lws apply -f lws.yaml --dry-run=server", "lws apply -k ./overlay -n prod"),
+    "apply": (
+        "lws apply -f lws.yaml",
+        "lws apply -f lws.yaml --dry-run=server",
+        "lws apply -k ./overlay -n prod -o name",
+    ),
     "plan": ("lws plan -f lws.yaml",),
     "diff": ("lws diff -f lws.yaml",),
     "get": (

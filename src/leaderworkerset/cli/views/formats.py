@@ -10,6 +10,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.views import jsonpath, output
 from leaderworkerset.cli.views.jsonpath import JSONPathError, Step
+from leaderworkerset.views.document import without_managed_fields
 
 TEMPLATES: Final = ("jsonpath", "custom-columns")
 
@@ -38,21 +39,28 @@ def is_template(form: str | None) -> bool:
 
 
 def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool) -> str:
-    """Return objects of the core API in a format: one by itself, several as a List."""
+    """Return objects of the API in a format: one by itself, several as a List."""
     word, _, template = form.partition("=")
+    objects = list(map(without_managed_fields, objects))
     try:
         if word == "custom-columns":
             shown = columns(template)
             rows = [[_cell(jsonpath.select(path, one)) for _, path in shown] for one in objects]
             return "".join(f"{line}\n" for line in output.table([header for header, _ in shown], rows))
         if word == "name":
-            return "".join(f"{one['kind'].lower()}/{meta.name(one)}\n" for one in objects)
-        whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+            return "".join(f"{_kind(one)}/{meta.name(one)}\n" for one in objects)
+        whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
         if word != "jsonpath":
             return f"{output.as_json(whole) if word == 'json' else output.as_yaml(whole)}\n"
         return jsonpath.fill(jsonpath.parse(template), whole)
     except JSONPathError as error:
         raise CommandError(f"-o {form}: {error}") from error
+
+
+def _kind(obj: JSONObject) -> str:
+    """Return the kind with its group, as `kubectl get` accepts it before a name."""
+    group, _, _ = obj["apiVersion"].rpartition("/")
+    return f"{obj['kind'].lower()}{f'.{group}' if group else ''}"
 
 
 def columns(template: str) -> list[tuple[str, list[Step]]]:

@@ -28,7 +28,7 @@ OTHERS_NAMED: Final = 5
 NO_MEMORY: Final = "OOMKilled"
 RETRIED: Final = "CrashLoopBackOff"
 REFUSED: Final = re.compile(r"(?i)[\w\]]:([0-9]{1,5})(?![\w\]]|:[\w:]).*connection refused")
-LISTENS: Final = re.compile(r"; the pod (listens on (?:no port|[0-9, ]+))")
+LISTENS: Final = re.compile(r"; (the pod listens on (?:no port|[0-9, ]+))")
 KILLED: Final = 137
 SIGNALS: Final = {KILLED: "SIGKILL", 143: "SIGTERM"}
 """The signals by which somebody else ends a program, by its exit code."""
@@ -182,7 +182,7 @@ def killed_by_probe(observed: Observed) -> Finding | None:
             if match and (rank.restarts or match[1] == "Startup" or rank in recorded):
                 return Finding(
                     subject=ranks.subject(rank),
-                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(text)}{_refused_port(rank, text)}",
+                    sentence=f"the {match[1].lower()} probe of pod {rank.pod} fails: {ranks.quote(LISTENS.sub('', text))}{_refused_port(rank, text)}",
                     evidence=(f"{rank.pod}: {counted(rank.restarts, 'restart')}, state {rank.state}",),
                     steps=(
                         observed.lws(f"logs {observed.view.name}/{rank.place}"),
@@ -273,7 +273,7 @@ def _refused_port(rank: Rank, message: str) -> str:
     containers = meta.spec(rank.object or {}).get("containers") or []
     ports = sorted({str(port["containerPort"]) for one in containers for port in one.get("ports") or []})
     others = f", its containers declare {', '.join(ports)}" if ports and refused[1] not in ports else ""
-    return f": nothing listens on port {refused[1]}{others}{f', it {listens[1]}' if listens else ''}"
+    return f": nothing listens on port {refused[1]}{others}{f'; {listens[1]}' if listens else ''}"
 
 
 OUT_OF_MEMORY: Final = Cause(

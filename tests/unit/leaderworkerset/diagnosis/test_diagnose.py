@@ -191,7 +191,7 @@ REFUSED_PROBES = {
         ": nothing listens on port 8080, its containers declare 8000, 9000"
     ),
     "http://10.88.1.10:8080/: Connection refused; the pod listens on 8000": (
-        ": nothing listens on port 8080, its containers declare 8000, 9000, it listens on 8000"
+        ": nothing listens on port 8080, its containers declare 8000, 9000; the pod listens on 8000"
     ),
     "http://10.88.1.10:8080/: Connection refused": ": nothing listens on port 8080, its containers declare 8000, 9000",
     "http://10.88.1.10:8080/: HTTP probe failed with statuscode: 503": "",
@@ -206,6 +206,16 @@ def test_a_refused_port_is_compared_with_those_that_the_containers_declare(messa
         spec={"containers": [{"name": "main", "ports": [{"containerPort": 9000}, {"containerPort": 8000}]}]},
     )
     assert told(situation).sentence == f"the readiness probe of pod web-0 fails{said}"
+
+
+def test_a_liveness_probe_that_is_refused_is_compared_with_the_ports_too() -> None:
+    message = "Liveness probe failed: http://10.88.1.10:8080/: Connection refused"
+    events = [("Unhealthy", f"{message}; the pod listens on no port")]
+    spec = {"containers": [{"name": "main", "ports": [{"containerPort": 8000}]}]}
+    found = told(running(container(restarts=1, terminated=ended(137)), events=events, spec=spec))
+    assert found.code == "LWS-E072"
+    compared = "nothing listens on port 8080, its containers declare 8000; the pod listens on no port"
+    assert found.sentence == f"the liveness probe of pod web-0 fails: {message}: {compared}"
 
 
 @pytest.mark.parametrize(("code", "signal"), [(137, "SIGKILL"), (143, "SIGTERM")])
