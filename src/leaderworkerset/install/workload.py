@@ -128,7 +128,8 @@ def _container(settings: InstallSettings) -> JSONObject:
         "imagePullPolicy": "IfNotPresent",
         "command": ["/manager"],
         "args": [
-            *(f"--config={CONFIGURATION_PATH}", f"--zap-log-level={settings.verbosity}"),
+            f"--config={CONFIGURATION_PATH}",
+            f"--zap-log-level={settings.verbosity}",
             *(["--zap-encoder=json"] if settings.log_format == "json" else []),
         ],
         "ports": [_port("webhook-server", WEBHOOK_PORT), _port("metrics", METRICS_PORT)],

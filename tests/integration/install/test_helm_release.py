@@ -14,6 +14,7 @@ from tests.packages.build import HELM
 from kuberuntime.objects import meta
 from leaderworkerset.install import workload
 from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.kinds.managed import MANAGED
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(HELM.find() is None, reason=HELM.missing)]
 
@@ -46,7 +47,8 @@ def released(fresh: Administrator, tmp_path: Path) -> Iterator[Administrator]:
     fresh.kubectl("wait", "--for=condition=established", f"crd/{DEFINITION}")
     yield fresh
     fresh.helm("uninstall", "lws", *IN)
-    fresh.kubectl("delete", "namespace", "lws-system")
+    definitions = (f"crd/{kind.group_resource}" for kind in MANAGED.defined)
+    fresh.kubectl("delete", "--ignore-not-found", "namespace/lws-system", *definitions)
 
 
 def image(administrator: Administrator) -> str:

@@ -13,6 +13,7 @@ from tests.integration.install.test_change_of_installer import (
     GROUPS,
     ROOT,
     create_set,
+    groups,
     kept,
     page,
     run,
@@ -65,7 +66,9 @@ def test_groups_outlive_a_newer_version_and_the_way_back(fresh: Administrator, t
     fresh.kubectl("create", "namespace", GROUPS)
     with served(fresh, "live") as writes:
         create_set(fresh, "before")
+        whole = groups(fresh)
         change(fresh, older_chart(tmp_path), kept(fresh))
+        assert groups(fresh) == whole
         create_set(fresh, "after")
     assert (writes.refused, writes.admitted > 0) == ([], True)
     fresh.kubectl("delete", "namespace", GROUPS, "--wait=false")
