@@ -62,10 +62,11 @@ async def until_gone(space: Space, provider: str) -> None:
     await space.until(is_empty)
     one = await served(space, provider)
     assert one is not None
-    for kind in one.resources:
-        await space.eventually(
-            partial(space.client.list, kind, namespace=space.namespace), lambda found: not found.items
-        )
+    for kind in (kind_of(one), one.shared):
+        if kind is not None:
+            await space.eventually(
+                partial(space.client.list, kind, namespace=space.namespace), lambda found: not found.items
+            )
 
 
 async def assert_groups(space: Space, provider: str, *, minimum: int, names: set[str]) -> dict[str, str]:
