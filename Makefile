@@ -13,7 +13,7 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate extras clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,10 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 
 test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
+
+nightly: test unit-all ## all tests; those on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
+	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) -k 'not embedded' tests/integration tests/kubectl tests/parity
+	$(MAKE) simulate SEEDS=1000
 
 unit: dev ## the fast tests
 	$(BIN)/pytest $(ONE_FOR_EACH_CORE) tests/unit

@@ -28,7 +28,7 @@ rolled, joined by another one, and deleted, and what was set is looked for: gang
 
 | tried | how many |
 |---|---|
-| Kubernetes | {kubernetes} |
+| Kubernetes | {kubernetes}; every night also {newer} |
 | processes | {rows} |
 | fields of the configuration, and values of them | {fields}, {values} |
 | pairs of values of two fields, all of them | {pairs} |
@@ -46,6 +46,7 @@ def page() -> str:
     numbers = {
         "rows": len(pairs.rows()),
         "kubernetes": build.VERSIONS[build.DEFAULT].removeprefix("v"),
+        "newer": build.VERSIONS[max(build.VERSIONS)].removeprefix("v"),
         "fields": count_names(FIELDS),
         "values": count_values(FIELDS),
         "pairs": sum(len(part) > 1 for part in pairs.wanted(FIELDS)),

@@ -1,7 +1,9 @@
 """Workers that go while no manager runs: their groups are recreated as if they had been seen, and no others."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 import pytest
 from tests.simulation.cluster import Settings, World, simulate
@@ -14,12 +16,17 @@ from localkube.kubelet.processes.model import Program
 
 SIZE = 3
 MANAGER = "manager-0"
+NO_EDIT: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 def play(
-    absence: Callable[[World], Awaitable[None]], *, policy: str = "RecreateGroupOnPodRestart", seed: int
+    absence: Callable[[World], Awaitable[None]],
+    *,
+    policy: str = "RecreateGroupOnPodRestart",
+    seed: int,
+    edit: Mapping[str, Any] = NO_EDIT,
 ) -> set[str]:
-    """Let groups become ready, and `absence` happen while no manager runs; return the pods that are replaced."""
+    """Let groups become ready, edited if asked, and `absence` happen while no manager runs; return the pods that are replaced."""
     replaced: set[str] = set()
 
     async def scenario(world: World) -> None:
@@ -27,6 +34,9 @@ def play(
         lws["spec"]["leaderWorkerTemplate"]["restartPolicy"] = policy
         await world.create(lws)
         await world.ready()
+        if edit:
+            await world.edit(**edit)
+            await world.ready()
         await asyncio.sleep(unseen.SKEW.total_seconds())
         before = await world.uids()
         await world.kill_manager(MANAGER)
@@ -69,9 +79,19 @@ async def nothing(world: World) -> None:
     await world.at_rest()
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_manager_that_starts_recreates_no_group_that_is_whole(seed: int) -> None:
-    assert play(nothing, seed=seed) == set()
+@pytest.mark.parametrize(
+    "edit",
+    [
+        NO_EDIT,
+        {"startupPolicy": "LeaderReady", "replicas": 4},
+        {"leaderWorkerTemplate": {"size": 4}},
+        {"leaderWorkerTemplate": {"size": 2}},
+        {"replicas": 4},
+    ],
+    ids=["as created", "workers after their leader", "larger groups", "smaller groups", "a group more"],
+)
+def test_a_manager_that_starts_recreates_no_group_that_is_whole(edit: Mapping[str, Any]) -> None:
+    assert play(nothing, seed=1, edit=edit) == set()
 
 
 def test_without_a_policy_it_is_replaced_alone() -> None:

@@ -1,6 +1,7 @@
-"""Groups behind the built-in gate, on both clusters: all pods of a group get nodes, or none does."""
+"""Groups behind the built-in gate, on every cluster: all pods of a group get nodes, or none does."""
 
 import pytest
+from tests.controlplane import build
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.pools import add_to_pool, bound, half_a_node
 from tests.integration.clusters.space import Space
@@ -9,6 +10,8 @@ from tests.integration.clusters.state import State, pod_names
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.core.gang.gate import is_gated
+
+pytestmark = pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
 
 
 def gated(state: State, replicas: int) -> list[int]:
@@ -51,6 +54,13 @@ async def test_a_group_lives_through_a_recreation_a_rollout_and_scaling(space: S
     await space.settled()
     assert space.state.of("web").keys() == pod_names("web", 1, 3)
     assert bound(space.state, 1) == [3]
+    await space.delete("web")
+    await space.until(_is_empty)
+
+
+def _is_empty(state: State) -> None:
+    assert not state.pods
+    assert not state.statefulsets
 
 
 def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:

@@ -13,7 +13,7 @@ from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space, space_of
 from tests.integration.clusters.state import State, pod_names
-from tests.integration.gang.test_gangs import link_of
+from tests.integration.gang.test_gangs import link_of, until_gone
 from tests.integration.manager.deployed import LOOPBACK, deployed
 from tests.integration.manager.replicas import Replica
 from tests.integration.manager.test_start import negotiated
@@ -26,6 +26,7 @@ from kuberuntime.objects.resources import LEASES, PODS
 from kuberuntime.serving.bindaddresses import DISABLED
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.builtin import BUILT_IN
+from leaderworkerset.core.gang.gangs import DETECTABLE
 from leaderworkerset.core.gang.gate import is_gated
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.install.installsettings import NAMESPACE
@@ -78,7 +79,8 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
     assert {meta.spec(pod)["containers"][0]["image"] for pod in rolled.pods.values()} == {"app:2"}
 
     await space.delete("web")
-    await space.until(_is_empty)
+    for scheduler in DETECTABLE:
+        await until_gone(space, scheduler)
 
 
 async def check_serving(replica: Replica, chosen: Configuration) -> None:
@@ -126,8 +128,3 @@ async def check_lease(client: Client, chosen: Configuration) -> None:
 
 def _is_replaced(before: State, after: State) -> None:
     assert meta.uid(after.pods["web-0"]) != meta.uid(before.pods["web-0"])
-
-
-def _is_empty(state: State) -> None:
-    assert not state.pods
-    assert not state.statefulsets

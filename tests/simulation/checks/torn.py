@@ -80,23 +80,24 @@ class Torn:
             leader = pods.get(owner["uid"]) if owner else None
             if leader is None or meta.is_deleting(leader) or self.policies.get(lws) != {"RecreateGroupOnPodRestart"}:
                 continue
-            members = [life for uid, life in self.lives.items() if life.owner == meta.uid(workers) or uid == meta.uid(leader)]  # fmt: skip
-            for life in members:
-                if life.ended is None and self._is_torn(
-                    life, members, meta.metadata(workers)["creationTimestamp"], lws
-                ):
+            own = {meta.uid(workers), meta.uid(leader)}
+            members = [life for uid, life in self.lives.items() if {uid, life.owner} & own]
+            for life in (one for one in members if one.ended is None):
+                ended = _end_of_predecessor(life, members)
+                if ended is not None and self._had_to_be_known(life, ended, meta.metadata(workers), lws):
                     yield f"group of {meta.name(leader)} was not recreated, though {life.name} was replaced alone"
 
-    def _is_torn(self, life: Life, members: Sequence[Life], made: str, lws: str) -> bool:
-        """Return whether a member replaced one whose end the manager knew, or that began last could know."""
-        before = [
-            one.ended for one in members if one.name == life.name and one.ended is not None and one.born < life.born
-        ]
-        was_ready = any(one.ready is not None and one.ready < life.born for one in members if one.name != life.name)
-        if not before or not was_ready:
+    def _had_to_be_known(self, life: Life, ended: float, workers: JSONObject, lws: str) -> bool:
+        """Return whether a manager ran when the predecessor of a worker ended, or the last to begin could know of it."""
+        begun = [one for one in self.beginnings if one.at > ended - BEGINNING]
+        if not begun:
+            return True
+        manager = begun[-1]
+        since = manager.whole_since.get(lws, "")
+        if not since or workers["creationTimestamp"] >= since:
             return False
-        begun = [one for one in self.beginnings if one.at > max(before) - BEGINNING]
-        return not begun or _can_be_known(begun[-1], life, max(before), made, lws)
+        was_missing = ended < manager.at < life.born
+        return was_missing or timestamps.parse(life.created) > timestamps.parse(since) + GRANTED
 
     def _committed(self, changes: Sequence[Change]) -> None:
         for change in changes:
@@ -119,13 +120,11 @@ class Torn:
         return [msgspec.json.decode(value) for value in self.store.list(resource)]
 
 
-def _can_be_known(manager: Beginning, life: Life, ended: float, made: str, lws: str) -> bool:
-    """Return whether the status says that the group had been whole before this worker came, or while it was missing."""
-    since = manager.whole_since.get(lws, "")
-    if not since or made >= since:
-        return False
-    was_missing = ended < manager.at < life.born
-    return was_missing or timestamps.parse(life.created) > timestamps.parse(since) + GRANTED
+def _end_of_predecessor(life: Life, members: Sequence[Life]) -> float | None:
+    """Return when the last pod of the same name ended; None without one, or if no other member had been ready before."""
+    was_ready = any(one.ready is not None and one.ready < life.born for one in members if one.name != life.name)
+    ends = [one.ended for one in members if one.name == life.name and one.born < life.born and one.ended is not None]
+    return max(ends) if ends and was_ready else None
 
 
 def _whole_since(lws: JSONObject) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Final, Protocol
 
 import msgspec
@@ -11,7 +10,6 @@ from tests.simulation.trace import EVENT
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 
 READS: Final = frozenset({"GET", "HEAD"})
-SETS: Final = "/statefulsets/"
 WARNING: Final = b'"Warning"'
 
 
@@ -34,8 +32,6 @@ class Wire:
         self.witness: Witness | None = None
         self.warnings: list[bytes] = []
         """Events that warn, as they were sent."""
-        self.drops_max_unavailable = False
-        """Whether the API server drops `maxUnavailable` of StatefulSets, as without its feature gate (docs/adr/0004)."""
 
     def warnings_of_own_objects(self) -> list[str]:
         """Return the notes of warnings that something exists already: who made it knows, and others are left alone."""
@@ -60,8 +56,6 @@ class _Witnessed:
             if WARNING in request.body and self._actor != "controllers":
                 self._wire.warnings.append(request.body)
             return Response(201, {"content-type": "application/json"}, request.body)
-        if self._wire.drops_max_unavailable and request.method == "PATCH" and SETS in request.path:
-            request = _without_max_unavailable(request)
         witness = self._wire.witness
         if witness is not None:
             witness.arriving(self._actor, request)
@@ -77,10 +71,3 @@ class _Witnessed:
 
     async def close(self) -> None:
         await self._inner.close()
-
-
-def _without_max_unavailable(request: Request) -> Request:
-    sent = msgspec.json.decode(request.body)
-    rolling = ((sent.get("spec") or {}).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    rolling.pop("maxUnavailable", None)
-    return replace(request, body=msgspec.json.encode(sent))

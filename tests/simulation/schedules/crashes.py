@@ -22,9 +22,6 @@ from tests.simulation.workloads import groups, template
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 
-UNAIDED: Final = "unaided roll"
-"""The scenario in which StatefulSets know no `maxUnavailable`, so that the manager replaces leaders itself."""
-
 UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
 
@@ -96,7 +93,6 @@ async def crash_loop(play: Play) -> None:
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
     "roll": (roll,),
-    UNAIDED: (roll,),
     "surge": (surge,),
     "grow": (grow,),
     "shrink": (shrink,),
@@ -114,7 +110,6 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
     """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
     world.reseed(f"crashes {name}")
-    world.wire.drops_max_unavailable = name == UNAIDED
     if name == UNSEEN:
         world.kubelet.pace = SLOW_PODS
     world.settings = replace(world.settings, managers=(faultplans.CALM,))

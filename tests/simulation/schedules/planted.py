@@ -277,7 +277,7 @@ BUGS: Final = {
         Bug(_forgets_recreations, "crash loop.0"),
         Bug(_partition_off_by_one, "roll.0"),
         Bug(_ignores_readiness, "roll.0"),
-        Bug(_replaces_one_too_many, "unaided roll.0"),
+        Bug(_replaces_one_too_many, "roll.0"),
         Bug(_reclaims_surge_early, "surge.0"),
         Bug(_keeps_surge, "surge.0"),
         Bug(_surges_too_far, "surge.0"),
@@ -290,7 +290,7 @@ BUGS: Final = {
         Bug(_never_retries, "fail before the update.0"),
         Bug(_insists_on_creating, "33.0"),
         Bug(_reports_once, "1.2"),
-        Bug(_trusts_wall_clocks, "clocks1.8"),
+        Bug(_trusts_wall_clocks, "clocks1.3"),
         Bug(_trusts_what_is_stored, "1.3"),
     )
 }

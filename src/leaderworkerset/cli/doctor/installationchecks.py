@@ -84,8 +84,9 @@ class Facts:
     lease: Read
     gates: Mapping[str, bool] | Unread
     provider: str | Unread
-    lacking: Mapping[str, str]
-    """Components that lack the feature gate of native groups, each with the PodGroup of the namespace that shows it."""
+    pods: Sequence[JSONObject]
+    pod_groups: Sequence[JSONObject]
+    """Of LeaderWorkerSets of the namespace; PodGroups of native gang scheduling."""
     served: Mapping[str, bool]
     """Kinds of gang schedulers and of Kueue, by name, and whether the API server serves them."""
     queues: Sequence[str]
@@ -100,7 +101,7 @@ def findings(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     yield from _certificates(facts, now)
     yield from _manager(facts, now)
     yield from _accesses(facts)
-    yield from _gates(facts)
+    yield from _gates(facts, now)
     yield from _schedulers(facts)
     yield from _kueue(facts)
 
@@ -314,8 +315,8 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D603", Level.OK, "permissions", "you may do all that the commands do")
 
 
-def _gates(facts: Facts) -> Iterator[CheckResult]:
-    for component, group in facts.lacking.items():
+def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
+    for component, group in dict(featuregates.lacking(facts.pod_groups, facts.pods, now)).items():
         text = f"{component} lacks the feature gate of native groups: {featuregates.shown_by(component, group)}"
         yield CheckResult("LWS-D702", Level.ERROR, "feature gates", text, featuregates.REMEDIES[component])
     if isinstance(facts.gates, Unread):
@@ -337,9 +338,8 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
-        add = (
-            f"let kube-apiserver serve {native.GROUP}" if facts.provider == native.NAME else f"install {facts.provider}"
-        )
+        is_native = facts.provider == native.NAME
+        add = featuregates.REMEDIES[featuregates.API_SERVER] if is_native else f"install {facts.provider}"
         fix = f"{add}, or remove {facts.provider} from the manager's configuration"
         yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:

@@ -11,9 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -44,7 +42,6 @@ from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts,
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.native import NATIVE
-from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
@@ -129,7 +126,8 @@ async def observe(session: Session) -> Facts:
         deployment=await _read(client, DEPLOYMENTS, metadata.MANAGER, namespace),
         lease=await _read(client, LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
-        lacking=await _lacking(client, session.namespace),
+        pods=await _all(client, [PODS], session.namespace),
+        pod_groups=await _all(client, NATIVE.group_objects, session.namespace),
         provider=await _provider(client, namespace),
         served=served,
         queues=await _queues(client, session.namespace, has_kueue=served["kueue"]),
@@ -225,14 +223,13 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
     return found
 
 
-async def _lacking(client: Client, namespace: str) -> dict[str, str]:
-    """Return the components that lack the gate of native groups, each with the PodGroup of the namespace that shows it."""
-    found: dict[Resource, list[JSONObject]] = {}
-    for kind in (PODS, *NATIVE.group_objects):
-        with suppress(APIError):  # not served, or not to be read
-            found[kind] = (await client.list(kind, namespace=namespace, label_selector=labels.NAME)).items
-    pods = found.pop(PODS, [])
-    return dict(featuregates.lacking(chain(*found.values()), pods, datetime.now(UTC)))
+async def _all(client: Client, kinds: Iterable[Resource], namespace: str) -> list[JSONObject]:
+    """Return the objects of LeaderWorkerSets of these kinds, none of a kind that is not served or may not be read."""
+    found: list[JSONObject] = []
+    for kind in kinds:
+        with suppress(APIError):
+            found += (await client.list(kind, namespace=namespace, label_selector=labels.NAME)).items
+    return found
 
 
 async def _provider(client: Client, namespace: str) -> str | Unread:

@@ -9,6 +9,7 @@ import pytest
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.cli.doctor import findings, installationchecks, machine
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts
@@ -53,7 +54,8 @@ HEALTHY = Facts(
     deployment=deployment(2),
     lease=lease("manager-1", 3),
     gates={"StatefulSetStartOrdinal": True},
-    lacking={},
+    pods=[],
+    pod_groups=[],
     provider="",
     served={"volcano": False, "kueue": False},
     queues=[],
@@ -89,6 +91,7 @@ def x509(words: str) -> str:
 
 
 UNREAD = Unread("forbidden")
+DROPPED = {"metadata": {"annotations": {labels.GANG_SCHEDULER: "native", labels.GANG_GROUP: "web-0-e1"}}, "spec": {}}
 
 
 def of_cluster(facts: Facts) -> list[CheckResult]:
@@ -132,12 +135,7 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(accesses=[Access("get", "pods", allowed=False)]), "LWS-D602", Level.WARNING, "may not get pods"),
         (changed(gates={"StatefulSetStartOrdinal": False}), "LWS-D701", Level.ERROR, "is off"),
         (native(gates={"GenericWorkload": False}), "LWS-D701", Level.ERROR, "GenericWorkload is off"),
-        (
-            native(lacking={"kube-scheduler": ("it has no condition", "start it")}),
-            "LWS-D702",
-            Level.ERROR,
-            "no condition",
-        ),
+        (changed(pods=[DROPPED]), "LWS-D702", Level.ERROR, "PodGroup web-0-e1: kube-apiserver dropped the link"),
         (native(served={"native": False}), "LWS-D802", Level.ERROR, "does not serve"),
         (changed(provider=UNREAD), "LWS-D801", Level.UNKNOWN, "forbidden"),
         (changed(provider="volcano"), "LWS-D802", Level.ERROR, "does not serve"),
