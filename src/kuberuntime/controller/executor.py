@@ -78,6 +78,9 @@ VERBS: Final[dict[type[Effect], str]] = {
     DeleteCollection: "delete all",
 }
 
+AT_ONCE: Final = 32
+"""Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
+
 LOGGED: Final = 5
 """The maximum number of failures beside the one that is raised whose texts are logged."""
 
@@ -167,11 +170,17 @@ class Executor:
 
     async def _perform_together(self, action: Together, writes: list[Write]) -> None:
         batches = slow_start(action.sequences) if action.slow_start else [action.sequences]
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def attempt(actions: Actions, failures: list[ExecutionError]) -> None:
+            async with places:
+                await self._attempt(actions, writes, failures)
+
         for batch in batches:
             failures: list[ExecutionError] = []
             async with asyncio.TaskGroup() as group:
                 for actions in batch:
-                    group.create_task(self._attempt(actions, writes, failures))
+                    group.create_task(attempt(actions, failures))
             _raise_one(failures)
 
     async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:

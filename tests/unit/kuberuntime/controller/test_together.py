@@ -10,7 +10,7 @@ import structlog
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
-from kuberuntime.controller.executor import ExecutionError, Executor, NoEvents, Write, Written, slow_start
+from kuberuntime.controller.executor import AT_ONCE, ExecutionError, Executor, NoEvents, Write, Written, slow_start
 from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import CONFIG_MAPS
 from kuberuntime.plan import Actions, Create, Plan, PutStatus, Together, guarded_patch
@@ -65,6 +65,24 @@ def test_all_sequences_are_performed_and_remembered() -> None:
     sequences: list[Actions] = [(create(f"a{number}"), create(f"b{number}")) for number in range(5)]
     names = {f"{letter}{number}" for letter in "ab" for number in range(5)}
     assert asyncio.run(perform(sequences)) == (set(map(written, names)), 10, "")
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_a_plan_of_many_writes_has_few_under_way_at_once(slow: bool) -> None:
+    """What others write waits behind them in API servers and webhooks."""
+    under_way: list[int] = [0]
+
+    class Slow(Echo):
+        async def request(self, request: Request) -> Response:
+            under_way.append(under_way[-1] + 1)
+            await asyncio.sleep(0)
+            under_way.append(under_way[-1] - 1)
+            return await super().request(request)
+
+    plan = Plan((Together(sequences=tuple((create(f"a{number}"),) for number in range(300)), slow_start=slow),))
+    executor = Executor(Client(Slow()), NoEvents(), SystemClock())
+    assert len(asyncio.run(executor.execute(plan))) == 300
+    assert max(under_way) == AT_ONCE
 
 
 def test_a_failure_ends_its_sequence_and_the_batches_after_it() -> None:
