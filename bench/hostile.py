@@ -14,7 +14,8 @@ no group are answered, which needs every watch of these kinds. Prints one JSON l
     end         everything hostile is gone: memory, and whether scalers and DisaggregatedSets are watched, too
 
 Ends with an error where the process ended or a watch brings nothing, and with 1 where memory at the end is above 1.5
-times that of the first phase, or the first write beside the due keys took longer than 2 s (p99).
+times that of the first phase, or the processor time of both processes from a creation to the first write beside the
+due keys is above 2 s (p99).
 """
 
 import argparse
@@ -33,6 +34,7 @@ from typing import Any, Final
 
 import msgspec
 import structlog
+from bench.idle import cpu_seconds
 from bench.load import percentile
 from bench.record import machine, report
 from tests import hostile
@@ -79,7 +81,7 @@ BUSY: Final = 120.0
 """Seconds for which they are watched at most."""
 
 GROWTH, FIRST_WRITE = 1.5, 2.0
-"""Memory at the end against the beginning; seconds until the first write beside 2,000 due keys, in 99 of 100 cases."""
+"""Memory at the end against the beginning; work until the first write beside the due keys, in 99 of 100 cases."""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
 """What is left of a LeaderWorkerSet where no garbage collector runs."""
@@ -103,40 +105,50 @@ class Changes:
 
 @dataclass
 class Victim:
-    """The other tenant; `waited` are the seconds until the first write for each of its LeaderWorkerSets."""
+    """The other tenant: the seconds until the first write for each of its LeaderWorkerSets, and what of them was work.
+
+    Work is the processor time of both processes, one after the other: on a busy machine the seconds tell about others.
+    """
 
     client: Client
     store: Store
     changes: Changes
+    manager: Replica
     namespace: str = "victim"
     waited: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
     rounds: int = 0
 
     async def meanwhile(self, work: Awaitable[Any]) -> dict[str, Any]:
         """Create one LeaderWorkerSet after the other while something is done; return what was waited for."""
-        self.waited = []
+        self.waited, self.worked = [], []
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.create()
         await task
         shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
-        found = {f"first_write_{name}_ms": percentile(self.waited, share) for name, share in shares.items()}
-        return {"first_writes": len(self.waited), **found}
+        waited = {f"first_write_{name}_ms": percentile(self.waited, share) for name, share in shares.items()}
+        worked = {f"work_{name}_ms": percentile(self.worked, share) for name, share in shares.items()}
+        return {"first_writes": len(self.waited), **waited, **worked}
 
     async def create(self) -> None:
         """Create a LeaderWorkerSet, edit it, put a pod beside it that lacks a label, and wait for all the answers."""
         self.rounds += 1
         key = ObjectKey(self.namespace, f"web-{self.rounds}")
-        begun = time.monotonic()
+        begun, work = time.monotonic(), self._work()
         await self.client.create(LEADERWORKERSETS, self._lws(key))
         await self.changes.until(lambda: self._exists(STATEFULSETS, key.name))
         self.waited.append(time.monotonic() - begun)
+        self.worked.append(self._work() - work)
         await self.changes.until(lambda: self._is_observed(key))
         template = {"workerTemplate": objects.pod_template("app:2")}
         await self.client.patch(LEADERWORKERSETS, key, {"spec": {"leaderWorkerTemplate": template}}, kind="merge")
         await report_stray(self.client, self.store, self.changes, self.namespace)
         await self.changes.until(lambda: self._is_observed(key))
         await clear(self.client, self.namespace)
+
+    def _work(self) -> float:
+        return time.process_time() + cpu_seconds(self.manager.process.pid)
 
     def _lws(self, key: ObjectKey) -> JSONObject:
         lws = objects.lws(key.name, replicas=0, size=1)
@@ -268,7 +280,7 @@ async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace
     changes = Changes(store)
     for namespace in ("victim", "hostile", "pace"):
         await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    victim = Victim(client, store, changes)
+    victim = Victim(client, store, changes, manager)
     waited = await victim.meanwhile(asyncio.sleep(ALONE))
     before = manager.resident_mebibytes()
     report("alone", **waited, memory_mib=round(before, 1))
@@ -295,7 +307,7 @@ async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace
     after = manager.resident_mebibytes()
     manager.check()
     report("end", exits=0, stalled_watches=0, errors_logged=len(manager.failures()), memory_mib=round(after, 1))
-    return after <= GROWTH * before and busy["first_write_p99_ms"] <= 1000 * FIRST_WRITE
+    return after <= GROWTH * before and busy["work_p99_ms"] <= 1000 * FIRST_WRITE
 
 
 async def run(directory: Path, attack: argparse.Namespace) -> bool:

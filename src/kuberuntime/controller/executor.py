@@ -78,7 +78,7 @@ VERBS: Final[dict[type[Effect], str]] = {
     DeleteCollection: "delete all",
 }
 
-AT_ONCE: Final = 32
+AT_ONCE: Final = 8
 """Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
 
 LOGGED: Final = 5
