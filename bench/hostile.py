@@ -1,20 +1,21 @@
 """A hostile tenant beside another one: what the manager does with hundreds of thousands of objects, and what the other waits for.
 
-    python -m bench.hostile [--objects 200000]
+    python -m bench.hostile [--objects 200000] [--seconds S]
 
 The manager is a process as its Deployment starts it; the API server is the embedded one, without controllers. Hostile
-objects (`tests/hostile.py`) go into its store as they are: also what an API server would refuse comes through the
-watches. Each is changed once and deleted; a thousand are there at once. The other tenant creates LeaderWorkerSets, one
+objects (`tests/hostile.py`) go into its store as they are: also what a webhook would deny comes through the watches, but
+nothing that this API server could not decode. Each is changed once and deleted; a thousand are there at once. The other tenant creates LeaderWorkerSets, one
 after the other: for each it waits for the first write of the manager, and until an edit of it and a pod that belongs to
 no group are answered, which needs every watch of these kinds. Prints one JSON line for each phase:
 
     alone       nobody else is there
+    keys_due    while two DisaggregatedSets of a thousand LeaderWorkerSets each are reconciled, for two minutes at most
     attack      while so many hostile objects come and go
-    keys_due    while two DisaggregatedSets of a thousand LeaderWorkerSets each are reconciled
     end         everything hostile is gone: memory, and whether scalers and DisaggregatedSets are watched, too
 
 Ends with an error where the process ended or a watch brings nothing, and with 1 where memory at the end is above 1.5
-times that of the first phase, or the first write beside the due keys took longer than 2 s (p99).
+times that of the first phase, or the processor time of both processes from a creation to the first write beside the
+due keys is above 2 s (p99).
 """
 
 import argparse
@@ -26,12 +27,14 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from random import Random
 from typing import Any, Final
 
 import msgspec
 import structlog
+from bench.idle import cpu_seconds
 from bench.load import percentile
 from bench.record import machine, report
 from tests import hostile
@@ -65,7 +68,7 @@ USUAL_ELECTION: Final = {"leaseDuration": "15s", "renewDeadline": "10s", "retryP
 ALONE: Final = 60.0
 """Seconds for which the other tenant is alone."""
 
-WAVE, TURN = 1000, 20
+WAVE, TURN = 1000, 100
 """Objects that are there at once; objects for each turn of the event loop, which also serves the watches."""
 
 PATIENCE: Final = 600.0
@@ -74,8 +77,11 @@ PATIENCE: Final = 600.0
 ROLES, SLICES = 10, 100
 """Of a DisaggregatedSet that makes a thousand LeaderWorkerSets."""
 
+BUSY: Final = 120.0
+"""Seconds for which they are watched at most."""
+
 GROWTH, FIRST_WRITE = 1.5, 2.0
-"""Memory at the end against the beginning; seconds until the first write beside 2,000 due keys, in 99 of 100 cases."""
+"""Memory at the end against the beginning; work until the first write beside the due keys, in 99 of 100 cases."""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
 """What is left of a LeaderWorkerSet where no garbage collector runs."""
@@ -99,40 +105,50 @@ class Changes:
 
 @dataclass
 class Victim:
-    """The other tenant; `waited` are the seconds until the first write for each of its LeaderWorkerSets."""
+    """The other tenant: the seconds until the first write for each of its LeaderWorkerSets, and what of them was work.
+
+    Work is the processor time of both processes, one after the other: on a busy machine the seconds tell about others.
+    """
 
     client: Client
     store: Store
     changes: Changes
+    manager: Replica
     namespace: str = "victim"
     waited: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
     rounds: int = 0
 
     async def meanwhile(self, work: Awaitable[Any]) -> dict[str, Any]:
         """Create one LeaderWorkerSet after the other while something is done; return what was waited for."""
-        self.waited = []
+        self.waited, self.worked = [], []
         task = asyncio.ensure_future(work)
         while not task.done():
             await self.create()
         await task
         shares = {"p50": 0.5, "p99": 0.99, "max": 1.0}
-        found = {f"first_write_{name}_ms": percentile(self.waited, share) for name, share in shares.items()}
-        return {"first_writes": len(self.waited), **found}
+        waited = {f"first_write_{name}_ms": percentile(self.waited, share) for name, share in shares.items()}
+        worked = {f"work_{name}_ms": percentile(self.worked, share) for name, share in shares.items()}
+        return {"first_writes": len(self.waited), **waited, **worked}
 
     async def create(self) -> None:
         """Create a LeaderWorkerSet, edit it, put a pod beside it that lacks a label, and wait for all the answers."""
         self.rounds += 1
         key = ObjectKey(self.namespace, f"web-{self.rounds}")
-        begun = time.monotonic()
+        begun, work = time.monotonic(), self._work()
         await self.client.create(LEADERWORKERSETS, self._lws(key))
         await self.changes.until(lambda: self._exists(STATEFULSETS, key.name))
         self.waited.append(time.monotonic() - begun)
+        self.worked.append(self._work() - work)
         await self.changes.until(lambda: self._is_observed(key))
         template = {"workerTemplate": objects.pod_template("app:2")}
         await self.client.patch(LEADERWORKERSETS, key, {"spec": {"leaderWorkerTemplate": template}}, kind="merge")
         await report_stray(self.client, self.store, self.changes, self.namespace)
         await self.changes.until(lambda: self._is_observed(key))
         await clear(self.client, self.namespace)
+
+    def _work(self) -> float:
+        return time.process_time() + cpu_seconds(self.manager.process.pid)
 
     def _lws(self, key: ObjectKey) -> JSONObject:
         lws = objects.lws(key.name, replicas=0, size=1)
@@ -172,14 +188,20 @@ def put(store: Store, resource: Resource, obj: JSONObject) -> JSONObject:
     return store.create(StoreKey(resource.group_resource, meta.namespace(obj), meta.name(obj)), whole)
 
 
-async def flood(client: Client, store: Store, changes: Changes, most: int, stored: Counter[str]) -> None:
-    """Store so many hostile objects; each is changed, and deleted once a thousand others are there.
+async def flood(
+    client: Client, store: Store, changes: Changes, attack: argparse.Namespace, stored: Counter[str]
+) -> None:
+    """Store so many hostile objects, for so many seconds at most; each is changed, and deleted once a thousand others are there.
 
-    Now and then the manager's watch of pods is waited for, as API servers end watches that lag too far behind.
+    The manager's watch of pods is at most two thousand objects behind, as API servers end watches that lag too far behind.
     """
     chance = Random(1)
     there: list[tuple[Resource, JSONObject]] = []
-    for number in range(most):
+    behind = asyncio.create_task(asyncio.sleep(0))
+    begun = time.monotonic()
+    for number in range(attack.objects):
+        if time.monotonic() > begun + attack.seconds:
+            break
         resource, obj = hostile.plain(chance, "hostile", number)
         there.append((resource, change(chance, store, resource, put(store, resource, obj))))
         stored[resource.plural] += 1
@@ -188,7 +210,10 @@ async def flood(client: Client, store: Store, changes: Changes, most: int, store
         if number % TURN == 0:
             await asyncio.sleep(0)
         if number % WAVE == 0:
-            await report_stray(client, store, changes, "pace")
+            await behind
+            behind = asyncio.create_task(report_stray(client, store, changes, "pace"))
+            print(number, flush=True, file=sys.stderr)
+    await behind
     for resource, obj in there:
         drop(store, resource, obj)
 
@@ -199,7 +224,8 @@ def change(chance: Random, store: Store, resource: Resource, obj: JSONObject) ->
         case "status":
             changed = obj | {"status": hostile.status(chance, resource)}
         case "labels":
-            changed = obj | {"metadata": meta.metadata(obj) | marks(chance)}
+            marks = hostile.disguise(chance, meta.namespace(obj))
+            changed = obj | {"metadata": meta.metadata(obj) | {"labels": meta.labels(obj) | marks["labels"]}}
         case _:
             ended = {
                 "deletionTimestamp": "2026-01-01T00:00:00Z",
@@ -207,11 +233,6 @@ def change(chance: Random, store: Store, resource: Resource, obj: JSONObject) ->
             }
             changed = obj | {"metadata": meta.metadata(obj) | ended}
     return store.update(key_of(resource, obj), changed, obj)
-
-
-def marks(chance: Random) -> JSONObject:
-    """Return other labels and annotations."""
-    return {name: value for name, value in hostile.disguise(chance, "").items() if name in {"labels", "annotations"}}
 
 
 def drop(store: Store, resource: Resource, obj: JSONObject) -> None:
@@ -229,8 +250,8 @@ async def make_keys_due(client: Client, store: Store, due: list[int]) -> None:
     for name in ("many-0", "many-1"):
         whole = disaggregatedset_object([role(f"r{index}", 0) for index in range(ROLES)], slices=SLICES)
         await client.create(DISAGGREGATED_SETS, whole | {"metadata": {"name": name, "namespace": "hostile"}})
-    made = 0
-    while made < 2 * ROLES * SLICES or due[-1]:
+    made, begun = 0, time.monotonic()
+    while (made < 2 * ROLES * SLICES or due[-1]) and time.monotonic() < begun + BUSY:
         await asyncio.sleep(1)
         found = [msgspec.json.decode(one) for one in store.list(LEADERWORKERSETS.group_resource, "hostile")]
         made = len(found)
@@ -253,19 +274,24 @@ async def scale_by_scaler(client: Client, changes: Changes) -> None:
     await changes.until(is_scaled)
 
 
-async def measure(cluster: Cluster, manager: Replica, number: int) -> bool:
+async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace) -> bool:
     """Measure all phases; return whether the numbers are within their bounds."""
     client, store = cluster.client("tenant"), cluster.api.backend.store
     changes = Changes(store)
     for namespace in ("victim", "hostile", "pace"):
         await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    victim = Victim(client, store, changes)
+    victim = Victim(client, store, changes, manager)
     waited = await victim.meanwhile(asyncio.sleep(ALONE))
     before = manager.resident_mebibytes()
     report("alone", **waited, memory_mib=round(before, 1))
 
+    due: list[int] = []
+    busy = await victim.meanwhile(make_keys_due(client, store, due))
+    report("keys_due", **busy, seconds=len(due), most_due=max(due), memory_mib=round(manager.resident_mebibytes(), 1))
+    await clear(client, "hostile")
+
     begun, stored = time.monotonic(), Counter[str]()
-    waited = await victim.meanwhile(flood(client, store, changes, number, stored))
+    waited = await victim.meanwhile(flood(client, store, changes, attack, stored))
     report(
         "attack",
         **waited,
@@ -275,37 +301,34 @@ async def measure(cluster: Cluster, manager: Replica, number: int) -> bool:
         named_as_ignored=manager.log.read_text().count("object ignored"),
         memory_mib=round(manager.resident_mebibytes(), 1),
     )
-    due: list[int] = []
-    waited = await victim.meanwhile(make_keys_due(client, store, due))
-    report("keys_due", **waited, seconds=len(due), most_due=max(due), memory_mib=round(manager.resident_mebibytes(), 1))
 
-    await clear(client, "hostile")
     await scale_by_scaler(client, changes)
     await victim.create()
     after = manager.resident_mebibytes()
     manager.check()
     report("end", exits=0, stalled_watches=0, errors_logged=len(manager.failures()), memory_mib=round(after, 1))
-    return after <= GROWTH * before and waited["first_write_p99_ms"] <= 1000 * FIRST_WRITE
+    return after <= GROWTH * before and busy["work_p99_ms"] <= 1000 * FIRST_WRITE
 
 
-async def run(directory: Path, number: int) -> bool:
+async def run(directory: Path, attack: argparse.Namespace) -> bool:
     """Serve, run the manager, and measure."""
     settings = Settings(name="bench", directory=directory, keep=False)
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", {"leaderElection": USUAL_ELECTION})
     async with serving(settings, SystemClock()) as cluster:
         reached = EmbeddedCluster(settings.kubeconfig, ModelRunner(run_forever))
         async with deployed(reached, replica):
-            return await measure(cluster, replica, number)
+            return await measure(cluster, replica, attack)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--objects", type=int, default=200_000)
+    parser.add_argument("--seconds", type=float, default=inf, help="of the attack, at most")
     options = parser.parse_args()
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
     print(json.dumps(machine()), flush=True)
     with tempfile.TemporaryDirectory() as name:
-        sys.exit(not asyncio.run(run(Path(name), options.objects)))
+        sys.exit(not asyncio.run(run(Path(name), options)))
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ LATER: Final = 0.5
 HARMED: Final = 0.3
 """The share of objects after which something that is there is changed."""
 
-ENDING: Final = 10
-"""Objects of one writer that wait for their finalizers at the same time."""
+HELD: Final = 60
+"""Objects with finalizers that are there at the same time, many of them deleted already."""
 
 PROPAGATIONS: Final[tuple[Propagation | None, ...]] = (None, "Foreground", "Orphan", "Background")
 WITH_STATUS: Final = (PODS, STATEFULSETS, *hostile.PRODUCT)
@@ -47,6 +47,7 @@ class Attacker:
     tried: int = 0
     stored: Counter[Resource] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
+    _held: deque[tuple[Resource, ObjectKey]] = field(default_factory=deque)
 
     async def attack(self, most: float = inf, *, at_once: int = 4) -> None:
         """Store so many objects, change them while they are there, and delete the earlier ones."""
@@ -55,21 +56,14 @@ class Attacker:
                 group.create_task(self._store(most))
 
     async def clear(self) -> None:
-        """Delete everything, and wait until it is gone."""
-        left = list(self.stored)
-        while left:
-            for resource in tuple(left):
-                await self.client.delete_collection(resource, self.namespace)
-                found = (await self.client.list(resource, namespace=self.namespace)).items
-                for obj in found:
-                    if meta.metadata(obj).get("finalizers"):
-                        await self._attempt(resource, self._release(resource, meta.key(obj)))
-                if not found:
-                    left.remove(resource)
+        """Delete everything; objects that nobody can read are among it, so that nothing is listed."""
+        for resource in self.stored:
+            await self.client.delete_collection(resource, self.namespace)
+        for resource, key in self._held:
+            await self._attempt(resource, self._release(resource, key))
 
     async def _store(self, most: float) -> None:
         kept: list[tuple[Resource, ObjectKey]] = []
-        ending: deque[tuple[Resource, ObjectKey]] = deque()
         while self.stored.total() < most:
             await asyncio.sleep(self.pause)
             self.tried += 1
@@ -77,16 +71,15 @@ class Attacker:
             if await self._attempt(resource, self._create(resource, obj)) is not None:
                 self.stored[resource] += 1
                 kept.append((resource, meta.key(obj)))
+                self._held.extend(kept[-1:] * ("finalizers" in meta.metadata(obj)))
             if kept and self.chance.random() < HARMED:
                 await self._harm(*self.chance.choice(kept))
             if len(kept) > self.kept:
                 chosen = kept.pop(self.chance.randrange(self.kept))
-                left = await self._attempt(chosen[0], self._delete(*chosen))
-                if left is not None and meta.metadata(left).get("finalizers"):
-                    ending.append(chosen)
-            if len(ending) > ENDING:
-                chosen = ending.popleft()
-                await self._attempt(chosen[0], self._release(*chosen))
+                await self._attempt(chosen[0], self._delete(*chosen))
+            if len(self._held) > HELD:
+                held = self._held.popleft()
+                await self._attempt(held[0], self._release(*held))
 
     async def _attempt(self, resource: Resource, call: Awaitable[JSONObject]) -> JSONObject | None:
         """Do what the API server may refuse, and count where it does."""

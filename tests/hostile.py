@@ -98,8 +98,9 @@ def make(chance: Random, namespace: str, number: int) -> Made:
 
 
 def plain(chance: Random, namespace: str, number: int) -> Made:
-    """Return an object that leads to no pods, for whoever puts it into a store without asking webhooks."""
-    return chance.choice((*PLAIN, _scaler))(chance, namespace, number)
+    """Return an object that leads to no pods and can be decoded, to be put into a store without asking webhooks."""
+    resource, obj = chance.choice((*PLAIN, _scaler))(chance, namespace, number)
+    return resource, obj | ({"data": {}} if obj.get("data") in UNREADABLE else {})
 
 
 def disguise(chance: Random, namespace: str) -> JSONObject:

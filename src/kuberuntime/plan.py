@@ -135,8 +135,8 @@ class Emit:
 class Together:
     """Perform sequences concurrently; a failure ends its own sequence, and fails the action once the others have ended.
 
-    With `slow_start` one sequence goes first, then twice as many each time up to 32, and none after a failure: so a
-    batch that cannot succeed (quota, an invalid template) costs few requests, and one that can leaves time to others.
+    Few are under way at once. With `slow_start` one sequence goes first, then twice as many each time, and none after a
+    failure: so a batch that cannot succeed (quota, an invalid template) costs few requests.
     """
 
     sequences: "tuple[Actions, ...]"

@@ -11,6 +11,7 @@ FencedSocket         directly before each system call that sends bytes, after al
 The remaining gap is a process that is suspended between that check and the system call, some hundred nanoseconds.
 """
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -20,6 +21,9 @@ from typing import Any, Final, Protocol
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.errors import ConnectionFailedError, KubeError
+
+CLOSED: Final = 1.0
+"""Seconds for which a write waits that is not sent: thousands of due keys that fail at once would delay the next renewal."""
 
 READS: Final = frozenset({"GET", "HEAD"})
 
@@ -71,6 +75,7 @@ class FencedTransport:
             return await self._inner.request(request)
         seconds = self._fence.remaining()
         if seconds <= 0:
+            await asyncio.sleep(CLOSED)
             raise NotLeadingError(f"{request.method} {request.path} was not sent: this process does not lead any more")
         try:
             async with timeouts.within(seconds):

@@ -82,11 +82,11 @@ VERBS: Final[dict[type[Effect], str]] = {
     DeleteCollection: "delete all",
 }
 
+AT_ONCE: Final = 8
+"""Sequences of one action that are under way at once: what others write waits behind them in API servers and webhooks."""
+
 LOGGED: Final = 5
 """The maximum number of failures beside the one that is raised whose texts are logged."""
-
-AT_ONCE: Final = 32
-"""The maximum size of a batch: five hundred creates at once would wait for webhooks longer than these may take."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -174,11 +174,17 @@ class Executor:
 
     async def _perform_together(self, action: Together, writes: list[Write]) -> None:
         batches = slow_start(action.sequences) if action.slow_start else [action.sequences]
+        places = asyncio.Semaphore(AT_ONCE)
+
+        async def attempt(actions: Actions, failures: list[ExecutionError]) -> None:
+            async with places:
+                await self._attempt(actions, writes, failures)
+
         for batch in batches:
             failures: list[ExecutionError] = []
             async with asyncio.TaskGroup() as group:
                 for actions in batch:
-                    group.create_task(self._attempt(actions, writes, failures))
+                    group.create_task(attempt(actions, failures))
             _raise_one(failures)
 
     async def _perform_finally(self, action: Finally, writes: list[Write]) -> None:
@@ -305,7 +311,7 @@ def summary(writes: Sequence[Write]) -> list[str]:
 
 
 def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Cut items into batches that double in size, up to `AT_ONCE`.
+    """Cut items into batches that double in size.
 
     >>> [len(batch) for batch in slow_start(range(10))]
     [1, 2, 4, 3]
@@ -313,7 +319,7 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
     begin, size = 0, 1
     while begin < len(items):
         yield items[begin : begin + size]
-        begin, size = begin + size, min(size * 2, AT_ONCE)
+        begin, size = begin + size, size * 2
 
 
 def _written(resource: Resource, answer: JSONObject) -> _Outcome:

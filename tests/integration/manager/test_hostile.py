@@ -41,7 +41,7 @@ ROLLOUTS: Final = 4
 """As many before the attack; meanwhile there is one after the other."""
 
 OBJECTS: Final = 1000
-"""The attacker stores so many."""
+"""The attacker stores so many; with gang scheduling half of them."""
 
 GROUPS: Final = 2
 
@@ -68,7 +68,7 @@ async def attack(world: World, provider: str) -> None:
 
     during: list[float] = []
     async with asyncio.TaskGroup() as tasks:
-        storing = tasks.create_task(tenant.attack(OBJECTS))
+        storing = tasks.create_task(tenant.attack(OBJECTS // 2 if provider else OBJECTS))
         while not storing.done():
             during.append(await roll(victim, "web", GROUPS, f"during:{len(during)}", replica))
 

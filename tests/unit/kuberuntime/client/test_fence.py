@@ -15,11 +15,12 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.access.access import TLS, Access
 from kuberuntime.access.credentials import Material, StoredCredentials
-from kuberuntime.client.fence import FencedSocket, FencedTransport, NotLeadingError
+from kuberuntime.client.fence import CLOSED, FencedSocket, FencedTransport, NotLeadingError
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
 from kuberuntime.client.transport import Request, Response, Transport
 from kuberuntime.clock import SystemClock
+from kuberuntime.controller.workqueue import WorkQueue, run_workers
 from kuberuntime.errors import ConnectionFailedError
 
 OPEN = 3600.0
@@ -217,3 +218,25 @@ async def outcome(transport: Transport, request: Request) -> Response | Exceptio
         return await transport.request(request)
     except (NotLeadingError, ConnectionFailedError) as error:
         return error
+
+
+def test_keys_that_are_due_while_the_fence_is_closed_are_not_tried_as_fast_as_they_fail() -> None:
+    """A leader with thousands of them would be too busy failing to renew its lease in time."""
+    tried: list[int] = []
+
+    async def scenario() -> None:
+        transport = FencedTransport(ScriptedTransport(), Gate(0.0))
+        queue = WorkQueue[int]()
+        for key in range(1000):
+            queue.add(key)
+
+        async def write(key: int) -> None:
+            tried.append(key)
+            await transport.request(POST)
+
+        working = asyncio.ensure_future(run_workers(queue, write, name="test", workers=5))
+        await asyncio.sleep(10.5 * CLOSED)
+        working.cancel()
+
+    run(scenario())
+    assert len(tried) == 55
