@@ -15,7 +15,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
-from kuberuntime.controller.executor import Executor
+from kuberuntime.controller.executor import Executor, Write, Written
 from kuberuntime.controller.manager import Manager
 from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta
@@ -80,6 +80,7 @@ class Rig:
     server: SmallServer
     doubler: Doubler
     controller: Controller
+    written: list[Write]
 
 
 @asynccontextmanager
@@ -87,18 +88,19 @@ async def rig(*, workers: int = 2, quiet: bool = False) -> AsyncIterator[Rig]:
     server = SmallServer()
     informer = Informer(Client(server), PODS)
     doubler = Doubler(informer)
+    written: list[Write] = []
     controller = Controller(
         "doubler",
         watches=[Watch(informer, doubler.keys)],
         plan=doubler.plan,
         executor=Executor(Client(server), NoEvents(), VirtualClock()),
-        options=ControllerOptions(workers=workers, quiet=quiet),
+        options=ControllerOptions(workers=workers, quiet=quiet, written=lambda _, writes: written.extend(writes)),
     )
     manager = Manager(informers=[informer], runnables=[controller])
     async with asyncio.TaskGroup() as group:
         task = group.create_task(manager.run())
         await manager.wait_synced()
-        yield Rig(server, doubler, controller)
+        yield Rig(server, doubler, controller, written)
         task.cancel()
 
 
@@ -114,6 +116,19 @@ def test_every_object_gets_its_twin_by_one_create() -> None:
             await asyncio.sleep(1)
             assert r.server.objects.keys() == {name + suffix for name in "abcde" for suffix in ("", "-twin")}
             assert posts(r.server) == 5
+
+    run(scenario())
+
+
+def test_what_a_plan_wrote_is_reported_with_the_answer_of_the_api_server() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            r.server.put("a")
+            await asyncio.sleep(1)
+            (write,) = r.written
+            assert isinstance(write, Written)
+            assert meta.name(write.object) == "a-twin"
+            assert meta.resource_version(write.object) == write.version
 
     run(scenario())
 

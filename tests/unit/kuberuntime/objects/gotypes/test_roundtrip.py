@@ -81,6 +81,10 @@ def test_what_is_written_shares_nothing() -> None:
             {"containers": [{"livenessProbe": {"tcpSocket": {"port": 2**31}}}]},
             "spec.containers[0].livenessProbe.tcpSocket.port: Invalid value: 2147483648: must be an integer of 32 bits or a string",
         ),
+        (
+            {"containers": [{"resources": {"limits": "1"}}]},
+            'spec.containers[0].resources.limits: Invalid value: "1": must be an object',
+        ),
         ({"hostNetwork": "yes"}, 'spec.hostNetwork: Invalid value: "yes": must be true or false'),
         ({"priority": True}, "spec.priority: Invalid value: true: must be an integer of 32 bits"),
         ({"priority": 1.0}, "spec.priority: Invalid value: 1.0: must be an integer of 32 bits"),
