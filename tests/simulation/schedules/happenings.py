@@ -44,8 +44,8 @@ HOSTILE: Final = 80
 CRASH_LOOP: Final = 60.0
 """Seconds for which a pod crashes whenever it is ready."""
 
-UNSEEN: Final = 0.15
-"""The part of the schedules in which a pod goes while no manager runs."""
+UNSEEN: Final = 0.3
+"""The part of the schedules that end with a pod that goes while no manager runs: what comes later would hide it."""
 
 
 @dataclass
@@ -353,10 +353,10 @@ async def kill_manager(play: Play) -> None:
 
 
 async def lose_unseen(play: Play) -> None:
-    """End all managers, and delete a pod before one comes back: at once, or after minutes."""
-    seconds = play.random.choice((2.0, 12.0, 100.0))
+    """End all managers, and delete a pod before one comes back: at once, or when the last status is old enough to tell of it."""
+    seconds = play.random.choice((2.0, 100.0, 100.0))
     kill_all_managers(play, seconds)
-    await asyncio.sleep(seconds * play.random.uniform(0.0, 0.95))
+    await asyncio.sleep(seconds * play.random.uniform(0.7, 0.95))
     await delete_pod(play)
 
 
@@ -437,5 +437,5 @@ def draw(random: Random) -> list[tuple[float, Happening]]:
         before = random.choice((0.0, 0.0, random.uniform(0.0, 0.3), random.uniform(0.3, 2.0), 8.0))
         picked.append((before, random.choice(kind)))
     if random.random() < UNSEEN:
-        picked.insert(random.randint(0, len(picked)), (random.choice((0.0, 2.0, 8.0, 70.0)), lose_unseen))
+        picked.append((random.choice((0.0, 2.0, 8.0, 8.0)), lose_unseen))
     return picked

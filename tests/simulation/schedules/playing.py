@@ -1,7 +1,7 @@
 """One schedule, from its seed to its verdict; and the families of schedules that share their beginning.
 
 The seed `12.3` is branch 3 of family 12: the family decides what LeaderWorkerSet there is and how many managers, the
-branch what happens to it. In every third family the creation belongs to the branch, and in every fourth pods start as slowly
+branch what happens to it. In every third family the creation belongs to the branch, and in every second pods start as slowly
 as real ones.
 """
 
@@ -72,7 +72,7 @@ async def play_family(world: LeanWorld, family: int, branches: Sequence[int], se
     random = Random(f"family {family}")
     lws = draw_leaderworkerset(random)
     managers = random.choice((1, 1, 2))
-    if family % 4 == 0:
+    if family % 2 == 0:
         world.kubelet.pace = SLOW_PODS
     creates = random.random() < 1 / 3
     world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
