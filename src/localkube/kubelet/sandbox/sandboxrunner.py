@@ -56,7 +56,7 @@ KILLED = Exit(137, 9)
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
 AT_ONCE = 4
-"""Sandboxes and containers that are made or removed at once: the launcher signals and executes, too."""
+"""Sandboxes and containers that are made or removed at once: probes ask the same launcher for their sockets."""
 
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
@@ -173,10 +173,7 @@ class SandboxRunner:
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
-        launcher = self._require()
-        is_apart = sandbox_id is None and not launcher.sockets.closed
-        channel = launcher.sockets if is_apart else launcher.channel
-        answer = await channel.request("socket", {"pod": sandbox_id})
+        answer = await self._require().channel.request("socket", {"pod": sandbox_id})
         sock = socket.socket(fileno=answer.fds[0])
         sock.setblocking(False)
         return sock
