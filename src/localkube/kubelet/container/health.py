@@ -19,7 +19,7 @@ from localkube.kubelet.spec.probes import Kind, Tally
 T = TypeVar("T")
 
 TURNS: Final = 10
-"""In so many parts the time of a probe passes: each is one turn of the event loop at least, and a probe needs six."""
+"""In so many parts the time of a probe passes; each is two turns of a late event loop, and a probe needs about twelve."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
