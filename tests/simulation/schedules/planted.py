@@ -290,7 +290,7 @@ BUGS: Final = {
         Bug(_never_retries, "fail before the update.0"),
         Bug(_insists_on_creating, "33.0"),
         Bug(_reports_once, "1.2"),
-        Bug(_trusts_wall_clocks, "clocks1.3"),
+        Bug(_trusts_wall_clocks, "clocks1.9"),
         Bug(_trusts_what_is_stored, "1.3"),
     )
 }

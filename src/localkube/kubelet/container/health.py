@@ -19,7 +19,7 @@ from localkube.kubelet.spec.probes import Kind, Tally
 T = TypeVar("T")
 
 TURNS: Final = 10
-"""In so many parts the time of a probe passes: each is two turns of the event loop at least, and a probe needs twelve."""
+"""In so many parts the time of a probe passes; each is two turns of a late event loop, and a probe needs about twelve."""
 
 OF_THE_MACHINE: Final = "127."
 """The beginning of the addresses of pods without a network of their own."""

@@ -10,9 +10,13 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from localkube.kubelet.processes.runner import ExhaustedError, StartError
 from localkube.kubelet.sandbox.launcher.link import Link, LinkClosedError, Message, Received, encode
+
+AT_ONCE: Final = 64
+"""Responses that are read in one turn of the loop: the kernel gives one by one those that have descriptors."""
 
 
 class LauncherEndedError(StartError):
@@ -94,8 +98,9 @@ class Channel:
 
     def _read(self) -> None:
         try:
-            for received in self._link.receive():
-                self._dispatch(received)
+            for _ in range(AT_ONCE):
+                for received in self._link.receive():
+                    self._dispatch(received)
         except BlockingIOError:
             return
         except LinkClosedError:

@@ -29,19 +29,14 @@ class LauncherRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A running launcher. `pid` is the process inside the namespaces, `process` the one to wait for.
-
-    `sockets` serves sockets of the network of all pods, in a process of its own.
-    """
+    """A running launcher. `pid` is the process inside the namespaces, `process` the one to wait for."""
 
     process: subprocess.Popen[bytes]
     pid: int
     channel: Channel
-    sockets: Channel
 
     async def stop(self) -> None:
         """End the launcher and all its descendants; return when they have ended."""
-        self.sockets.close()
         self.channel.close()
         await asyncio.to_thread(self.process.wait)
 
@@ -71,11 +66,10 @@ async def launch(
     run = options.state_directory / "sandbox"
     run.mkdir(parents=True, exist_ok=True)
     log = log_of(options.state_directory)
-    (ours, theirs), (own_sockets, their_sockets) = socket.socketpair(), socket.socketpair()
-    with theirs, their_sockets, open_private(log) as errors:
+    ours, theirs = socket.socketpair()
+    with theirs, open_private(log) as errors:
         configuration = {
             "fd": theirs.fileno(),
-            "sockets": their_sockets.fileno(),
             "parent": os.getpid(),
             "isolation": options.isolation,
             "gateway": options.gateway,
@@ -87,23 +81,20 @@ async def launch(
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            pass_fds=(theirs.fileno(), their_sockets.fileno()),
+            pass_fds=(theirs.fileno(),),
             start_new_session=True,
         )
-    link, sockets = Link(ours), Link(own_sockets)
+    link = Link(ours)
     try:
         pid = await _wait_until_ready(link)
     except (LauncherRefusedError, LinkClosedError) as error:
         link.close()
-        sockets.close()
         await asyncio.to_thread(process.wait)
         raise LauncherRefusedError(str(error) or f"the launcher ended: {_last_line(log)}; see {log}") from error
     except BaseException:
         link.close()  # this ends the launcher
-        sockets.close()
         raise
-    channel = Channel(link, on_event, on_closed)
-    return Launcher(process, pid, channel, Channel(sockets, on_event, on_closed=lambda: None))
+    return Launcher(process, pid, Channel(link, on_event, on_closed))
 
 
 async def _wait_until_ready(link: Link) -> int:

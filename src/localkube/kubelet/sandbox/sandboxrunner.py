@@ -12,7 +12,8 @@ import itertools
 import signal
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,7 +57,10 @@ KILLED = Exit(137, 9)
 NO_NETWORKS = "a network per pod: all pods share the host's, so only one pod can have a port"
 NO_NAMESPACES = "volumes, and certain death of daemons: pods are plain processes of this machine"
 AT_ONCE = 4
-"""Sandboxes and containers that are made or removed at once: the launcher signals and executes, too."""
+"""Sandboxes and containers that are made or removed at once: probes ask the same launcher for their sockets."""
+
+LONGEST_TURN = 2.0
+"""Seconds after which the next sandbox or container is begun although one is not done."""
 
 NO_LIMITS = "memory and CPU limits: they are not enforced here"
 
@@ -136,13 +140,26 @@ class SandboxRunner:
             self._pool = AddressPool(self._block.network)
         return Capabilities(isolation == "namespaces", network, "host", tuple(lost))
 
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """Wait for a turn with the launcher; it ends with the body, or after `LONGEST_TURN`, as a mount may wait for ever."""
+        loop = asyncio.get_running_loop()
+        await self._changing.acquire()
+        end = loop.call_later(LONGEST_TURN, self._changing.release)
+        try:
+            yield
+        finally:
+            if end.when() > loop.time():
+                end.cancel()
+                self._changing.release()
+
     async def create_sandbox(self, spec: SandboxSpec, on_lost: Callable[[], None]) -> str:
         """Create the pod's namespaces and network; return its IP address."""
         await self._heal()
         launcher = self._require()
         address = self._take_address(spec)
         try:
-            async with self._changing:
+            async with self.turn():
                 await launcher.channel.request("create", requests.create(spec, address))
         except BaseException:
             self._release_address(address)
@@ -155,7 +172,7 @@ class SandboxRunner:
         if self._is_plain and (sandbox := self._sandboxes.get(spec.sandbox_id)) is not None:
             hosts = (sandbox.spec.hosts_directory / "hosts").absolute()
             spec = replace(spec, env=plainnames.with_names(spec.env, hosts, sandbox.spec.hostname, self._wrapper))
-        async with self._changing:
+        async with self.turn():
             return await self._begin("start", requests.start(spec), (spec.stdout, spec.stderr), on_exit)
 
     async def exec(
@@ -186,17 +203,14 @@ class SandboxRunner:
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
-        launcher = self._require()
-        is_apart = sandbox_id is None and not launcher.sockets.closed
-        channel = launcher.sockets if is_apart else launcher.channel
-        answer = await channel.request("socket", {"pod": sandbox_id})
+        answer = await self._require().channel.request("socket", {"pod": sandbox_id})
         sock = socket.socket(fileno=answer.fds[0])
         sock.setblocking(False)
         return sock
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""
-        async with self._changing:
+        async with self.turn():
             await self._request_if_running("remove", {"pod": sandbox_id})
         sandbox = self._sandboxes.pop(sandbox_id, None)
         if sandbox is not None:

@@ -11,7 +11,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NoReturn
 
 from localkube.kubelet.processes.descriptors import require_spare
@@ -20,7 +19,6 @@ from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_e
 from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
 from .ground import Ground
-from .kernel import syscalls
 from .launchedpods import Pod, parse_container, parse_pod
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .process import ChildProcess
@@ -189,19 +187,3 @@ class Server:
         except OSError as error:  # a part of it remains; the other pods must not end because of it
             print(f"pod {pod.id} is not removed whole: {explain(error)}", file=sys.stderr, flush=True)  # noqa: T201
         self._link.send({"reply": reply})
-
-
-def serve_sockets(link: Link, ground: Ground) -> NoReturn:
-    """Serve sockets of the network of all pods until the cluster process has ended.
-
-    Probes need them, and would wait for all pods that the launcher starts meanwhile.
-    """
-    try:
-        with suppress(AttributeError):  # not Linux
-            syscalls.set_process_name("kube-sockets")
-        while True:
-            for received in link.receive():
-                with ground.open_socket(None) as made:
-                    link.send({"reply": received.message["id"]}, (made.fileno(),))
-    finally:
-        os._exit(0)

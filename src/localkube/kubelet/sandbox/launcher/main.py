@@ -18,7 +18,7 @@ from .ground import Ground, PlainGround
 from .isolation import NamespaceGround
 from .kernel import linuxnamespaces, syscalls
 from .launcherlog import BoundedLog
-from .launcherloop import Server, serve_sockets
+from .launcherloop import Server
 from .link import Link
 
 
@@ -27,21 +27,15 @@ def main() -> None:
     sys.stderr = BoundedLog(sys.stderr.fileno())
     configuration: dict[str, Any] = json.loads(sys.argv[1])
     link = Link(socket.socket(fileno=configuration["fd"]))
-    sockets = Link(socket.socket(fileno=configuration["sockets"]))
-    for one in (link, sockets):
-        one.sock.set_inheritable(False)
+    link.sock.set_inheritable(False)
     isolated = configuration["isolation"] == "namespaces"
     try:
         if isolated:
             linuxnamespaces.enter(configuration["parent"], lambda reason: link.send({"refused": reason}))
         ground: Ground = NamespaceGround(configuration["run"], configuration["gateway"]) if isolated else PlainGround()
-        if os.fork() == 0:
-            link.close()
-            serve_sockets(sockets, ground)
     except OSError as error:
         link.send({"refused": explain(error)})
         os._exit(1)
-    sockets.close()
     with suppress(AttributeError):  # not Linux
         syscalls.set_process_name("kube-launcher")
     link.send({"ready": ground.own_pid()})

@@ -47,6 +47,22 @@ def test_answers_find_who_asked_in_any_order() -> None:
     play(scenario)
 
 
+def test_all_sockets_that_have_arrived_are_taken_in_one_turn_of_the_loop() -> None:
+    async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
+        asking = [asyncio.create_task(channel.request("socket", {})) for _ in range(30)]
+        await asyncio.sleep(0)
+        waiting = [received.message["id"] for received in launcher.receive()]
+        for number in waiting:
+            launcher.send({"reply": number}, (launcher.fileno(),))
+        for _turn in range(3):
+            await asyncio.sleep(0)
+        assert all(task.done() for task in asking)
+        for task in asking:
+            os.close(task.result().fds[0])
+
+    play(scenario)
+
+
 def test_refusal_is_a_start_error() -> None:
     async def scenario(channel: Channel, launcher: Link, _: list[Any]) -> None:
         asking = asyncio.create_task(channel.request("start", {}))

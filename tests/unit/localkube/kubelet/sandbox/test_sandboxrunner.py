@@ -1,0 +1,24 @@
+"""Few pods are begun at once, and one that hangs keeps no other waiting for long."""
+
+import asyncio
+from pathlib import Path
+
+from tests.simulation.virtualtime import run
+
+from localkube.kubelet.sandbox.sandboxrunner import AT_ONCE, LONGEST_TURN, SandboxRunner
+
+
+def test_a_start_that_hangs_gives_its_turn_away(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        runner = SandboxRunner(network="shared", state_directory=tmp_path)
+        began: list[float] = []
+
+        async def start(seconds: float) -> None:
+            async with runner.turn():
+                began.append(asyncio.get_running_loop().time())
+                await asyncio.sleep(seconds)
+
+        await asyncio.gather(*(start(60) for _ in range(AT_ONCE)), start(1), *(start(1) for _ in range(AT_ONCE)))
+        assert began == [0.0] * AT_ONCE + [LONGEST_TURN] * AT_ONCE + [LONGEST_TURN + 1]
+
+    run(scenario())
