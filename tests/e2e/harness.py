@@ -115,7 +115,7 @@ def make_shell(base: Path) -> Shell:
 
 def clean_up(shell: Shell) -> None:
     """Stop the clusters that are left running, and delete them."""
-    for place in shell.state.iterdir() if shell.state.exists() else ():
+    for place in filter(Path.is_dir, shell.state.iterdir()) if shell.state.exists() else ():
         shell.lws("down", place.name, "--delete")
 
 
