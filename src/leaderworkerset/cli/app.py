@@ -12,7 +12,7 @@ import click
 
 import leaderworkerset
 from leaderworkerset.cli import errors, streams
-from leaderworkerset.cli.commandtable import COMMANDS, Need
+from leaderworkerset.cli.commandtable import COMMANDS, Needs
 from leaderworkerset.cli.process import leaving
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
@@ -36,7 +36,7 @@ from leaderworkerset.cli.shell.lazygroup import LazyGroup
 @click.pass_context
 def lws(ctx: click.Context, /, **options: Any) -> None:
     """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
-    if Need.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
+    if Needs.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
         return
     from leaderworkerset.cli.cluster.target import Target
 

@@ -9,7 +9,7 @@ from enum import Flag
 from typing import Final
 
 
-class Need(Flag):
+class Needs(Flag):
     """What a command needs before its module is imported."""
 
     NOTHING = 0
@@ -31,7 +31,7 @@ class Command:
     """What a person types; shown below the help and in the reference, and parsed by a test."""
     at: str = ""
     """Its module below `cli/commands`, named after it unless given; after a colon its name there, `command` by default."""
-    needs: Need = Need.CLUSTER
+    needs: Needs = Needs.CLUSTER
     verbs: "tuple[Command, ...]" = ()
 
     @property
@@ -69,14 +69,14 @@ COMMANDS: Final = named(
                 "lws run -f lws.yaml --stub --until ready --timeout 60",
             ),
             at="local.run",
-            needs=Need.CLUSTER | Need.LOGS | Need.MACHINE,
+            needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
         ),
         Command(
             "up",
             "Start the embedded cluster.",
             ("lws up --detach", "lws up gpus --nodes 4 --node-capacity nvidia.com/gpu=8"),
             at="local.up",
-            needs=Need.CLUSTER | Need.LOGS | Need.MACHINE,
+            needs=Needs.CLUSTER | Needs.LOGS | Needs.MACHINE,
         ),
         Command("down", "Stop the embedded cluster.", ("lws down", "lws down gpus --delete"), at="local.down"),
         Command("clusters", "List the embedded clusters of this machine.", ("lws clusters",), at="local.clusters"),
@@ -146,7 +146,7 @@ COMMANDS: Final = named(
                 "lws logs web/0/1 --previous",
                 "lws logs -l app=llama --tail 20",
             ),
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command("exec", "Run a command in a rank.", ("lws exec web/0/1 -- nvidia-smi", "lws exec -it web -- bash")),
         Command(
@@ -174,14 +174,14 @@ COMMANDS: Final = named(
                 "lws wait web --for replicas=2 --timeout 600",
                 "lws wait web --for delete",
             ),
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "rollout",
             "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
             ("lws rollout status web", "lws rollout history web", "lws rollout undo web --to-revision 3"),
             at="rollout.rollout",
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
             verbs=(
                 Command("status", "Follow a rollout until it is done.", at="rollout.rolloutstatus"),
                 Command("history", "Show the revisions, and which groups run them.", at="rollout.history"),
@@ -199,33 +199,35 @@ COMMANDS: Final = named(
             "Replace groups by new ones of the same program.",
             ("lws restart web", "lws restart web/0 web/3"),
             at="rollout.restart",
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "delete",
             "Delete LeaderWorkerSets or the objects of manifests.",
             ("lws delete web", "lws delete -f lws.yaml --no-wait"),
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "manager",
             "Run the controllers and webhooks for a Kubernetes cluster.",
             ("lws manager --config /etc/lws/config.yaml",),
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "operator",
             "Keep the manager installed as the object `cluster` specifies.",
             ("lws operator",),
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
             "install",
             "Install the manager on a cluster, or update it in place.",
             ("lws install --wait", "lws install --dry-run=client -o yaml"),
-            needs=Need.CLUSTER | Need.LOGS,
+            needs=Needs.CLUSTER | Needs.LOGS,
         ),
-        Command("uninstall", "Remove the manager from a cluster.", ("lws uninstall",), needs=Need.CLUSTER | Need.LOGS),
+        Command(
+            "uninstall", "Remove the manager from a cluster.", ("lws uninstall",), needs=Needs.CLUSTER | Needs.LOGS
+        ),
         Command(
             "must-gather", "Write diagnostic data into a directory.", ("lws must-gather",), at="inspect.must_gather"
         ),
@@ -233,8 +235,8 @@ COMMANDS: Final = named(
             "completion",
             "Print the completion script of a shell.",
             ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
-            needs=Need.NOTHING,
+            needs=Needs.NOTHING,
         ),
-        Command("version", "Print the version.", ("lws version",), needs=Need.NOTHING),
+        Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
     )
 )

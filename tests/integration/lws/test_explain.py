@@ -25,9 +25,9 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli.commands.causes import Causes
-from leaderworkerset.cli.commands.explain import explain, note, survey
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sets.causes import Causes
+from leaderworkerset.cli.sets.diagnoses import explain, note, survey
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from leaderworkerset.cli import nearmisses, streams
-from leaderworkerset.cli.commandtable import Command, Need
+from leaderworkerset.cli.commandtable import Command, Needs
 from leaderworkerset.cli.process import collection, lightlogging
 
 
@@ -27,7 +27,7 @@ class LazyGroup(click.Group):
         if name not in self.table:
             return None
         entry = self.table[name]
-        if Need.LOGS in entry.needs:
+        if Needs.LOGS in entry.needs:
             lightlogging.load()
         module, attribute = entry.place
         command: click.Command = getattr(import_module(module), attribute)
@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
         entry = self.table.get(args[0])
         if entry is None and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], self.table)}")
-        if entry is not None and Need.MACHINE in entry.needs:
+        if entry is not None and Needs.MACHINE in entry.needs:
             ctx.with_resource(collection.put_off())
         return super().resolve_command(ctx, args)
 

@@ -13,7 +13,7 @@ import pytest
 from kuberuntime.errors import ConnectionFailedError
 from leaderworkerset.cli import app, errors, targets
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
+from leaderworkerset.cli.local.clusteroptions import ClusterOptions, cluster_options, collect, parse_image
 from leaderworkerset.views.selection import Selection
 
 

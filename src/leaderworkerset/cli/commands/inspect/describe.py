@@ -13,8 +13,8 @@ from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.inspect import events
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description, setdescription
 from leaderworkerset.cli.views.description import Described
@@ -108,6 +108,6 @@ async def set_happenings(session: Session, view: SetView) -> list[Happening] | N
 async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening] | None:
     """Read the events, None if the user may not."""
     try:
-        return await events.read(session, view.object, view.pods, chosen)
+        return await eventlog.read(session, view.object, view.pods, chosen)
     except ForbiddenError:
         return None
