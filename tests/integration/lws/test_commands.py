@@ -27,6 +27,7 @@ from leaderworkerset.cli.sets import shown
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import SetView
@@ -106,7 +107,7 @@ async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
     assert why.startswith("Create Pod web-0-1 in StatefulSet web-0 failed error: ")
     session = session_of(space)
     view = await targets.view_of(session, await targets.find(session, "web"))
-    (shown,) = await explaining.explain(space.client, [view], space.namespace)
+    (shown,) = await explaining.with_evidence(Lists(space.client), [view], space.namespace)
     assert whys(shown, "0/1") == [why]
     assert "no-such-priority" not in whys(shown, "0/0")[0]
 

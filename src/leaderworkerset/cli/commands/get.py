@@ -108,10 +108,10 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
-    async with asyncio.TaskGroup() as tasks:
-        told = [tasks.create_task(diagnoses.note_of_set(session, one)) for one in sets]
-        told += [tasks.create_task(diagnoses.note(session, view.namespace, view.name)) for view in waiting]
-    for line in filter(None, (one.result() for one in told)):
+    asked = {(view.namespace, view.name) for view in waiting}
+    whole = [view for view in seen.whole if (view.namespace, view.name) in asked]
+    namespace = "" if wanted.everywhere else session.namespace
+    for line in await diagnoses.notes(session, seen.lists, namespace, sets, whole):
         say(line, err=True)
     where = " -A" if wanted.everywhere else f" -n {session.namespace}"
     if more := len(unready) - len(waiting):

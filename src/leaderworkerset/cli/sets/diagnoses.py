@@ -19,6 +19,7 @@ from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.diagnosis.overview import BLOCKS, ordered
 from leaderworkerset.observation import diagnosing, settling, surveying
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View, view
@@ -33,7 +34,7 @@ async def survey(session: Session, namespace: str, selector: str = "") -> list[D
     found = await targets.all_of(session, namespace, selector)
     with collection.put_off():
         views = await targets.views_of(session, found.leaderworkersets)
-        told = await surveying.survey(session.client, views, namespace, commands_of(session))
+        told = await surveying.survey(Lists(session.client), views, namespace, commands_of(session))
     shown = ordered(await with_sets(session, namespace, found.sets, list(zip(views, told, strict=True))))
     async with asyncio.TaskGroup() as tasks:
         first = [tasks.create_task(quoted(session.client, one)) for one in shown[:BLOCKS]]
@@ -56,7 +57,7 @@ async def with_sets(
         else:
             plain.append(one)
     arranged = [set_view(one, views[meta.uid(one)]) for one in sets]
-    wholes = await settling.explain(session.client, arranged, namespace, commands_of(session))
+    wholes = await settling.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
     by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
     return [*plain, *(one for group in by_set for one in group)]
 
@@ -79,12 +80,12 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
 async def explain_set(session: Session, obj: meta.JSONObject, parts: Sequence[meta.JSONObject]) -> Diagnosis:
     """Return the diagnosis of a DisaggregatedSet itself."""
     shown = set_view(obj, [view(part, ()) for part in parts])
-    (told,) = await settling.explain(session.client, [shown], meta.namespace(obj), commands_of(session))
+    (told,) = await settling.diagnose_sets(Lists(session.client), [shown], meta.namespace(obj), commands_of(session))
     return told
 
 
 async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) -> Diagnosis:
-    told = await diagnosing.explain(session.client, lws, chosen, commands_of(session))
+    told = await diagnosing.diagnose_one(session.client, lws, chosen, commands_of(session))
     return await quoted(session.client, told)
 
 
@@ -98,20 +99,24 @@ def more(session: Session, name: str) -> str:
     return f"`{session.lws} -n {session.namespace} explain {name}` says more"
 
 
-async def note(session: Session, namespace: str, name: str) -> str:
-    """Return code and title of the cause that a set is stuck for, to print below other output; empty otherwise."""
-    return _noted(session, namespace, name, await in_time(replace(session, namespace=namespace), name))
+async def notes(
+    session: Session, lists: Lists, namespace: str, sets: Sequence[SetView], views: Sequence[View]
+) -> list[str]:
+    """Return a line for each DisaggregatedSet and LeaderWorkerSet that is stuck: its code, to print below other output.
+
+    Each list that `lists` has read already is not read again.
+    """
+    commands = commands_of(session)
+    async with asyncio.TaskGroup() as tasks:
+        wholes = tasks.create_task(_in_time(settling.diagnose_sets(lists, sets, namespace, commands)))
+        own = tasks.create_task(_in_time(surveying.survey(lists, views, namespace, commands, is_brief=True)))
+    shown: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
+    told = [*(wholes.result() or ()), *(own.result() or ())]
+    return [line for of, one in zip(shown, told, strict=True) if (line := _noted(session, of.namespace, of.name, one))]
 
 
-async def note_of_set(session: Session, chosen: SetView) -> str:
-    """Return the cause that a DisaggregatedSet itself is stuck for, like `note`; its LeaderWorkerSets are omitted."""
-    own = settling.explain(session.client, [chosen], chosen.namespace, commands_of(session))
-    found = await _in_time(own)
-    return _noted(session, chosen.namespace, chosen.name, found[0] if found else None)
-
-
-def _noted(session: Session, namespace: str, name: str, told: Diagnosis | None) -> str:
-    if told is None or told.verdict is not Verdict.STUCK:
+def _noted(session: Session, namespace: str, name: str, told: Diagnosis) -> str:
+    if told.verdict is not Verdict.STUCK:
         return ""
     command = f"{session.lws} -n {namespace} explain {name}"
     return f"{name} is stuck: {told.code} ({told.title}); `{command}` says more"

@@ -13,6 +13,7 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import tables
 from leaderworkerset.observation import explaining
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import behind
@@ -57,6 +58,10 @@ class Seen:
     shown: Sequence[View]
     sets: Sequence[SetView]
     is_empty: bool
+    lists: Lists
+    """What was read to explain them."""
+    whole: Sequence[View] = ()
+    """All LeaderWorkerSets that were found, with all of their groups."""
     behind: Sequence[str] = ()
     """Where the numbers of a status are not those of the pods beside it."""
 
@@ -70,13 +75,15 @@ async def observe(session: Session, wanted: GetRequest) -> Seen:
         else await targets.all_of(session, namespace, wanted.selector)
     )
     plain = await targets.views_of(session, found.leaderworkersets)
-    views = await explaining.explain(session.client, plain, namespace)
+    lists = Lists(session.client)
+    views = await explaining.with_evidence(lists, plain, namespace)
     for one in wanted.chosen:
         for view in (view for view in views if view.name == one.name):
             targets.refuse_missing(view, one)
     sets = [set_view(obj, views) for obj in found.sets]
     late = [text for view in views if (text := behind(view))]
-    return Seen(cut(views, wanted), sets, is_empty=not views and not sets, behind=late[:QUOTED])
+    is_empty = not views and not sets
+    return Seen(cut(views, wanted), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
 
 
 async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
