@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation.diagnosing import observe_view
+from leaderworkerset.observation.diagnosing import FEW, observe_view
 from leaderworkerset.observation.lists import Lists, TooManyError
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
@@ -96,6 +96,12 @@ class SharedLists:
                 arranged.setdefault(key, []).append(obj)
         return Answer(arranged)
 
+    async def node(self, name: str) -> JSONObject | None:
+        """Read one node of a cluster that has too many to read all; of many LeaderWorkerSets it would be too often."""
+        if len(self._keys) > FEW:
+            raise TooManyError(NODES.group_resource)
+        return await self._lists.node(name)
+
     def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
         """Yield the keys that an event may belong to: every name within the regarded one, as `web` in `data-web-0`.
 
@@ -131,8 +137,11 @@ class OwnLists:
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist; all nodes are read, since other sets need theirs."""
-        nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
+        """Return a node, None if it does not exist; all nodes are read, since other sets and ranks need theirs."""
+        try:
+            nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
+        except TooManyError:
+            return await self.shared.node(name)
         return next(iter(nodes.get(ObjectKey("", name), ())), None)
 
 

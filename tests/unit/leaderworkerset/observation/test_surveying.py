@@ -13,6 +13,7 @@ from tests.unit.kuberuntime.fakes import failure
 from tests.unit.leaderworkerset.observation.test_diagnosing import AVAILABLE, SHORT, FixedClock
 
 from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -31,7 +32,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
-from leaderworkerset.observation.lists import Lists
+from leaderworkerset.observation.lists import Lists, TooManyError
 from leaderworkerset.views.groups import view
 from leaderworkerset.views.selection import Selection
 
@@ -173,3 +174,20 @@ def test_five_hundred_that_are_stuck_cost_a_dozen_requests() -> None:
     assert {(one.code, one.verdict) for one in found} == {("LWS-E026", Verdict.STUCK)}
     assert [one.sentence.split("pod ")[1].split("-0 ")[0] for one in found] == [f"web-{index}" for index in range(500)]
     assert len(server.asked) <= 12
+
+
+class Endless(Lists):
+    """Lists of a cluster that has more nodes than are read."""
+
+    async def bounded(self, query: Query) -> list[JSONObject]:
+        raise TooManyError(query.resource.group_resource)
+
+
+@pytest.mark.parametrize(("sets", "code"), [(1, "LWS-E051"), (11, "LWS-E099")], ids=["few", "many"])
+def test_of_a_cluster_with_too_many_nodes_those_of_few_sets_are_read_by_name(sets: int, code: str) -> None:
+    server = Server({NODES: [node(conditions=conditions(Ready="False"))], SERVICES: [], CORE_EVENTS: []})
+    views = [
+        view(named(lws(), f"web-{at}"), [named(placed(0, rank), f"web-{at}") for rank in (0, 1)]) for at in range(sets)
+    ]
+    found = run(surveying.survey(Endless(Client(server)), views, "prod", Commands(), FixedClock()))
+    assert {one.code for one in found} == {code}
