@@ -14,7 +14,7 @@ import click
 from docs import generatedpage, manpages
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli.commandtable import COMMANDS
 
 PAGE = Path(__file__).parent / "reference" / "cli.md"
 
@@ -70,7 +70,7 @@ def page() -> str:
     """Return the whole page."""
     root = click.Context(app.lws, info_name="lws", max_content_width=200)
     parts = [INTRODUCTION.format(options=table(root), exit_codes=exit_codes())]
-    for name in app.COMMANDS:
+    for name in COMMANDS:
         command = app.lws.get_command(root, name)
         if command is None:
             raise LookupError(name)
@@ -104,7 +104,7 @@ def section(command: click.Command, context: click.Context, name: str) -> str:
 
 def examples(name: str) -> str:
     """Return the examples of a command as a block; a test parses them, as nothing here runs them."""
-    lines = usages.EXAMPLES.get(name, ())
+    lines = COMMANDS[name].examples if name in COMMANDS else ()
     return "\n".join(["", "```text", *lines, "```", ""]) if lines else ""
 
 

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli.commandtable import COMMANDS, Command
 
 FOLDER: Final = Path(__file__).parent / "man"
 
@@ -44,9 +44,9 @@ def pages() -> dict[Path, str]:
     """Return the text of every page by its path."""
     root = click.Context(app.lws, info_name="lws", max_content_width=1000)
     found = {FOLDER / "lws.1": overview(root)}
-    for name, summary in app.COMMANDS.items():
+    for name, entry in COMMANDS.items():
         command = _command(app.lws, root, name)
-        found[FOLDER / f"lws-{name}.1"] = "\n".join(_page(command, root, name, summary)) + "\n"
+        found[FOLDER / f"lws-{name}.1"] = "\n".join(_page(command, root, entry)) + "\n"
     return found
 
 
@@ -63,15 +63,16 @@ def overview(root: click.Context) -> str:
         ),
         *_options(root),
         ".SH COMMANDS",
-        *_definitions((f"lws-{name}(1)", summary) for name, summary in app.COMMANDS.items()),
+        *_definitions((f"lws-{one.name}(1)", one.summary) for one in COMMANDS.values()),
         *_below(),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _page(command: click.Command, root: click.Context, name: str, summary: str) -> Iterator[str]:
+def _page(command: click.Command, root: click.Context, entry: Command) -> Iterator[str]:
+    name = entry.name
     context = click.Context(command, info_name=name, parent=root, max_content_width=1000)
-    yield from _title(f"lws-{name}", summary)
+    yield from _title(f"lws-{name}", entry.summary)
     yield ".SH SYNOPSIS"
     yield _synopsis(command, context, name)
     yield ".SH DESCRIPTION"
@@ -81,9 +82,9 @@ def _page(command: click.Command, root: click.Context, name: str, summary: str) 
         yield ".SH COMMANDS"
         for verb in command.list_commands(context):
             yield from _verb(_command(command, context, verb), context, f"{name} {verb}")
-    if lines := usages.EXAMPLES.get(name, ()):
+    if entry.examples:
         yield ".SH EXAMPLES"
-        yield from _verbatim(lines)
+        yield from _verbatim(entry.examples)
     yield ".SH SEE ALSO"
     yield ".BR lws (1)"
 

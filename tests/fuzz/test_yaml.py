@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from kuberuntime.manifests import nesting, yamltext
-from leaderworkerset.cli.commands.apply import brings_kind, brings_namespace
+from leaderworkerset.cli.applying.applier import brings_kind, brings_namespace
 from leaderworkerset.cli.reading import manifests
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ JUSTIFIED: Final = {
     "leaderworkerset/api/leaderworkerset.py": "an index of a list that msgspec names",
     "leaderworkerset/cli/installing/deployment.py": "counts of a status, by names listed there",
     "leaderworkerset/cli/cluster/places.py": "a process ID, read up to a length",
-    "leaderworkerset/cli/commands/local/clusteroptions.py": "a number that click has read",
+    "leaderworkerset/cli/local/clusteroptions.py": "a number that click has read",
     "leaderworkerset/cli/commands/local/up.py": "a descriptor that this program passed on",
     "leaderworkerset/controllers/metrics.py": "spec.replicas, an integer by its schema",
 }

@@ -1,130 +1,26 @@
-"""The command `lws`: a table of commands, each imported only when it is used, and the only place that handles errors.
+"""The command `lws`, and the only place that handles the errors of commands.
 
 Options that select a cluster (`-n`, `--context`, `--kubeconfig`, `--local`) may stand before or after the command, as
 with kubectl; they are moved to the front before click reads the words.
 """
 
 import sys
-from importlib import import_module
 from itertools import pairwise
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 import click
 
 import leaderworkerset
-from leaderworkerset.cli import errors, nearmisses, streams
-from leaderworkerset.cli.process import collection, leaving, lightlogging
-from leaderworkerset.cli.shell import usages
+from leaderworkerset.cli import errors, streams
+from leaderworkerset.cli.commandtable import COMMANDS, Needs
+from leaderworkerset.cli.process import leaving
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
-
-COMMANDS: Final = {
-    "run": "Run manifests on this machine: start a cluster, apply, watch, tear down.",
-    "up": "Start the embedded cluster.",
-    "down": "Stop the embedded cluster.",
-    "clusters": "List the embedded clusters of this machine.",
-    "apply": "Apply manifests.",
-    "plan": "Show what applying manifests would do, step by step.",
-    "diff": "Show what applying manifests would change.",
-    "get": "Show LeaderWorkerSets by group and rank.",
-    "explain": "Say why something is not ready, and what to do.",
-    "tree": "Show LeaderWorkerSets, groups and ranks as a tree.",
-    "describe": "Describe a LeaderWorkerSet, a group, a rank or a DisaggregatedSet on one page.",
-    "nodes": "Show nodes: what is free on each, labels, taints, and who holds it.",
-    "events": "Show what happened to a LeaderWorkerSet, in order.",
-    "doctor": "Check the installation and this machine.",
-    "logs": "Print the logs of ranks.",
-    "exec": "Run a command in a rank.",
-    "cp": "Copy files to ranks, or from them.",
-    "port-forward": "Reach a port of a rank from this machine.",
-    "scale": "Change the number of groups.",
-    "wait": "Wait for a condition.",
-    "rollout": "Follow and steer rollouts: status, history, diff, undo, pause, resume, restart.",
-    "restart": "Replace groups by new ones of the same program.",
-    "delete": "Delete LeaderWorkerSets or the objects of manifests.",
-    "manager": "Run the controllers and webhooks for a Kubernetes cluster.",
-    "operator": "Keep the manager installed as the object `cluster` specifies.",
-    "install": "Install the manager on a cluster, or update it in place.",
-    "uninstall": "Remove the manager from a cluster.",
-    "must-gather": "Write diagnostic data into a directory.",
-    "completion": "Print the completion script of a shell.",
-    "version": "Print the version.",
-}
-
-LOCAL_COMMANDS: Final = ("run", "up", "down", "clusters")
-"""Commands that start, stop and list clusters of this machine."""
-
-ROLLOUT_COMMANDS: Final = ("rollout", "restart", "plan", "diff")
-"""Commands that show, steer and predict rollouts."""
-
-INSPECT_COMMANDS: Final = ("tree", "describe", "nodes", "events", "doctor", "cp", "must-gather")
-"""Commands that inspect what runs."""
-
-UNTARGETED: Final = ("version", "completion")
-"""Commands that address no cluster: modules for connections are not imported for them."""
-
-FOLDERS: Final = {
-    **dict.fromkeys(LOCAL_COMMANDS, "commands.local"),
-    **dict.fromkeys(ROLLOUT_COMMANDS, "commands.rollout"),
-    **dict.fromkeys(INSPECT_COMMANDS, "commands.inspect"),
-}
-"""The folders of commands outside of `commands`."""
-
-
-class LazyGroup(click.Group):
-    """Finds commands in the table; imports a command's module when it is used."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click passes it
-        """Return the names in the order of the table."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002 - click passes it
-        """Import the command; the list of all commands needs only the table's texts."""
-        if name not in COMMANDS:
-            return None
-        if name in lightlogging.LOGGING:
-            lightlogging.load()
-        module = import_module(module_of(name))
-        command: click.Command = module.command
-        command.epilog = command.epilog or usages.epilog(name)
-        return command
-
-    def make_context(self, *words: Any, **options: Any) -> click.Context:
-        """Parse the words; this also prints help."""
-        with streams.read_by_somebody():
-            return super().make_context(*words, **options)
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; a closed standard output ends it, for which click would use another exit code."""
-        with streams.read_by_somebody():
-            return super().invoke(ctx)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; for an unknown one, suggest the most similar ones."""
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], COMMANDS)}")
-        if args[0] in collection.STARTS:
-            ctx.with_resource(collection.put_off())
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - likewise
-        """List the commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
-
-
-def module_of(name: str) -> str:
-    """Return the module of a command.
-
-    >>> module_of("port-forward"), module_of("up")
-    ('leaderworkerset.cli.commands.port_forward', 'leaderworkerset.cli.commands.local.up')
-    """
-    return f"leaderworkerset.cli.{FOLDERS.get(name, 'commands')}.{name.replace('-', '_')}"
+from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
 
 @click.group(
     cls=LazyGroup,
+    table=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 failed, 2 wrong usage, 124 timed out, 130 interrupted, 141 nobody reads the output.",
 )
@@ -140,7 +36,7 @@ def module_of(name: str) -> str:
 @click.pass_context
 def lws(ctx: click.Context, /, **options: Any) -> None:
     """Run groups of pods (one leader, its workers) on Kubernetes or on this machine."""
-    if ctx.invoked_subcommand in UNTARGETED:
+    if Needs.CLUSTER not in COMMANDS[str(ctx.invoked_subcommand)].needs:
         return
     from leaderworkerset.cli.cluster.target import Target
 

@@ -7,9 +7,9 @@ empty. Lists of whole clusters are limited, and longer ones are ignored: a diagn
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
-from kuberuntime.client.client import PAGE, Client
+from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
@@ -33,27 +33,29 @@ from kuberuntime.objects.resources import (
 from leaderworkerset.api import labels
 from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes import volumes
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.observation import explaining
+from leaderworkerset.observation.lists import Lister, Lists, TooManyError
 from leaderworkerset.views.events.evidence import Evidence, explained
-from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.groups import Group, Rank, View, view
 from leaderworkerset.views.selection import Selection
-
-MOST: Final = 2000
-"""The maximum number of objects of a whole cluster that are read: nodes, and pods of all namespaces."""
 
 FEW: Final = 10
 """The maximum number of nodes that are read by name; for more of them the list is cheaper."""
 
+STARTED: Final = frozenset({"Running", "Failed"})
+"""The phases of a pod whose program has run: only programs look for the names that a Service publishes."""
+
+GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME})
+"""The annotations of pods that a gang scheduler starts as a group: one of its own, or Volcano's."""
+
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
-
-
-class TooManyError(Exception):
-    """A list is longer than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Want:
     instead: Resource | None = None
 
 
-async def explain(
+async def diagnose_one(
     client: Client, lws: JSONObject, chosen: Selection, commands: Commands, clock: Clock | None = None
 ) -> Diagnosis:
     """Return the diagnosis of a LeaderWorkerSet, or of a group or rank of it; `commands` are those of its next steps."""
@@ -79,8 +81,10 @@ async def observe(client: Client, lws: JSONObject, chosen: Selection, clock: Clo
     return await observe_view(Lists(client), view(lws, listing.items), chosen, clock)
 
 
-async def observe_view(lists: "Lister", plain: View, chosen: Selection, clock: Clock) -> Observed:
-    """Read the objects that explain a LeaderWorkerSet whose pods were read."""
+async def observe_view(
+    lists: Lister, plain: View, chosen: Selection, clock: Clock, *, is_brief: bool = False
+) -> Observed:
+    """Read the objects that explain a LeaderWorkerSet whose pods were read; a brief diagnosis needs no amounts."""
     if is_as_wanted(plain, chosen):
         return Observed(view=plain, now=clock.now())
     reader = Reader(lists)
@@ -88,7 +92,7 @@ async def observe_view(lists: "Lister", plain: View, chosen: Selection, clock: C
         for want in wanted(plain):
             tasks.create_task(reader.read(want))
         tasks.create_task(reader.read_nodes(plain))
-        running = tasks.create_task(reader.read_running(plain))
+        running = tasks.create_task(reader.read_running(plain)) if not is_brief else None
     records = [one for one in reader.objects.get(CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
     evidence = Evidence(events=reader.objects.get(CORE_EVENTS, ()), records=records)
     now = clock.now()
@@ -97,25 +101,40 @@ async def observe_view(lists: "Lister", plain: View, chosen: Selection, clock: C
         now=now,
         objects=reader.objects,
         unread=frozenset(reader.unread),
-        running=running.result(),
+        running=None if running is None else running.result(),
     )
 
 
 def wanted(shown: View) -> Iterator[Want]:
-    """Yield the lists for a LeaderWorkerSet that is not in its desired state."""
+    """Yield the lists for a LeaderWorkerSet that is not in its desired state: those that a cause can tell something from."""
     namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
     yield Want(explaining.warnings(namespace))
-    yield Want(Query(CONTROLLER_REVISIONS, namespace, own))
-    yield Want(Query(STATEFULSETS, namespace, own))
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
-    if any(rank.object is not None for rank in members):
+    is_changing = meta.is_deleting(shown.object) or shown.is_updating or len(shown.groups) != shown.desired
+    if is_changing or not meta.is_observed(shown.object) or any(map(_is_to_be_made, members)):
+        yield Want(Query(CONTROLLER_REVISIONS, namespace, own))
+        yield Want(Query(STATEFULSETS, namespace, own))
+    else:
+        yield Want(explaining.records(namespace, shown.name))
+    if any(meta.status(rank.object or {}).get("phase") in STARTED for rank in members):
         yield Want(Query(SERVICES, namespace))
-    if not meta.is_observed(shown.object) or any(rank.index and rank.object is None for rank in members):
+    if not meta.is_observed(shown.object) or any(map(_awaits_manager, shown.groups)):
         yield from of_manager()
-    if any(map(ranks.is_unscheduled, members)):
-        yield from _of_places(shown)
+    if waiting := list(filter(ranks.is_unscheduled, members)):
+        yield from _of_places(shown, waiting)
     if any(gates(rank) for rank in members):
         yield Want(Query(QUEUED_WORKLOADS, namespace), NEWER_WORKLOADS)
+
+
+def _is_to_be_made(rank: Rank) -> bool:
+    """Return whether a rank has no pod, or one that is to be replaced."""
+    return rank.object is None or meta.is_deleting(rank.object)
+
+
+def _awaits_manager(group: Group) -> bool:
+    """Return whether the manager has to create workers of a group: their leader has a node."""
+    has_leader = any(rank.index == 0 and rank.node for rank in group.ranks)
+    return has_leader and any(rank.index and rank.object is None for rank in group.ranks)
 
 
 def of_manager() -> Iterator[Want]:
@@ -127,65 +146,16 @@ def of_manager() -> Iterator[Want]:
     yield Want(only(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 
 
-def _of_places(shown: View) -> Iterator[Want]:
+def _of_places(shown: View, waiting: Sequence[Rank]) -> Iterator[Want]:
     namespace = shown.namespace
-    yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
-    yield Want(Query(STORAGE_CLASSES))
-    for _, kind in GROUPED:
-        yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
+    if any(map(volumes.claims, waiting)):
+        yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
+        yield Want(Query(STORAGE_CLASSES))
+    if any(GANG_MARKS & meta.annotations(pod).keys() for pod in shown.pods):
+        for _, kind in GROUPED:
+            yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
     if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(shown.object):
         yield Want(Query(PODS, namespace, labels.GROUP_KEY))
-
-
-class Lister(Protocol):
-    """The source of lists and nodes; errors of the API server, and `TooManyError`, are raised."""
-
-    async def all(self, query: Query) -> Sequence[JSONObject]:
-        """Return all objects of a list."""
-        ...
-
-    async def bounded(self, query: Query) -> Sequence[JSONObject]:
-        """Return a list of at most `MOST` objects."""
-        ...
-
-    async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist."""
-        ...
-
-
-class Lists:
-    """Reads each list from the API server."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    async def all(self, query: Query) -> list[JSONObject]:
-        """Return all objects of a list."""
-        listing = await self._client.list(
-            query.resource,
-            namespace=query.namespace,
-            label_selector=query.label_selector,
-            field_selector=query.field_selector,
-        )
-        return listing.items
-
-    async def bounded(self, query: Query) -> list[JSONObject]:
-        """Return a list of at most `MOST` objects."""
-        page = await self._client.list_page(query, limit=PAGE)
-        items = list(page.items)
-        while page.token:
-            if len(items) >= MOST:
-                raise TooManyError(query.resource.group_resource)
-            page = await self._client.list_page(query, limit=PAGE, token=page.token)
-            items += page.items
-        return items
-
-    async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist."""
-        try:
-            return await self._client.get(NODES, ObjectKey("", name))
-        except NotFoundError:
-            return None
 
 
 class Reader:

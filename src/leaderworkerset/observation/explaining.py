@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS
 from leaderworkerset.api import labels
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View
 
@@ -24,22 +24,16 @@ def records(namespace: str, name: str = "") -> Selection:
     return Selection(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
 
 
-async def explain(client: Client, views: Sequence[View], namespace: str) -> list[View]:
+async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
     """Return the views with the evidence; events are listed only if something is not ready."""
-    events = await _permitted(client, warnings(namespace)) if wants_events(views) else []
-    found = Evidence(events=events, records=await _permitted(client, records(namespace)) if views else [])
+    events = await _permitted(lists, warnings(namespace)) if wants_events(views) else []
+    found = Evidence(events=events, records=await _permitted(lists, records(namespace)) if views else [])
     return explained(views, found, SystemClock().now())
 
 
-async def _permitted(client: Client, selection: Selection) -> list[JSONObject]:
+async def _permitted(lists: Lists, selection: Selection) -> list[JSONObject]:
     """List objects; none if the user may not."""
     try:
-        listing = await client.list(
-            selection.resource,
-            namespace=selection.namespace,
-            label_selector=selection.label_selector,
-            field_selector=selection.field_selector,
-        )
+        return await lists.all(selection)
     except ForbiddenError:
         return []
-    return list(listing.items)

@@ -82,7 +82,7 @@ class Explanations:
         """Return both supplements."""
         return (self._events, self._records)
 
-    def explain(self, views: list[View]) -> list[View]:
+    def with_evidence(self, views: list[View]) -> list[View]:
         """Return the views with the known evidence; events are followed once something is not ready."""
         events = self._events.ask() if wants_events(views) else []
         return explained(views, Evidence(events=events, records=self._records.ask()), SystemClock().now())
@@ -169,7 +169,7 @@ class AllSets:
 
     def views(self) -> list[View]:
         """Return the current views by namespace and name."""
-        return self._explanations.explain(_views(self.sets, self.pods))
+        return self._explanations.with_evidence(_views(self.sets, self.pods))
 
 
 def _views(sets: Informer, pods: Informer) -> list[View]:
@@ -202,7 +202,7 @@ class SetInformers:
     def view(self) -> View | None:
         """Return the current view, None after the deletion of the LeaderWorkerSet."""
         lws = self.object
-        return None if lws is None else self._explanations.explain([view(lws, self.pods.store.list())])[0]
+        return None if lws is None else self._explanations.with_evidence([view(lws, self.pods.store.list())])[0]
 
 
 class DisaggregatedInformers:
@@ -231,7 +231,7 @@ class DisaggregatedInformers:
         obj = self.object
         if obj is None:
             return None
-        return set_view(obj, self._explanations.explain(_views(self.leaderworkersets, self.pods)))
+        return set_view(obj, self._explanations.with_evidence(_views(self.leaderworkersets, self.pods)))
 
 
 OneSet: TypeAlias = SetInformers | DisaggregatedInformers

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects import meta
@@ -15,17 +14,18 @@ from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands, Observed
 from leaderworkerset.observation import explaining
-from leaderworkerset.observation.diagnosing import Lists, Reader, Want, of_manager
+from leaderworkerset.observation.diagnosing import Reader, Want, of_manager
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
 
 
-async def explain(
-    client: Client, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
+async def diagnose_sets(
+    lists: Lists, sets: Sequence[SetView], namespace: str, commands: Commands, clock: Clock | None = None
 ) -> list[Diagnosis]:
     """Return the diagnosis of each set in order; all are of one namespace, or of any if it is empty."""
-    reader = Reader(Lists(client))
+    reader = Reader(lists)
     async with asyncio.TaskGroup() as tasks:
         for want in wanted(sets, namespace):
             tasks.create_task(reader.read(want))

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import APIError
@@ -19,7 +18,8 @@ from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation.diagnosing import Lists, TooManyError, observe_view
+from leaderworkerset.observation.diagnosing import FEW, observe_view
+from leaderworkerset.observation.lists import Lists, TooManyError
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
 
@@ -30,16 +30,22 @@ Arranged: TypeAlias = Mapping[ObjectKey, Sequence[JSONObject]]
 
 
 async def survey(
-    client: Client, views: Sequence[View], namespace: str, commands: Commands, clock: Clock | None = None
+    lists: Lists,
+    views: Sequence[View],
+    namespace: str,
+    commands: Commands,
+    clock: Clock | None = None,
+    *,
+    is_brief: bool = False,
 ) -> list[Diagnosis]:
     """Return the diagnosis of each view, in order; all are of one namespace, or of any if it is empty."""
-    shared = SharedLists(Lists(client), namespace, [ObjectKey(view.namespace, view.name) for view in views])
+    shared = SharedLists(lists, namespace, [ObjectKey(view.namespace, view.name) for view in views])
     moment = clock or SystemClock()
     found = []
     for view in views:
         chosen = Selection(view.name)
         own = OwnLists(shared, ObjectKey(view.namespace, view.name))
-        observed = await observe_view(own, view, chosen, moment)
+        observed = await observe_view(own, view, chosen, moment, is_brief=is_brief)
         found.append(diagnose(replace(observed, commands=commands), chosen))
     return found
 
@@ -64,9 +70,11 @@ class SharedLists:
 
     def wide(self, query: Query) -> Query:
         """Return the query for all LeaderWorkerSets that includes the query for one."""
-        is_own = query.label_selector.startswith(f"{labels.NAME}=")
+        own, comma, others = query.label_selector.partition(",")
         namespace = self._namespace if query.namespace else ""
-        return replace(query, namespace=namespace, label_selector=labels.NAME if is_own else query.label_selector)
+        name, _, _ = own.partition("=")
+        wide = f"{name}{comma}{others}" if name == labels.NAME else query.label_selector
+        return replace(query, namespace=namespace, label_selector=wide)
 
     async def read(self, query: Query, keys: Keys, *, is_bounded: bool = False) -> Arranged:
         """Return the objects by their keys, or raise the error of reading them."""
@@ -87,6 +95,12 @@ class SharedLists:
             for key in keys(obj):
                 arranged.setdefault(key, []).append(obj)
         return Answer(arranged)
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Read one node of a cluster that has too many to read all; of many LeaderWorkerSets it would be too often."""
+        if len(self._keys) > FEW:
+            raise TooManyError(NODES.group_resource)
+        return await self._lists.node(name)
 
     def mentioned(self, event: JSONObject) -> Iterator[ObjectKey]:
         """Yield the keys that an event may belong to: every name within the regarded one, as `web` in `data-web-0`.
@@ -110,7 +124,7 @@ class OwnLists:
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return the objects of a list that are of the LeaderWorkerSet, or of its namespace."""
         wide = self.shared.wide(query)
-        if wide.label_selector == labels.NAME and query.label_selector != labels.NAME:
+        if wide.label_selector != query.label_selector:
             return (await self.shared.read(wide, _labelled)).get(self.key, ())
         if query.resource == CORE_EVENTS:
             return (await self.shared.read(wide, self.shared.mentioned)).get(self.key, ())
@@ -123,8 +137,11 @@ class OwnLists:
         return (await self.shared.read(query, keys, is_bounded=True)).get(ObjectKey("", ""), ())
 
     async def node(self, name: str) -> JSONObject | None:
-        """Return a node, None if it does not exist; all nodes are read, since other sets need theirs."""
-        nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
+        """Return a node, None if it does not exist; all nodes are read, since other sets and ranks need theirs."""
+        try:
+            nodes = await self.shared.read(Query(NODES), _named, is_bounded=True)
+        except TooManyError:
+            return await self.shared.node(name)
         return next(iter(nodes.get(ObjectKey("", name), ())), None)
 
 

@@ -15,7 +15,7 @@ from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, VALIDATING_WEBHOOK_CONFIGURATIONS, Resource
-from leaderworkerset.cli.commands.explain import explain
+from leaderworkerset.cli.sets.diagnoses import explain
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.finding import Diagnosis
 

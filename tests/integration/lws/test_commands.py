@@ -16,17 +16,19 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.applying.applier import Applier
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.commands import get, logs, wait
-from leaderworkerset.cli.commands.apply import Applier
+from leaderworkerset.cli.commands import logs, wait
 from leaderworkerset.cli.commands.inspect import describe, nodes
 from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.sets import shown
 from leaderworkerset.cli.views import formats, nodetable
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation import explaining
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import SetView
@@ -122,7 +124,7 @@ async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
     assert why.startswith("Create Pod web-0-1 in StatefulSet web-0 failed error: ")
     session = session_of(space)
     view = await targets.view_of(session, await targets.find(session, "web"))
-    (shown,) = await explaining.explain(space.client, [view], space.namespace)
+    (shown,) = await explaining.with_evidence(Lists(space.client), [view], space.namespace)
     assert whys(shown, "0/1") == [why]
     assert "no-such-priority" not in whys(shown, "0/0")[0]
 
@@ -160,13 +162,13 @@ async def test_a_disaggregated_set_is_shown_with_what_it_owns_and_waited_for(spa
     second = await set_that_is(space, lambda shown: shown.is_ready)
     assert revision_of(second) != revision_of(first)
 
-    found = await get.chosen_of(session, [Selection("split")])
+    found = await shown.chosen_of(session, [Selection("split")])
     assert [meta.name(one) for one in found.sets] == ["split"]
     assert [meta.name(one) for one in found.leaderworkersets] == [one.view.name for one in second.parts]
     assert await targets.all_of(session, space.namespace, "") == found
     assert found.names == ["split"]
     with pytest.raises(UsageError, match="split is a DisaggregatedSet: name one of its LeaderWorkerSets"):
-        await get.chosen_of(session, [Selection("split", 0)])
+        await shown.chosen_of(session, [Selection("split", 0)])
 
 
 async def test_a_disaggregated_set_is_described_with_what_is_beneath_it(space: Space) -> None:

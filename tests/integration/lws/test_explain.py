@@ -25,15 +25,17 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, PODS, SERVICES
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli.commands.causes import Causes
-from leaderworkerset.cli.commands.explain import explain, note, survey
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sets.causes import Causes
+from leaderworkerset.cli.sets.diagnoses import explain, notes, survey
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
 from leaderworkerset.diagnosis.overview import overview
+from leaderworkerset.observation.lists import Lists
 
 
 async def test_a_healthy_set_its_groups_and_ranks_are_told_so(space: Space) -> None:
@@ -242,10 +244,11 @@ async def test_other_commands_end_with_the_same_cause(space: Space) -> None:
     said = await Causes(session_of(space), "web", print).conclude()
     assert said == f"\n{headline(told)}\n`lws -n {space.namespace} explain web` says more"
     title = "web is stuck: LWS-E026 (the priority class does not exist)"
-    assert (
-        await note(session_of(space), space.namespace, "web")
-        == f"{title}; `lws -n {space.namespace} explain web` says more"
-    )
+    session = session_of(space)
+    whole = await targets.view_of(session, await targets.find(session, "web"))
+    assert await notes(session, Lists(space.client), space.namespace, [], [whole]) == [
+        f"{title}; `lws -n {space.namespace} explain web` says more"
+    ]
     assert await Causes(session_of(space), "nobody", print).conclude() == ""
 
 

@@ -93,7 +93,7 @@ async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space
 
         async def look() -> Diagnosis:
             obj = await space.get(LEADERWORKERSETS, "web")
-            return await diagnosing.explain(space.client, obj, Selection("web"), Commands(), AMinuteLater())
+            return await diagnosing.diagnose_one(space.client, obj, Selection("web"), Commands(), AMinuteLater())
 
         async with timeouts.within(NAMED_WITHIN):
             told = await space.eventually(look, lambda one: one.code == "LWS-E014")

@@ -13,7 +13,8 @@ from kuberuntime import timeouts
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli.commands import get
-from leaderworkerset.cli.commands.explain import explain, note, survey
+from leaderworkerset.cli.sets import shown
+from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
@@ -51,11 +52,10 @@ async def test_a_scaler_of_somebody_else_is_named(space: Space, capsys: pytest.C
     line = (
         f"split is stuck: LWS-E016 (a role's scaler belongs to another owner); `lws -n {space.namespace} explain split`"
     )
-    assert await note(session_of(space), space.namespace, "split") == f"{line} says more"
     capsys.readouterr()
     session = session_of(space)
-    wanted = get.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
-    await get.say_causes(session, await get.observe(session, wanted), wanted)
+    wanted = shown.GetRequest((parse("split"),), None, everywhere=False, selector="", managed_fields=False)
+    await get.say_causes(session, await shown.observe(session, wanted), wanted)
     assert f"{line} says more" in capsys.readouterr().err.splitlines()
 
 

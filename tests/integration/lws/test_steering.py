@@ -18,14 +18,16 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
-from leaderworkerset.cli.commands.causes import Causes, StuckError
-from leaderworkerset.cli.commands.rollout import diff, plan, subjects, trial
+from leaderworkerset.cli.applying import trial
+from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest, restart_all
 from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, follower_of
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.steering import pasts, patches

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from docs import manpages
 
-from leaderworkerset.cli import app
+from leaderworkerset.cli.commandtable import COMMANDS
 
-NAMES = ["lws.1", *(f"lws-{name}.1" for name in app.COMMANDS)]
+NAMES = ["lws.1", *(f"lws-{name}.1" for name in COMMANDS)]
 
 MACROS = {".TH", ".SH", ".SS", ".TP", ".PP", ".B", ".BR", ".nf", ".fi"}
 

@@ -164,9 +164,9 @@ def test_the_product_imports_the_cluster_of_one_machine_where_the_recipe_says() 
         for path in product.rglob("*.py")
         if re.search(r"^ *(from|import) localkube", path.read_text(), re.MULTILINE)
     }
-    assert {
-        str(path.relative_to(product)) for path in importing if path.parent != product / "cli/commands/local"
-    } == set(re.findall(r"Only there, and in `([\w/.]+)`, is `localkube`", text_of("docs/how-to/extend.md")))
+    assert {str(path.relative_to(product)) for path in importing if path.parent != product / "cli/local"} == set(
+        re.findall(r"Only there, and in `([\w/.]+)`, is `localkube`", text_of("docs/how-to/extend.md"))
+    )
 
 
 def test_every_folder_of_tests_is_described() -> None:

@@ -47,8 +47,8 @@ DIRECT: Final = {
 SYSTEM_CLOCK: Final = {
     "kuberuntime/access/credentials.py": "the default of a clock that is passed",
     "kuberuntime/clock.py": "defines it",
-    "leaderworkerset/cli/commands/local/localcluster.py": "composes a cluster",
-    "leaderworkerset/cli/commands/causes.py": "measures how long a set has been stuck for people",
+    "leaderworkerset/cli/local/localcluster.py": "composes a cluster",
+    "leaderworkerset/cli/sets/causes.py": "measures how long a set has been stuck for people",
     "leaderworkerset/cli/commands/get.py": "prints ages for people",
     "leaderworkerset/cli/commands/local/clusters.py": "prints ages for people",
     "leaderworkerset/cli/commands/rollout/rolloutstatus.py": "estimates for people how long a rollout takes",

@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -11,32 +10,26 @@ import click
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock, SystemClock
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.disaggregatedset import SET_NAME
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.process import collection
+from leaderworkerset.cli.sets import diagnoses
+from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import colors, formats, live, output, settables, tables
 from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation import explaining
 from leaderworkerset.observation.podlogs import silent_lines
 from leaderworkerset.views import changes
 from leaderworkerset.views.changes import ViewSubject
-from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.reasons import behind
-from leaderworkerset.views.selection import Selection, narrow, not_ready
 
 FORMATS = OutputFormat("wide", "json", "yaml", "name")
 TABLES = (None, "wide")
-QUOTED = 3
-"""The maximum sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
 
 
 @click.command("get")
@@ -70,34 +63,6 @@ def command(target: Target, /, names: tuple[str, ...], *, watches: bool, **optio
         asyncio.run(show_objects(target, wanted, str(wanted.form)))
         return
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
-
-
-@dataclass(frozen=True, slots=True)
-class GetRequest:
-    """What to show, and in which format."""
-
-    chosen: tuple[Selection, ...]
-    form: str | None
-    everywhere: bool
-    selector: str
-    managed_fields: bool
-    not_ready: bool = False
-    every_rank: bool = False
-
-    @property
-    def shows_ranks(self) -> bool:
-        """Return whether every rank has a row, even for many groups."""
-        return self.every_rank or self.not_ready
-
-    @property
-    def table(self) -> tables.Form:
-        """Return the options of a table."""
-        return tables.Form(
-            wide=self.form == "wide",
-            everywhere=self.everywhere,
-            every_rank=self.shows_ranks,
-            is_chosen=bool(self.chosen),
-        )
 
 
 async def show(target: Target, wanted: GetRequest) -> None:
@@ -137,47 +102,16 @@ async def show_objects(target: Target, wanted: GetRequest, form: str) -> None:
     click.echo(formats.filled(form, found, is_one=is_one), nl=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """The objects that were found, and those of them to be shown."""
-
-    shown: Sequence[View]
-    sets: Sequence[SetView]
-    is_empty: bool
-    behind: Sequence[str] = ()
-    """Where the numbers of a status are not those of the pods beside it."""
-
-
-async def observe(session: Session, wanted: GetRequest) -> Seen:
-    """Read the objects, their pods, and the evidence that explains them."""
-    namespace = "" if wanted.everywhere else session.namespace
-    found = (
-        await chosen_of(session, wanted.chosen)
-        if wanted.chosen
-        else await targets.all_of(session, namespace, wanted.selector)
-    )
-    plain = await targets.views_of(session, found.leaderworkersets)
-    views = await explaining.explain(session.client, plain, namespace)
-    for one in wanted.chosen:
-        for view in (view for view in views if view.name == one.name):
-            targets.refuse_missing(view, one)
-    sets = [set_view(obj, views) for obj in found.sets]
-    late = [text for view in views if (text := behind(view))]
-    return Seen(cut(views, wanted), sets, is_empty=not views and not sets, behind=late[:QUOTED])
-
-
 async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     """Print the causes of the first stuck sets on standard error, like `lws explain`, and count the others."""
     unready = [view for view in seen.shown if not view.is_ready]
     sets, waiting = [one for one in seen.sets if not one.is_ready][:QUOTED], unready[:QUOTED]
     if not waiting and not sets:
         return
-    from leaderworkerset.cli.commands import explain
-
-    async with asyncio.TaskGroup() as tasks:
-        told = [tasks.create_task(explain.note_of_set(session, one)) for one in sets]
-        told += [tasks.create_task(explain.note(session, view.namespace, view.name)) for view in waiting]
-    for line in filter(None, (one.result() for one in told)):
+    asked = {(view.namespace, view.name) for view in waiting}
+    whole = [view for view in seen.whole if (view.namespace, view.name) in asked]
+    namespace = "" if wanted.everywhere else session.namespace
+    for line in await diagnoses.notes(session, seen.lists, namespace, sets, whole):
         say(line, err=True)
     where = " -A" if wanted.everywhere else f" -n {session.namespace}"
     if more := len(unready) - len(waiting):
@@ -187,35 +121,9 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
         )
 
 
-async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
-    """Print on standard error why nothing is shown."""
-    if seen.is_empty:
-        namespace = "" if wanted.everywhere else session.namespace
-        click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)
-    elif wanted.not_ready and not seen.shown:
-        click.echo("Every rank is ready.", err=True)
-
-
 async def quotations(client: Client, views: Sequence[View]) -> list[str]:
     """Return the last lines of a failed rank of each set, if its pod does not show them; kubelets often do not."""
     return [line for text in await silent_lines(client, views, QUOTED) for line in ("", *text.splitlines())]
-
-
-async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Found:
-    """Return the named objects; with a DisaggregatedSet those that it owns."""
-    leaderworkersets, sets = [], []
-    for one in chosen:
-        resource, obj = await targets.find_either(session, one.name)
-        if resource == LEADERWORKERSETS:
-            leaderworkersets.append(obj)
-            continue
-        parts = await targets.list_parts(session, session.namespace, one.name)
-        if one.group is not None:
-            names = ", ".join(map(meta.name, parts)) or "none yet"
-            raise UsageError(f"{one.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
-        leaderworkersets += parts
-        sets.append(obj)
-    return targets.Found(leaderworkersets, sets)
 
 
 async def watch(target: Target, wanted: GetRequest) -> None:
@@ -233,19 +141,6 @@ async def watch(target: Target, wanted: GetRequest) -> None:
                 await objects.until(lambda: screen.update(cut(everything.views(), wanted)), every=screen.refresh)
         finally:
             screen.close()
-
-
-def cut(views: Sequence[View], wanted: GetRequest) -> list[View]:
-    """Return the views selected by their name or that of a DisaggregatedSet; all if no name was given."""
-    chosen = wanted.chosen
-    named = [narrow(view, one) for one in chosen for view in _meant(views, one)] if chosen else list(views)
-    return list(filter(None, map(not_ready, named))) if wanted.not_ready else named
-
-
-def _meant(views: Sequence[View], one: Selection) -> list[View]:
-    """Return the LeaderWorkerSet of that name, or else those of the DisaggregatedSet of that name."""
-    own = [view for view in views if view.name == one.name]
-    return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == one.name]
 
 
 def watcher(wanted: GetRequest) -> "Watcher":

@@ -13,8 +13,8 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.causes import Causes, stuck_options
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.sets.causes import Causes, stuck_options
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say

@@ -13,11 +13,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
 from leaderworkerset.api import metadata
-from leaderworkerset.cli import serverside
+from leaderworkerset.cli.applying import serverside
+from leaderworkerset.cli.applying.serverside import Applied
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing import definition
-from leaderworkerset.cli.serverside import Applied
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.operator import desired

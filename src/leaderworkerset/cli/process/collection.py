@@ -7,10 +7,6 @@ processor time of `lws run`.
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
-
-STARTS: Final = frozenset({"run", "up"})
-"""The commands that start a cluster in their process."""
 
 
 @contextmanager

@@ -4,12 +4,6 @@ That saves 6 MB of memory in every process that logs, including the manager's, a
 """
 
 import sys
-from typing import Final
-
-LOGGING: Final = frozenset(
-    {"run", "up", "manager", "operator", "wait", "delete", "logs", "rollout", "restart", "install", "uninstall"}
-)
-"""The commands whose modules log, or follow objects, which logs."""
 
 
 def load() -> None:

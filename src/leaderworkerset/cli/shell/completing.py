@@ -6,7 +6,7 @@ Errors are not printed while a line is completed: without an answer in time ther
 import asyncio
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -21,14 +21,6 @@ PATIENCE: Final = 3.0
 
 MOST: Final = 200
 """The maximum number of suggestions."""
-
-OPTIONS: Final[Mapping[str, str]] = {
-    "-n": "namespace",
-    "--namespace": "namespace",
-    "--context": "context_name",
-    "--kubeconfig": "kubeconfig",
-    "--local": "local",
-}
 
 
 def names(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -64,13 +56,14 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
     >>> where(["get", "-nprod", "--local=gpus", "we"], lws)
     {'namespace': 'prod', 'local': 'gpus'}
     """
+    options = {word: str(one.name) for one in root.params if one.expose_value for word in one.opts}
     found: dict[str, str] = {}
     left = iter(hoist(words, root))
     for word in left:
         name, _, value = word.partition("=")
-        if name not in OPTIONS:
+        if name not in options:
             break
-        found[OPTIONS[name]] = value or next(left, "")
+        found[options[name]] = value or next(left, "")
     return found
 
 

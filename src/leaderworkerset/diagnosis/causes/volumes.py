@@ -29,7 +29,7 @@ def claim_is_pending(observed: Observed) -> Finding | None:
     if not waiting:
         return None
     rank = waiting[0]
-    name = next((one for one in _claims(rank) if _is_pending(observed, one)), next(iter(_claims(rank)), "unknown"))
+    name = next((one for one in claims(rank) if _is_pending(observed, one)), next(iter(claims(rank)), "unknown"))
     why, age = _why_pending(observed, name), observed.since(rank.created)
     may_come = not why.startswith("there is no") and age is not None and age < PATIENCE
     return Finding(
@@ -45,7 +45,7 @@ def claim_is_pending(observed: Observed) -> Finding | None:
     )
 
 
-def _claims(rank: Rank) -> list[str]:
+def claims(rank: Rank) -> list[str]:
     """Return the claims of a rank's pod."""
     volumes = meta.spec(rank.object or {}).get("volumes") or []
     return [str(one["persistentVolumeClaim"].get("claimName")) for one in volumes if one.get("persistentVolumeClaim")]

@@ -10,8 +10,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
 from kuberuntime.errors import ConflictError
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import serverside
-from leaderworkerset.cli.serverside import Applied
+from leaderworkerset.cli.applying import serverside
+from leaderworkerset.cli.applying.serverside import Applied
 
 IMAGE = '.spec.leaderWorkerTemplate.workerTemplate.spec.containers[name="main"].image'
 BEFORE = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 2}}

@@ -3,7 +3,7 @@
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.unknownfields import Schema, unknown_fields
+from leaderworkerset.cli.applying.unknownfields import Schema, unknown_fields
 
 POD = {"apiVersion": "v1", "kind": "Pod"}
 DOCUMENT: JSONObject = {

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+import pytest
 from tests.explanations.builders import NOW, conditions, lws, node, placed, pod, ready
 from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import failure
@@ -24,8 +25,10 @@ from kuberuntime.objects.resources import (
     SERVICES,
     STATEFULSETS,
 )
+from leaderworkerset.api import labels
+from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
-from leaderworkerset.observation import diagnosing
+from leaderworkerset.observation import diagnosing, lists
 from leaderworkerset.views.selection import Selection
 
 AVAILABLE = {"conditions": conditions(Available="True"), "readyReplicas": 1, "updatedReplicas": 1}
@@ -97,7 +100,6 @@ def test_pods_that_start_on_a_node_need_neither_places_nor_queues() -> None:
         PODS.path("prod"),
         CORE_EVENTS.path("prod"),
         CONTROLLER_REVISIONS.path("prod"),
-        STATEFULSETS.path("prod"),
         SERVICES.path("prod"),
         NODES.path("", "node-0"),
     }
@@ -106,7 +108,8 @@ def test_pods_that_start_on_a_node_need_neither_places_nor_queues() -> None:
 
 def test_pods_without_a_place_need_nodes_claims_and_what_runs() -> None:
     found_there = {PODS.path(): [placed()], NODES.path(): [node()]}
-    waiting = {PODS.path("prod"): [pod(status={"conditions": [SHORT]})]}
+    claiming = {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data-web-0"}}]}
+    waiting = {PODS.path("prod"): [pod(spec=claiming, status={"conditions": [SHORT]})]}
     server = Server(paths(CORE_EVENTS, PERSISTENT_VOLUME_CLAIMS) | waiting | found_there)
     found = observe(server)
     assert [one["metadata"]["name"] for one in found.get(NODES)] == ["node-0"]
@@ -115,14 +118,32 @@ def test_pods_without_a_place_need_nodes_claims_and_what_runs() -> None:
     assert found.knows(PERSISTENT_VOLUME_CLAIMS)
 
 
+def test_what_no_cause_could_tell_anything_from_is_not_read() -> None:
+    """All pods are there and wait for a node: no StatefulSet has anything to do, and nobody claims or groups anything."""
+    waiting = [pod(0, at, status={"conditions": [SHORT]}) for at in (0, 1)]
+    server = Server({PODS.path("prod"): waiting, PODS.path(): [], NODES.path(): []} | paths(CORE_EVENTS))
+    observe(server)
+    assert sorted(server.asked) == sorted(
+        [PODS.path("prod"), CORE_EVENTS.path("prod"), CONTROLLER_REVISIONS.path("prod"), NODES.path(), PODS.path()]
+    )
+
+
+@pytest.mark.parametrize("mark", [labels.GANG_GROUP, "scheduling.k8s.io/group-name"])
+def test_pods_that_start_as_a_group_need_its_objects(mark: str) -> None:
+    waiting = pod(metadata={"annotations": {mark: "web-0-x"}}, status={"conditions": [SHORT]})
+    server = Server({PODS.path("prod"): [waiting]})
+    found = observe(server)
+    assert all(found.knows(kind) for _, kind in GROUPED)
+
+
 def test_a_cluster_beyond_the_bound_is_not_read_to_its_end_and_nothing_is_said_of_it() -> None:
-    many = [node(f"node-{number}") for number in range(diagnosing.MOST + 1)]
+    many = [node(f"node-{number}") for number in range(lists.MOST + 1)]
     server = Server({PODS.path("prod"): [pod(status={"conditions": [SHORT]})], PODS.path(): many, NODES.path(): many})
     found = observe(server)
     assert not found.knows(NODES)
     assert NODES not in found.unread
     assert found.running is None
-    assert server.asked.count(NODES.path()) == diagnosing.MOST / 500
+    assert server.asked.count(NODES.path()) == lists.MOST / 500
 
 
 def test_what_may_not_be_read_or_fails_is_noted_and_what_is_not_served_is_empty() -> None:

@@ -1,5 +1,6 @@
 """Many LeaderWorkerSets are diagnosed from shared lists, with the results that each has alone."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from tests.unit.kuberuntime.fakes import failure
 from tests.unit.leaderworkerset.observation.test_diagnosing import AVAILABLE, SHORT, FixedClock
 
 from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -30,6 +32,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing, surveying
+from leaderworkerset.observation.lists import Lists, TooManyError
 from leaderworkerset.views.groups import view
 from leaderworkerset.views.selection import Selection
 
@@ -135,15 +138,17 @@ def test_each_is_told_what_it_is_told_alone(namespace: str, forbidden: tuple[Res
     server = Server(objects, frozenset(forbidden))
     members = {meta.key(one): [pod for pod in objects[PODS] if mine(pod, one)] for one in chosen}
     views = [view(one, members[meta.key(one)]) for one in chosen]
-    together = run(surveying.survey(Client(server), views, namespace, Commands(), FixedClock()))
+    together = run(surveying.survey(Lists(Client(server)), views, namespace, Commands(), FixedClock()))
     shared = len(server.asked)
     alone = [
-        run(diagnosing.explain(Client(server), one, Selection(meta.name(one)), Commands(), FixedClock()))
+        run(diagnosing.diagnose_one(Client(server), one, Selection(meta.name(one)), Commands(), FixedClock()))
         for one in chosen
     ]
     assert together == alone
     assert len({one.code for one in together}) > 1
-    assert shared == len(set(server.asked[:shared])), "a list was read twice"
+    again = [path for path, times in Counter(server.asked[:shared]).items() if times > 1]
+    assert [path for path in again if "controllerrevisions" not in path] == [], "a list was read twice"
+    assert again == [] or server.asked[:shared].count(again[0]) == 2, "revisions, and the records of recreations alone"
 
 
 def mine(pod: JSONObject, obj: JSONObject) -> bool:
@@ -165,7 +170,24 @@ def test_five_hundred_that_are_stuck_cost_a_dozen_requests() -> None:
         }
     )
     views = [view(one, []) for one in sets]
-    found = run(surveying.survey(Client(server), views, "prod", Commands(), FixedClock()))
+    found = run(surveying.survey(Lists(Client(server)), views, "prod", Commands(), FixedClock()))
     assert {(one.code, one.verdict) for one in found} == {("LWS-E026", Verdict.STUCK)}
     assert [one.sentence.split("pod ")[1].split("-0 ")[0] for one in found] == [f"web-{index}" for index in range(500)]
     assert len(server.asked) <= 12
+
+
+class Endless(Lists):
+    """Lists of a cluster that has more nodes than are read."""
+
+    async def bounded(self, query: Query) -> list[JSONObject]:
+        raise TooManyError(query.resource.group_resource)
+
+
+@pytest.mark.parametrize(("sets", "code"), [(1, "LWS-E051"), (11, "LWS-E099")], ids=["few", "many"])
+def test_of_a_cluster_with_too_many_nodes_those_of_few_sets_are_read_by_name(sets: int, code: str) -> None:
+    server = Server({NODES: [node(conditions=conditions(Ready="False"))], SERVICES: [], CORE_EVENTS: []})
+    views = [
+        view(named(lws(), f"web-{at}"), [named(placed(0, rank), f"web-{at}") for rank in (0, 1)]) for at in range(sets)
+    ]
+    found = run(surveying.survey(Endless(Client(server)), views, "prod", Commands(), FixedClock()))
+    assert {one.code for one in found} == {code}

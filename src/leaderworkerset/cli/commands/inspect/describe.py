@@ -13,14 +13,15 @@ from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.inspect import events
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import description, setdescription
 from leaderworkerset.cli.views.description import Described
 from leaderworkerset.cli.views.setdescription import DescribedSet
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import explaining
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.events import eventhistory
@@ -60,7 +61,9 @@ async def describe(session: Session, chosen: Selection) -> list[str]:
     resource, lws = await targets.find_either(session, chosen.name)
     if resource == DISAGGREGATED_SETS:
         return await describe_set(session, lws, chosen)
-    (whole,) = await explaining.explain(session.client, [await targets.view_of(session, lws)], session.namespace)
+    (whole,) = await explaining.with_evidence(
+        Lists(session.client), [await targets.view_of(session, lws)], session.namespace
+    )
     targets.refuse_missing(whole, chosen)
     view = narrow(whole, chosen)
     found = [await last_lines(session.client, failed, TAIL) for failed in failures(view)[:MOST_LOGS]]
@@ -78,7 +81,7 @@ async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> 
         names = ", ".join(map(meta.name, found)) or "none yet"
         raise UsageError(f"{chosen.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
     plain = await targets.views_of(session, found)
-    view = set_view(obj, await explaining.explain(session.client, plain, session.namespace))
+    view = set_view(obj, await explaining.with_evidence(Lists(session.client), plain, session.namespace))
     failed = [one for part in view.parts for one in failures(part.view)][:MOST_LOGS]
     logs = [await last_lines(session.client, one, TAIL) for one in failed]
     happened = await set_happenings(session, view)
@@ -108,6 +111,6 @@ async def set_happenings(session: Session, view: SetView) -> list[Happening] | N
 async def happenings(session: Session, view: View, chosen: Selection) -> list[Happening] | None:
     """Read the events, None if the user may not."""
     try:
-        return await events.read(session, view.object, view.pods, chosen)
+        return await eventlog.read(session, view.object, view.pods, chosen)
     except ForbiddenError:
         return None

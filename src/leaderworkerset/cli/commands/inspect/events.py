@@ -1,7 +1,7 @@
 """`lws events`: the events of a LeaderWorkerSet, a group or a rank, in order, including those of deleted pods."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,12 +10,11 @@ import click
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
-from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import happenings, output
 from leaderworkerset.cli.views.terminal import say
@@ -73,7 +72,7 @@ async def show(target: Target, wanted: EventsRequest) -> None:
         lws = await targets.find(session, wanted.chosen.name)
         selector = f"{labels.NAME}={meta.name(lws)}"
         pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-        found = wanted.keep(await read(session, lws, pods.items, wanted.chosen))
+        found = wanted.keep(await eventlog.read(session, lws, pods.items, wanted.chosen))
     if wanted.form == "json":
         for one in found:
             click.echo(output.as_json_line(eventhistory.document(one)))
@@ -84,18 +83,6 @@ async def show(target: Target, wanted: EventsRequest) -> None:
         click.echo(f"No events of {wanted.chosen}.", err=True)
 
 
-async def read(session: Session, lws: JSONObject, pods: Sequence[JSONObject], chosen: Selection) -> list[Happening]:
-    """Read the events of a namespace, and return those that regard the selection."""
-    events = await session.client.list(CORE_EVENTS, namespace=session.namespace)
-    return History(lws, pods, await other_names(session, lws)).read(events.items, chosen)
-
-
-async def other_names(session: Session, lws: JSONObject) -> list[str]:
-    """Return the names of the other LeaderWorkerSets."""
-    listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
-    return [meta.name(one) for one in listing.items if meta.name(one) != meta.name(lws)]
-
-
 async def watch(target: Target, wanted: EventsRequest) -> None:
     """Print the events so far, then new ones; an event whose count grows is printed again."""
     from kuberuntime.cache.informer import Informer
@@ -103,7 +90,7 @@ async def watch(target: Target, wanted: EventsRequest) -> None:
 
     async with target.session() as session:
         lws = await targets.find(session, wanted.chosen.name)
-        others = await other_names(session, lws)
+        others = await eventlog.other_names(session, lws)
         pods = Informer(session.client, Query(PODS, session.namespace, f"{labels.NAME}={meta.name(lws)}"))
         events = Informer(session.client, Query(CORE_EVENTS, session.namespace))
         shown: dict[str, int] = {}

@@ -8,8 +8,8 @@ import click
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands.get import GetRequest, observe, say_if_empty
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.sets.shown import GetRequest, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import treelines
 from leaderworkerset.cli.views.terminal import say

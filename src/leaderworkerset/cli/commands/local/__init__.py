@@ -1,1 +1,1 @@
-"""The commands that start and stop clusters of this machine; only they import `localkube`, and only when they run."""
+"""The commands that start, stop and list clusters of this machine."""

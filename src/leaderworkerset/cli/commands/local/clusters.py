@@ -18,8 +18,8 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands.local import keptoptions
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.local import keptoptions
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views import wording

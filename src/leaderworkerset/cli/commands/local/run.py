@@ -13,21 +13,22 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import durations, missingnamespaces
+from leaderworkerset.cli import durations
+from leaderworkerset.cli.applying import missingnamespaces
+from leaderworkerset.cli.applying.applier import Applier
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.apply import Applier
-from leaderworkerset.cli.commands.causes import Causes, stuck_options
-from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
-from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.local.requirement import require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rehearsal.imagenotes import notes
+from leaderworkerset.cli.sets.causes import Causes, stuck_options
 from leaderworkerset.cli.views.live import REFRESH, Display, display
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
@@ -42,7 +43,7 @@ from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
-    from leaderworkerset.cli.commands.local.assuming import Assumed  # it needs localkube, which may not be installed
+    from leaderworkerset.cli.local.assuming import Assumed  # it needs localkube, which may not be installed
 
 FOLLOWED: Final = {resource.kind: resource for resource in (LEADERWORKERSETS, DISAGGREGATED_SETS)}
 """The kinds that a run follows."""
@@ -114,7 +115,7 @@ def with_gpus(cluster: ClusterOptions, source: ParameterSource | None) -> Cluste
 def start(plan: "Run", documents: Sequence[Document]) -> int:
     """Run in a new directory, with the assumed nodes and objects."""
     lightaiohttp.load()
-    from leaderworkerset.cli.commands.local.assuming import assume
+    from leaderworkerset.cli.local.assuming import assume
 
     assumed = assume(documents, plan.cluster)
     images = notes((one.object for one in documents), dict(plan.cluster.images), is_typed=True)
@@ -140,7 +141,7 @@ class Run:
 async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
     """Start the cluster, apply, and follow the groups to the end."""
     from kuberuntime.serving.signals import until_stopped
-    from leaderworkerset.cli.commands.local.localcluster import local_cluster
+    from leaderworkerset.cli.local.localcluster import local_cluster
 
     progress = ProgressLine()
     hold, documents = plan.options.until == "done", ordered(assumed.documents)

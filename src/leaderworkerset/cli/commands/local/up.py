@@ -14,10 +14,10 @@ from click.core import ParameterSource
 
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.commands.local import keptoptions
-from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
-from leaderworkerset.cli.commands.local.requirement import require_localkube
 from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
+from leaderworkerset.cli.local import keptoptions
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
+from leaderworkerset.cli.local.requirement import require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import ProgressLine
 
@@ -89,7 +89,7 @@ async def serve(start: Start) -> None:
     """Run the cluster until it is asked to stop."""
     lightaiohttp.load()
     from kuberuntime.serving.signals import until_stopped
-    from leaderworkerset.cli.commands.local import clusterlog, localcluster
+    from leaderworkerset.cli.local import clusterlog, localcluster
 
     place = start.place
     report = Reporter()
@@ -161,11 +161,11 @@ def start_detached(start: Start, typed: Collection[str]) -> None:
             click.echo(line, err=True)
         click.echo("\n".join(invitation(place)[1:]))
         return
-    from localkube.cluster import open_private
+    from leaderworkerset.cli.local import clusterlog
 
     place.make()
     try:
-        log = open_private(place.log)
+        log = clusterlog.opened(place)
     except OSError as error:
         raise places.unusable(error) from error
     reader, writer = os.pipe()

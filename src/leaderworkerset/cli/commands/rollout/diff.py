@@ -8,9 +8,9 @@ import click
 
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors
+from leaderworkerset.cli.applying import trial
+from leaderworkerset.cli.applying.trial import Tried
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands.rollout import trial
-from leaderworkerset.cli.commands.rollout.trial import Tried
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered

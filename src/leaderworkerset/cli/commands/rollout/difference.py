@@ -5,8 +5,8 @@ import asyncio
 import click
 
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say

@@ -8,7 +8,7 @@ import click
 
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say

@@ -7,7 +7,7 @@ import click
 from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.rollout import subjects
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import patches

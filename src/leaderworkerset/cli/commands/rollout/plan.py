@@ -15,15 +15,16 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.applying import trial
+from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, check_here, place_in
+from leaderworkerset.cli.applying.trial import Tried
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.commands.apply import DEFAULT_NAMESPACE, check_here, place_in
-from leaderworkerset.cli.commands.rollout import subjects, trial
-from leaderworkerset.cli.commands.rollout.trial import Tried
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import foresight, snapshots

@@ -16,10 +16,10 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.rollout import changing, subjects
-from leaderworkerset.cli.commands.rollout.changing import Change
 from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.rollouts import changing, subjects
+from leaderworkerset.cli.rollouts.changing import Change
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say

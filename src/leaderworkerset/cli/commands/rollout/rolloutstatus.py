@@ -16,9 +16,9 @@ from kuberuntime.objects.resources import STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.causes import Causes, StuckError
-from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.progress import ProgressLine

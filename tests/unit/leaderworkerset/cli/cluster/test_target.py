@@ -15,9 +15,9 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, failure
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.applying.applier import describe
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.commands.apply import describe
 from leaderworkerset.cli.commands.local.run import command as run_command
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading.manifests import Document

@@ -12,8 +12,8 @@ from kuberuntime.client.channels import Channels
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.client.transport import Request, Response
+from leaderworkerset.cli.applying.applier import Applier
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading.manifests import Document
 

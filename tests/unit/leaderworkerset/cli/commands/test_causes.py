@@ -7,8 +7,8 @@ import pytest
 from tests.simulation.virtualtime import run
 
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.commands import explain
-from leaderworkerset.cli.commands.causes import Causes, StuckError
+from leaderworkerset.cli.sets import diagnoses
+from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.diagnosis.finding import Diagnosis, Subject, Verdict
 
@@ -71,7 +71,7 @@ def test_the_end_names_what_it_is_stuck_for_also_while_the_group_starts_anew(
     async def told(*_: object) -> Diagnosis | None:
         return at_the_end
 
-    monkeypatch.setattr(explain, "in_time", told)
+    monkeypatch.setattr(diagnoses, "in_time", told)
     causes = Causes(Session(None, "ns", None), "web", lambda _: None)  # type: ignore[arg-type]  # nothing is read
     causes.say(before)
     said = asyncio.run(causes.conclude())
@@ -92,7 +92,7 @@ def test_what_has_been_stuck_for_so_long_ends_the_wait(
         async def in_time(*_: object) -> Diagnosis:
             return next(told)
 
-        monkeypatch.setattr(explain, "in_time", in_time)
+        monkeypatch.setattr(diagnoses, "in_time", in_time)
         causes = Causes(Session(None, "ns", None), "web", seen.append, stuck_after=stuck_after)  # type: ignore[arg-type]  # nothing is read
         with pytest.raises(StuckError, match="web is stuck: LWS-E0"):
             await causes.run()

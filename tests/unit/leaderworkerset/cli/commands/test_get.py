@@ -7,7 +7,8 @@ from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.client.client import Client
-from leaderworkerset.cli.commands.get import QUOTED, GetRequest, LineWatcher, quotations
+from leaderworkerset.cli.commands.get import LineWatcher, quotations
+from leaderworkerset.cli.sets.shown import QUOTED, GetRequest
 from leaderworkerset.views.groups import Group, Rank, View
 
 WANTED = GetRequest((), None, everywhere=False, selector="", managed_fields=False)

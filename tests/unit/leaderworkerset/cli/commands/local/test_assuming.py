@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.commands.local.assuming import assume
-from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.local.assuming import assume
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
 from leaderworkerset.cli.reading.manifests import Document
 
 EVERYTHING = ClusterOptions(nodes=AUTO, gpus_per_node=AUTO)

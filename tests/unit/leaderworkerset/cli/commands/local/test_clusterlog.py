@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.commands.local import clusterlog
+from leaderworkerset.cli.local import clusterlog
 
 WRITE = """
 import logging, os, sys
 from pathlib import Path
-from leaderworkerset.cli.commands.local import clusterlog
+from leaderworkerset.cli.local import clusterlog
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 
 place = ClusterDirectory("demo", Path(sys.argv[1]))

@@ -7,8 +7,9 @@ import pytest
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.cluster import places
-from leaderworkerset.cli.commands.local import down, keptoptions
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.commands.local import down
+from leaderworkerset.cli.local import keptoptions
+from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.commands.local import keptoptions
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.local import keptoptions
+from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 
 EVERYTHING = ClusterOptions(
     nodes=4,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
-from leaderworkerset.cli.commands.local.localcluster import nodes_of, noted
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.local.localcluster import nodes_of, noted
 
 
 def test_words_on_nodes_become_settings() -> None:

@@ -6,10 +6,12 @@ from tests import builders
 from tests.simulation.virtualtime import VirtualClock
 
 from leaderworkerset.cli import app
-from leaderworkerset.cli.commands.rollout import history, rollout, subjects
+from leaderworkerset.cli.commands.rollout import history
 from leaderworkerset.cli.commands.rollout.restart import RestartRequest
 from leaderworkerset.cli.commands.rollout.rolloutstatus import Deadline
+from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.steering.pasts import Entry
 
@@ -94,7 +96,7 @@ def test_what_stands_still_is_noticed_and_what_moves_is_not() -> None:
     assert deadline.is_over(2)
 
 
-@pytest.mark.parametrize("verb", rollout.VERBS)
+@pytest.mark.parametrize("verb", [one.name for one in COMMANDS["rollout"].verbs])
 def test_every_verb_has_help_with_an_example(verb: str) -> None:
     result = CliRunner().invoke(app.lws, ["rollout", verb, "--help"])
     assert result.exit_code == 0

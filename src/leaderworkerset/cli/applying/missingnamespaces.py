@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from kuberuntime.errors import AlreadyExistsError, NotFoundError
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import NAMESPACES
+from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.reading.manifests import Document
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.applying.applier import Applier
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.commands.apply import Applier
 from leaderworkerset.cli.reading.manifests import Document
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.commands.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 
 FILE: Final = "options.json"
 

@@ -8,7 +8,7 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import Final
+from typing import BinaryIO, Final
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 
@@ -25,6 +25,13 @@ def bound(place: ClusterDirectory) -> None:
     """Limit the log of this process, if standard error is the log of the cluster."""
     if is_log(place, sys.stderr.fileno()):
         sys.stderr = BoundedLog(place)
+
+
+def opened(place: ClusterDirectory) -> BinaryIO:
+    """Open the log of a cluster for its process; only its user may read it."""
+    from localkube.cluster import open_private
+
+    return open_private(place.log)
 
 
 def is_log(place: ClusterDirectory, descriptor: int) -> bool:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from leaderworkerset.cli.commands.local.clusteroptions import AUTO, ClusterOptions
-from leaderworkerset.cli.commands.local.localcluster import nodes_in, nodes_of
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions
+from leaderworkerset.cli.local.localcluster import nodes_in, nodes_of
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rehearsal import nodepools, surroundings
 from leaderworkerset.cli.rehearsal.demands import Demand, demands_of

@@ -14,6 +14,7 @@ from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.sets import diagnoses
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 
@@ -78,10 +79,8 @@ class Causes:
 
     async def conclude(self) -> str:
         """Return the cause in lines that end an error, and the command that explains it; empty if none is found."""
-        from leaderworkerset.cli.commands import explain
-
         found = await self.last()
-        return found and f"\n{found}\n{explain.more(self._session, self._name)}"
+        return found and f"\n{found}\n{diagnoses.more(self._session, self._name)}"
 
     async def last(self) -> str:
         """Return the cause at this moment, or the one before it; empty if none is found.
@@ -89,20 +88,16 @@ class Causes:
         A program that crashes repeatedly is not stuck while its group restarts: then the last cause explains more than
         that moment.
         """
-        from leaderworkerset.cli.commands import explain
-
-        told = await explain.in_time(self._session, self._name)
+        told = await diagnoses.in_time(self._session, self._name)
         found = "" if told is None or told.verdict is Verdict.HEALTHY else headline(told)
         return found if told is not None and told.verdict is Verdict.STUCK else self._last or found
 
     async def run(self) -> None:
         """Diagnose repeatedly while the command waits; raise once it has been stuck for too long."""
-        from leaderworkerset.cli.commands import explain
-
         clock, since, pause = SystemClock(), 0.0, self._first
         while True:
             await asyncio.sleep(pause)
-            is_new = self.say(await explain.in_time(self._session, self._name))
+            is_new = self.say(await diagnoses.in_time(self._session, self._name))
             pause = self._first if is_new else min(2 * pause, LONGEST)
             if self.is_stuck and self._stuck_after is not None:
                 since = clock.monotonic() if is_new else since

@@ -8,8 +8,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.commands.rollout import subjects
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.steering import foresight
 

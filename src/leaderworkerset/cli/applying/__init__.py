@@ -1,0 +1,1 @@
+"""Manifests sent to the API server: checked, tried out, applied."""

@@ -1,0 +1,184 @@
+"""Applies documents by server-side apply, all checked before the first is written; and checks them without a server."""
+
+import asyncio
+from collections.abc import Sequence
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import APIError, ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.applying import serverside, unknownfields
+from leaderworkerset.cli.applying.establishing import until_established
+from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
+from leaderworkerset.cli.applying.serverside import Applied
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.reading.applyorder import batches
+from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.serviceselectors import unselected
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.core.admission import leaderworkerset as admission
+
+MANAGER = "lws-cli"
+"""The field manager of applied manifests; the controllers' own is `lws`."""
+
+DEFAULT_NAMESPACE = "default"
+"""The assumed namespace of objects without one while no kubeconfig is read."""
+
+
+def check_here(documents: Sequence[Document], namespace: str) -> None:
+    """Check what needs no API server: LeaderWorkerSets, like the admission webhook."""
+    failures = [
+        f"{document.place}: {document.title}: {error}"
+        for document in documents
+        if document.object["kind"] == LEADERWORKERSETS.kind
+        for error in _errors(place_in(document.object, namespace))
+    ]
+    if failures:
+        raise CommandError("\n".join(failures))
+
+
+def _errors(obj: JSONObject) -> Sequence[object]:
+    try:
+        return admission.validate_leaderworkerset(decode(admission.default_leaderworkerset(obj)))
+    except ValueError as error:
+        return [error]
+
+
+def place_in(obj: JSONObject, namespace: str) -> JSONObject:
+    """Return an object with this namespace if it has none."""
+    own = obj["metadata"]
+    return obj if own.get("namespace") else {**obj, "metadata": {**own, "namespace": namespace}}
+
+
+class Applier:
+    """Applies documents through one session."""
+
+    def __init__(self, session: Session, *, force: bool = False) -> None:
+        self._client: Client = session.client
+        self._kubectl = session.kubectl
+        self._namespace = session.namespace
+        self._discovery = Discovery(session.client)
+        self._force = force
+        self.stored: list[JSONObject] = []
+
+    async def check(self, documents: Sequence[Document]) -> None:
+        """Check every document on the API server before any is applied; raise all errors at once.
+
+        Objects that need another document of the same batch first (their namespace, their CRD) are checked when they
+        are applied.
+        """
+        failures: list[str] = []
+        for batch in batches(documents):
+            async with asyncio.TaskGroup() as tasks:
+                checks = [tasks.create_task(self._fault(document, documents)) for document in batch]
+            failures += filter(None, (one.result() for one in checks))
+        if failures:
+            raise CommandError("\n".join([*failures, "nothing was applied"]))
+
+    async def apply(self, documents: Sequence[Document]) -> list[str]:
+        """Apply in order, several at once, after warnings; return one line per object. An error lists what was applied."""
+        for warning in unselected(documents):
+            say(warning, err=True)
+        lines: list[str] = []
+        for batch in batches(documents):
+            results = await asyncio.gather(*map(self._apply, batch), return_exceptions=True)
+            lines += [result for result in results if isinstance(result, str)]
+            for document, error in zip(batch, results, strict=True):
+                if isinstance(error, APIError | UnknownKindError):
+                    done = f"applied before: {', '.join(lines)}" if lines else "nothing was applied"
+                    raise CommandError(f"{await self._described(document, error)}\n{done}") from error
+                if isinstance(error, BaseException):
+                    raise error
+        return lines
+
+    async def placed(self, document: Document) -> tuple[Resource, JSONObject]:
+        """Return the kind of a document, and its object with a namespace."""
+        resource = await self._discovery.resource_of(document.object)
+        return resource, self._placed(document.object, namespaced=resource.namespaced)
+
+    async def tried(self, document: Document) -> JSONObject:
+        """Return the object that applying a document would give; nothing is written."""
+        try:
+            resource, obj = await self.placed(document)
+            applied = await serverside.apply(
+                self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True
+            )
+        except (APIError, UnknownKindError) as error:
+            raise CommandError(await self._described(document, error)) from error
+        return applied.object
+
+    async def _apply(self, document: Document) -> str:
+        resource, obj = await self.placed(document)
+        applied = await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force)
+        if resource == CUSTOM_RESOURCE_DEFINITIONS:
+            await until_established(self._client, meta.key(obj))
+        self.stored.append(applied.object)
+        return f"{document.title} {applied.word}{_taken(applied)}"
+
+    async def _fault(self, document: Document, documents: Sequence[Document]) -> str | None:
+        try:
+            resource, obj = await self.placed(document)
+            await serverside.apply(self._client, resource, obj, manager=MANAGER, force=self._force, dry_run=True)
+        except UnknownKindError as error:
+            return None if brings_kind(documents, document) else describe(document, error, self._kubectl)
+        except NotFoundError as error:
+            namespace = document.object["metadata"].get("namespace") or self._namespace
+            return None if brings_namespace(documents, namespace) else describe(document, error, self._kubectl)
+        except APIError as error:
+            return await self._described(document, error)
+        return None
+
+    async def _described(self, document: Document, error: Exception) -> str:
+        """Build the message of a refused document; for unknown fields with suggestions."""
+        return describe(document, error, self._kubectl) + await unknownfields.advice(
+            self._client, document.object, str(error)
+        )
+
+    def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
+        """Return an object with the session's namespace if it has none."""
+        return place_in(obj, self._namespace) if namespaced else obj
+
+
+def _taken(applied: Applied) -> str:
+    """Return a note about fields taken over from other commands of the same user."""
+    if not applied.taken:
+        return ""
+    fields = ", ".join(f"{path.removeprefix('.')} {change}".rstrip() for path, change in applied.taken.items())
+    return f" (taken over from {' and '.join(applied.owners)}: {fields})"
+
+
+def describe(document: Document, error: Exception, kubectl: str) -> str:
+    """Build the message of a refused document: its place, and the server's message."""
+    advice = ""
+    if isinstance(error, ConflictError) and "Apply failed with" in str(error):
+        advice = "; take the fields over with --force-conflicts"
+    if isinstance(error, NotFoundError) and error.details.get("kind") == "namespaces":
+        name = error.details.get("name")
+        by_hand = f"make it with `{kubectl} create namespace {name}`, or " if kubectl else ""
+        advice = f"; {by_hand}add --create-namespace to this command"
+    return f"{document.place}: {document.title}: {error}{advice}"
+
+
+def brings_kind(documents: Sequence[Document], wanted: Document) -> bool:
+    """Return whether a CRD among the documents defines the wanted document's kind."""
+    return wanted.object["kind"] in {defined_kind(document.object) for document in documents}
+
+
+def defined_kind(obj: JSONObject) -> str | None:
+    """Return the kind that an object defines, None if it is no (valid) definition."""
+    spec: JSON = meta.spec(obj) if obj["kind"] == "CustomResourceDefinition" else {}
+    named = spec.get("names") if isinstance(spec, dict) else None
+    found = named.get("kind") if isinstance(named, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
+    """Return whether a document creates that namespace."""
+    return any(
+        document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
+        for document in documents
+    )

@@ -1,0 +1,125 @@
+"""Which sets a command shows, in which format; and the sets that it read, with what explains them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import click
+
+from kuberuntime.objects import meta
+from leaderworkerset.api.disaggregatedset import SET_NAME
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.views import tables
+from leaderworkerset.observation import explaining
+from leaderworkerset.observation.lists import Lists
+from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import behind
+from leaderworkerset.views.selection import Selection, narrow, not_ready
+
+QUOTED = 3
+"""The maximum sets of which a log is read: a table of hundreds of failed ones must not wait for as many kubelets."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetRequest:
+    """What to show, and in which format."""
+
+    chosen: tuple[Selection, ...]
+    form: str | None
+    everywhere: bool
+    selector: str
+    managed_fields: bool
+    not_ready: bool = False
+    every_rank: bool = False
+
+    @property
+    def shows_ranks(self) -> bool:
+        """Return whether every rank has a row, even for many groups."""
+        return self.every_rank or self.not_ready
+
+    @property
+    def table(self) -> tables.Form:
+        """Return the options of a table."""
+        return tables.Form(
+            wide=self.form == "wide",
+            everywhere=self.everywhere,
+            every_rank=self.shows_ranks,
+            is_chosen=bool(self.chosen),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The objects that were found, and those of them to be shown."""
+
+    shown: Sequence[View]
+    sets: Sequence[SetView]
+    is_empty: bool
+    lists: Lists
+    """What was read to explain them."""
+    whole: Sequence[View] = ()
+    """All LeaderWorkerSets that were found, with all of their groups."""
+    behind: Sequence[str] = ()
+    """Where the numbers of a status are not those of the pods beside it."""
+
+
+async def observe(session: Session, wanted: GetRequest) -> Seen:
+    """Read the objects, their pods, and the evidence that explains them."""
+    namespace = "" if wanted.everywhere else session.namespace
+    found = (
+        await chosen_of(session, wanted.chosen)
+        if wanted.chosen
+        else await targets.all_of(session, namespace, wanted.selector)
+    )
+    plain = await targets.views_of(session, found.leaderworkersets)
+    lists = Lists(session.client)
+    views = await explaining.with_evidence(lists, plain, namespace)
+    for one in wanted.chosen:
+        for view in (view for view in views if view.name == one.name):
+            targets.refuse_missing(view, one)
+    sets = [set_view(obj, views) for obj in found.sets]
+    late = [text for view in views if (text := behind(view))]
+    is_empty = not views and not sets
+    return Seen(cut(views, wanted), sets, is_empty, lists, whole=plain, behind=late[:QUOTED])
+
+
+async def say_if_empty(session: Session, seen: Seen, wanted: GetRequest) -> None:
+    """Print on standard error why nothing is shown."""
+    if seen.is_empty:
+        namespace = "" if wanted.everywhere else session.namespace
+        click.echo(await targets.nothing_found(session, namespace, wanted.selector), err=True)
+    elif wanted.not_ready and not seen.shown:
+        click.echo("Every rank is ready.", err=True)
+
+
+async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Found:
+    """Return the named objects; with a DisaggregatedSet those that it owns."""
+    leaderworkersets, sets = [], []
+    for one in chosen:
+        resource, obj = await targets.find_either(session, one.name)
+        if resource == LEADERWORKERSETS:
+            leaderworkersets.append(obj)
+            continue
+        parts = await targets.list_parts(session, session.namespace, one.name)
+        if one.group is not None:
+            names = ", ".join(map(meta.name, parts)) or "none yet"
+            raise UsageError(f"{one.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
+        leaderworkersets += parts
+        sets.append(obj)
+    return targets.Found(leaderworkersets, sets)
+
+
+def cut(views: Sequence[View], wanted: GetRequest) -> list[View]:
+    """Return the views selected by their name or that of a DisaggregatedSet; all if no name was given."""
+    chosen = wanted.chosen
+    named = [narrow(view, one) for one in chosen for view in _meant(views, one)] if chosen else list(views)
+    return list(filter(None, map(not_ready, named))) if wanted.not_ready else named
+
+
+def _meant(views: Sequence[View], one: Selection) -> list[View]:
+    """Return the LeaderWorkerSet of that name, or else those of the DisaggregatedSet of that name."""
+    own = [view for view in views if view.name == one.name]
+    return own or [view for view in views if meta.labels(view.object).get(SET_NAME) == one.name]

@@ -1,0 +1,71 @@
+"""Reads lists and nodes for views and diagnoses, each once; lists of whole clusters are limited."""
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from kuberuntime.client.client import PAGE, Client
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+
+MOST: Final = 2000
+"""The maximum number of objects of a whole cluster that are read: nodes, and pods of all namespaces."""
+
+
+class TooManyError(Exception):
+    """A list is longer than the limit."""
+
+
+class Lister(Protocol):
+    """The source of lists and nodes; errors of the API server, and `TooManyError`, are raised."""
+
+    async def all(self, query: Query) -> Sequence[JSONObject]:
+        """Return all objects of a list."""
+        ...
+
+    async def bounded(self, query: Query) -> Sequence[JSONObject]:
+        """Return a list of at most `MOST` objects."""
+        ...
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None if it does not exist."""
+        ...
+
+
+class Lists:
+    """Reads lists from the API server; who shares one instance shares what it read: each list is read once."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._read: dict[Query, list[JSONObject]] = {}
+
+    async def all(self, query: Query) -> list[JSONObject]:
+        """Return all objects of a list."""
+        if query not in self._read:
+            listing = await self._client.list(
+                query.resource,
+                namespace=query.namespace,
+                label_selector=query.label_selector,
+                field_selector=query.field_selector,
+            )
+            self._read[query] = listing.items
+        return self._read[query]
+
+    async def bounded(self, query: Query) -> list[JSONObject]:
+        """Return a list of at most `MOST` objects."""
+        page = await self._client.list_page(query, limit=PAGE)
+        items = list(page.items)
+        while page.token:
+            if len(items) >= MOST:
+                raise TooManyError(query.resource.group_resource)
+            page = await self._client.list_page(query, limit=PAGE, token=page.token)
+            items += page.items
+        return items
+
+    async def node(self, name: str) -> JSONObject | None:
+        """Return a node, None if it does not exist."""
+        try:
+            return await self._client.get(NODES, ObjectKey("", name))
+        except NotFoundError:
+            return None

@@ -1,0 +1,84 @@
+"""How many requests reach the API server of both clusters for what a command tells of a set that is stuck."""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+
+import pytest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.lws.explanations import asking, named, template, unschedulable, warned
+from tests.integration.lws.test_commands import session_of
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.commands import get
+from leaderworkerset.cli.sets import shown
+from leaderworkerset.cli.sets.diagnoses import explain
+from leaderworkerset.cli.targets import parse
+
+MOST_OF_GET = 6
+"""The maximum requests of `lws get` of one stuck set, the cause included."""
+
+MOST_OF_EXPLAIN = 7
+"""The maximum requests of `lws explain` of one stuck set whose pods are there: it also adds up what is free on nodes."""
+
+
+class Counting:
+    """A transport that notes what it carries."""
+
+    def __init__(self, carrier: Transport) -> None:
+        self._carrier = carrier
+        self.asked: list[str] = []
+
+    async def request(self, request: Request) -> Response:
+        self.asked.append(request.path)
+        return await self._carrier.request(request)
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        self.asked.append(request.path)
+        return self._carrier.stream(request)
+
+    async def close(self) -> None:
+        await self._carrier.close()
+
+
+def counted(space: Space) -> tuple[Session, Counting]:
+    """Return a session of a command, and what counts its requests."""
+    transport = Counting(space.client._transport)
+    return replace(session_of(space), client=Client(transport)), transport
+
+
+@pytest.mark.parametrize("names", [(), ("web",)], ids=["all", "named"])
+async def test_get_tells_the_cause_with_what_it_has_read(
+    space: Space, names: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
+    await space.until(unschedulable("Insufficient", 2))
+    await named(space, "LWS-E036")
+    session, transport = counted(space)
+    wanted = shown.GetRequest(tuple(map(parse, names)), None, everywhere=False, selector="", managed_fields=False)
+    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    assert "web is stuck: LWS-E036" in capsys.readouterr().err
+    assert len(transport.asked) <= MOST_OF_GET, transport.asked
+
+
+async def test_explain_reads_no_list_twice_and_none_that_tells_nothing(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2, template=asking(cpu="1000")))
+    await space.until(unschedulable("Insufficient", 2))
+    await named(space, "LWS-E036")
+    session, transport = counted(space)
+    (told,) = await explain(session, parse("web"))
+    assert told.code == "LWS-E036"
+    assert len(transport.asked) <= MOST_OF_EXPLAIN, transport.asked
+
+
+async def test_a_refused_pod_is_told_with_few_requests(space: Space, capsys: pytest.CaptureFixture[str]) -> None:
+    await space.create(lws(replicas=1, size=2, template=template(priorityClassName="urgent")))
+    await space.until(warned("urgent"))
+    await named(space, "LWS-E026")
+    session, transport = counted(space)
+    wanted = shown.GetRequest((parse("web"),), None, everywhere=False, selector="", managed_fields=False)
+    await get.say_causes(session, await shown.observe(session, wanted), wanted)
+    assert "web is stuck: LWS-E026" in capsys.readouterr().err
+    assert len(transport.asked) <= MOST_OF_GET, transport.asked
