@@ -224,7 +224,7 @@ REPLACED: Final = (
     Replaced(
         PATCHED,
         "integration/lws/test_steering.py",
-        ("unit/leaderworkerset/cli/commands/test_causes.py",),
+        ("unit/leaderworkerset/cli/sets/test_causes.py",),
     ),
     Replaced(PATCHED, "e2e/test_clusters.py", ("unit/localkube/apiserver/storage/test_allocator.py",)),
     Replaced(PATCHED, "integration/sandbox/test_plain.py", ("unit/localkube/kubelet/sandbox/test_plainnames.py",)),
