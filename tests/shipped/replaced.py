@@ -159,6 +159,7 @@ REPLACED: Final = (
             "fuzz/test_serving.py",
             "integration/clusters/recording.py",
             "integration/controllers/test_garbage.py",
+            "integration/lws/test_requests.py",
             "parity/clusters.py",
             "permissions.py",
             "simulation/checks/wire.py",
