@@ -28,17 +28,27 @@ NO_LABELS: Final = Told(
 )
 
 
+def selector_of(rank: Rank) -> dict[str, str]:
+    """Return the labels that a pod's nodeSelector requires of a node."""
+    return meta.spec(rank.object or {}).get("nodeSelector") or {}
+
+
+def has_labels(node: JSONObject, asked: dict[str, str]) -> bool:
+    """Return whether a node has all of these labels."""
+    return asked.items() <= meta.labels(node).items()
+
+
 def no_labels(observed: Observed) -> Finding | None:
     """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
     for rank in observed.at(is_unscheduled):
-        asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
-        suits = any(asked.items() <= meta.labels(node).items() for node in observed.nodes.values())
+        asked = selector_of(rank)
+        suits = any(has_labels(node, asked) for node in observed.nodes.values())
         if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
             return None
     found = NO_LABELS(observed)
     if found is None:
         return None
-    wanted = meta.spec(ranks.named(observed, found.subject).object or {}).get("nodeSelector")
+    wanted = selector_of(ranks.named(observed, found.subject))
     if not wanted:
         return found
     named = ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
@@ -58,11 +68,11 @@ def cordoned(observed: Observed) -> Finding | None:
     """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
     found = NO_NODES_OPEN(observed)
     rank = next((one for one in observed.at(is_unscheduled) if found and one.pod == found.subject.name), None)
-    asked = meta.spec(rank.object or {}).get("nodeSelector") or {} if rank else {}
+    asked = selector_of(rank) if rank else {}
     names = [
         name
         for name, node in sorted(observed.nodes.items())
-        if meta.spec(node).get("unschedulable") and asked.items() <= meta.labels(node).items()
+        if meta.spec(node).get("unschedulable") and has_labels(node, asked)
     ]
     if found is None or not names:
         return found
@@ -79,8 +89,8 @@ def tainted(observed: Observed) -> Finding | None:
     if not found:
         return None
     rank = found[0]
-    asked = meta.spec(rank.object or {}).get("nodeSelector") or {}
-    suiting = [node for node in observed.nodes.values() if asked.items() <= meta.labels(node).items()]
+    asked = selector_of(rank)
+    suiting = [node for node in observed.nodes.values() if has_labels(node, asked)]
     told = dict.fromkeys(taint_text(taint) for node in suiting for taint in untolerated(rank, node))
     named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
     template = observed.view.name
