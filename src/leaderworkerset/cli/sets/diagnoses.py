@@ -86,9 +86,9 @@ def commands_of(session: Session) -> Commands:
     return Commands(kubectl=session.kubectl, lws=session.lws)
 
 
-def more(session: Session, name: str) -> str:
-    """Return the line that names the command with more information."""
-    return f"`{session.lws} -n {session.namespace} explain {name}` says more"
+def more(session: Session, name: str, namespace: str = "") -> str:
+    """Return the line that names the command with more information; in the session's namespace if none is given."""
+    return f"`{session.lws} -n {namespace or session.namespace} explain {name}` says more"
 
 
 async def notes(
@@ -110,8 +110,7 @@ async def notes(
 def _noted(session: Session, namespace: str, name: str, told: Diagnosis) -> str:
     if told.verdict is not Verdict.STUCK:
         return ""
-    command = f"{session.lws} -n {namespace} explain {name}"
-    return f"{name} is stuck: {told.code} ({told.title}); `{command}` says more"
+    return f"{name} is stuck: {told.code} ({told.title}); {more(session, name, namespace)}"
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:
