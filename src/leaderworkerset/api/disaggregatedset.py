@@ -13,7 +13,8 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from leaderworkerset.api.leaderworkerset import Base, Condition, DecodeError, Int32, field_error
+from leaderworkerset.api.leaderworkerset import Condition, DecodeError, field_error
+from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
 KIND: Final = "DisaggregatedSet"

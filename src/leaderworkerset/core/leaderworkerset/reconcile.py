@@ -129,6 +129,8 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
 
 def _read(observed: ObservedLeaderWorkerSet, obj: JSONObject, gang: Gang) -> _Facts:
     lws = leaderworkerset.decode(obj)
+    if lws.spec.group_identity.is_hash:
+        raise ValueError(leaderworkerset.HASH_UNBUILT)
     revision = revisions.resolve(obj, observed.leader_statefulset, observed.revisions, observed.edition)
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
     rollout = rollingupdate.advance(lws, observed.leader_statefulset, folded, revision)

@@ -72,6 +72,8 @@ def _stuck(group: LiveGroup) -> Stuck | None:
 
 
 def _decide(group: LiveGroup, gang: Gang) -> Plan:
+    if group.lws.spec.group_identity.is_hash:
+        raise ValueError(leaderworkerset.HASH_UNBUILT)
     if not is_leader(group.leader):
         return _decide_stray(group)
     stuck = _stuck(group)
