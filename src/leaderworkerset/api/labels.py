@@ -43,7 +43,6 @@ WORKLOAD_AWARE_SCHEDULING: Final = PREFIX + "workload-aware-scheduling"
 WORKLOAD_NAME: Final = PREFIX + "workload-name"
 GROUP_RESTART_COUNTS: Final = PREFIX + "group-restart-counts"
 GROUP_RESTART_BUDGET_EXHAUSTED: Final = PREFIX + "group-restart-budget-exhausted"
-RECOVER: Final = PREFIX + "recover"
 
 # Annotations of Kubernetes: which pods a ReplicaSet deletes first, and what delegates scheduling to a larger Workload.
 POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"

@@ -16,7 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey
-from leaderworkerset.api.scheduling import Scheduling
+from leaderworkerset.api.schedulinglevels import Scheduling
 from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION = "leaderworkerset.x-k8s.io/v1"
