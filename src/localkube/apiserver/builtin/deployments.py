@@ -62,13 +62,13 @@ def _validate_counts(spec: JSONObject, *fields: str) -> Iterator[FieldError]:
 
 
 def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
-    rolling = strategy.get("rollingUpdate")
+    rolling: JSONObject | None = strategy.get("rollingUpdate")
     path = "spec.strategy.rollingUpdate"
     match strategy["type"]:
         case "Recreate":
             if rolling is not None:
                 yield forbidden(path, "may not be specified when strategy `type` is 'Recreate'")
-        case "RollingUpdate":
+        case "RollingUpdate" if rolling is not None:
             unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
             yield from _validate_bound(unavailable, f"{path}.maxUnavailable")
             yield from _validate_bound(surge, f"{path}.maxSurge")
