@@ -13,7 +13,7 @@ after the action changed something, `on_failure` after the API server refused it
 """
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey, ResourceVersion
@@ -23,11 +23,19 @@ EventType: TypeAlias = Literal["Normal", "Warning"]
 Propagation: TypeAlias = Literal["Foreground", "Background", "Orphan"]
 
 
+class OneOfMany(NamedTuple):
+    """What an event says together with others like it: `note` names their numbers where it contains `{numbers}`."""
+
+    note: str
+    number: int
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event as events.k8s.io/v1 has it; `note` may contain `{error}` where it belongs to a failure.
 
-    `reporter` is the controller that reports it, empty where that is the one of the whole process.
+    `reporter` is the controller that reports it, empty where that is the one of the whole process. Events with the same
+    `of_many.note` about the same object may be told as one.
     """
 
     type: EventType
@@ -37,6 +45,7 @@ class Event:
     regarding: JSONObject
     related: JSONObject | None = None
     reporter: str = ""
+    of_many: OneOfMany | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,14 @@
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
 serves namespaces in turns (`turns.py`). Where too many wait, the namespace with most of them loses its last one.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
-`FOLD` seconds. Unlike upstream, events with different notes are different events, so that no text is lost. The
+`FOLD` seconds. What many numbered things do at the same time (`Event.of_many`) becomes one event, too. Unlike upstream, events with different notes are different events, so that no text is lost. The
 resourceVersion of the regarding object may differ, so that a status write does not split a series. Names contain the
 time, as upstream's do; if another recorder has used a name, the next one is tried. Events that cannot be written are
 logged and dropped; the memory used is bounded.
 """
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
@@ -31,7 +32,7 @@ from kuberuntime.errors import (
     ServiceUnavailableError,
     TooManyRequestsError,
 )
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import EVENTS
 from kuberuntime.plan import Event
@@ -87,9 +88,39 @@ class EventRecorder:
         self._dropped = 0
         self._last_nanos = 0
         self._folding: dict[int, tuple[Series, Event]] = {}
+        self._gathering: dict[SeriesKey, tuple[Event, set[int]]] = {}
+        """What was told of one of many, and the numbers that others like it had since."""
 
     def record(self, event: Event) -> None:
-        """Queue one event; returns at once."""
+        """Queue one event; returns at once. After one of many, others like it are told together `FOLD` seconds later."""
+        if event.of_many is None:
+            self._record(event)
+            return
+        key = series_key(replace(event, note=event.of_many.note, related=None))
+        gathered = self._gathering.get(key)
+        if gathered is None:
+            self._record(event)
+            self._gather(key, event)
+        else:
+            first, numbers = gathered
+            numbers.add(event.of_many.number)
+            self._gathering[key] = (first if len(numbers) > 1 else event, numbers)
+
+    def _gather(self, key: SeriesKey, event: Event) -> None:
+        """Collect what is like this event, unless for too many others already."""
+        if len(self._gathering) < SERIES:
+            self._gathering[key] = (event, set())
+            asyncio.get_running_loop().call_later(FOLD, self._tell, key)
+
+    def _tell(self, key: SeriesKey) -> None:
+        """Record what was collected, as one event, and collect on; with nothing collected the next one is told at once."""
+        event, numbers = self._gathering.pop(key, (None, set[int]()))
+        if event is not None and event.of_many is not None and numbers:
+            note = event.of_many.note.replace("{numbers}", ordinals.ranges(numbers))
+            self._record(event if len(numbers) == 1 else replace(event, note=note, related=None))
+            self._gather(key, event)
+
+    def _record(self, event: Event) -> None:
         key = series_key(event)
         now, at = self._clock.now(), self._clock.monotonic()
         series = self._series.take(key, at)
@@ -122,6 +153,8 @@ class EventRecorder:
 
     async def flush(self) -> None:
         """Wait until all recorded events have been written or dropped; repetitions no longer wait for more."""
+        for key in list(self._gathering):
+            self._tell(key)
         for stamp in list(self._folding):
             self._unfold(stamp)
         await self._queue.join()

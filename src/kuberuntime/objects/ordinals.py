@@ -1,6 +1,7 @@
 """Ordinals: the number at the end of the name of a StatefulSet's pod, after the StatefulSet's name (R-ADM-3)."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kuberuntime.objects import decimals
@@ -24,3 +25,18 @@ def split(name: str) -> Ordinal | None:
     match = NAME.fullmatch(name)
     number = decimals.natural(match[2]) if match else None
     return None if match is None or number is None else Ordinal(match[1], number)
+
+
+def ranges(numbers: Iterable[int]) -> str:
+    """Return numbers as ranges, empty if there are none.
+
+    >>> ranges([0, 1, 2, 5, 7, 8]), ranges([])
+    ('0-2,5,7-8', '')
+    """
+    found: list[list[int]] = []
+    for number in sorted(numbers):
+        if found and number == found[-1][1] + 1:
+            found[-1][1] = number
+        else:
+            found.append([number, number])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)

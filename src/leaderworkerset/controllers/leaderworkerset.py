@@ -7,7 +7,8 @@ nothing.
 
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Final
 
 from kuberuntime.cache.informer import Change
@@ -18,7 +19,7 @@ from kuberuntime.controller.executor import Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS
-from kuberuntime.plan import Plan
+from kuberuntime.plan import Plan, PutStatus
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import indexes, leaders, permissions
@@ -37,6 +38,15 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 NAME: Final = "leaderworkerset"
 
+QUIET: Final = 0.2
+"""Seconds without another change after which a status that changes counts alone is written."""
+
+PACE: Final = 1.0
+"""Seconds between two such writes while the counts go on changing."""
+
+TICK: Final = 0.001
+"""Seconds that are not worth waiting for: a timer may be early by less."""
+
 BEHIND: Final = 1.0
 """Seconds until the next decision if the caches were behind the API server."""
 
@@ -48,6 +58,28 @@ class Memory:
     edition: Edition | None = None
     applied: LastApply | None = None
     source: Source | None = None
+    status: JSONObject | None = None
+    """The status that waits to be written, or was last."""
+    changed_at: float = 0.0
+    written_at: float = -inf
+
+    def paced(self, plan: Plan, now: float) -> Plan:
+        """Leave out a status that changes counts alone while the next change is likely to come, and plan again then.
+
+        One that changes conditions, so also the first and that of a new generation, is written at once.
+        """
+        for action in plan.actions:
+            if isinstance(action, PutStatus) and not action.on_success:
+                status = meta.status(action.object)
+                if status != self.status:
+                    self.status, self.changed_at = status, now
+                left = min(self.changed_at + QUIET, self.written_at + PACE) - now
+                if left > TICK:
+                    again = left if plan.requeue_after is None else min(left, plan.requeue_after)
+                    return replace(
+                        plan, actions=tuple(one for one in plan.actions if one is not action), requeue_after=again
+                    )
+        return plan
 
 
 class LeaderWorkerSetDriver(Driver):
@@ -76,12 +108,15 @@ class LeaderWorkerSetDriver(Driver):
         if decision.source is not None:
             memory = self._memories.setdefault(key, Memory())
             memory.edition, memory.source = decision.edition, decision.source
+            return memory.paced(decision.plan, self._clock.monotonic())
         return decision.plan
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Remember what the leader StatefulSet was applied from, and the API server's answer."""
+        """Remember when the status was written, what the leader StatefulSet was applied from, and the API server's answer."""
         memory = self._memories.get(key)
         for write in writes:
+            if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
+                memory.written_at = self._clock.monotonic()
             if memory and memory.source and isinstance(write, Written) and write.resource == STATEFULSETS:
                 memory.applied = LastApply(memory.source, Identity.of(write.object))
 

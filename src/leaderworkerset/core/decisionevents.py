@@ -3,11 +3,13 @@
 Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
 """
 
+from dataclasses import replace
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event
+from kuberuntime.plan import Event, OneOfMany
+from leaderworkerset.api import labels
 
 CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
@@ -39,6 +41,13 @@ def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Ev
     return Event("Normal", GROUPS_PROGRESSING, "Create", note, reference(obj), related and reference(related))
 
 
+def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a worker StatefulSet that was created (R-WSTS-2); those of many groups are told together."""
+    index = meta.labels(leader).get(labels.GROUP_INDEX, "")
+    event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
+    return _of_group(event, "Created worker statefulsets for groups {numbers}", decimals.natural(index))
+
+
 def creating_revision(obj: JSONObject, revision: JSONObject, note: str) -> Event:
     """Return the event of a revision that was recorded."""
     return Event("Normal", CREATING_REVISION, "Create", note, reference(obj), reference(revision))
@@ -54,9 +63,15 @@ def updating(obj: JSONObject, note: str) -> Event:
     return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 
-def replacing_group(obj: JSONObject, note: str) -> Event:
+def replacing_group(obj: JSONObject, leader: str, group: int | None) -> Event:
     """Return the event of a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
-    return Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
+    note = f"Deleted leader pod {leader} to update group {group}"
+    event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
+    return _of_group(event, "Deleted leader pods to update groups {numbers}", group)
+
+
+def _of_group(event: Event, note: str, group: int | None) -> Event:
+    return event if group is None else replace(event, of_many=OneOfMany(note, group))
 
 
 def failed_create(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:

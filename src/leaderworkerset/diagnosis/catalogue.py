@@ -8,6 +8,7 @@ a code never changes. New causes get new codes, and codes of removed causes are 
 from typing import Final
 
 from leaderworkerset.diagnosis.causes import (
+    closednodes,
     containers,
     featuregates,
     images,
@@ -77,9 +78,9 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     scheduling.TOO_MANY_PODS,
     scheduling.SPREAD,
     scheduling.PORTS,
-    scheduling.SELECTOR,
-    scheduling.TAINTS,
-    scheduling.CORDONED,
+    closednodes.SELECTOR,
+    closednodes.TAINTS,
+    closednodes.CORDONED,
     scheduling.UNSCHEDULABLE,
     # They cannot be started.
     lostnodes.EVICTED,

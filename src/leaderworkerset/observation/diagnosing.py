@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
@@ -41,9 +40,9 @@ from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.observation import explaining
-from leaderworkerset.observation.lists import Lister, Lists, TooManyError
+from leaderworkerset.observation.lists import Lister, TooManyError
 from leaderworkerset.views.events.evidence import Evidence, explained
-from leaderworkerset.views.groups import Group, Rank, View, view
+from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 
 FEW: Final = 10
@@ -67,18 +66,11 @@ class Want:
 
 
 async def diagnose_one(
-    client: Client, lws: JSONObject, chosen: Selection, commands: Commands, clock: Clock | None = None
+    lists: Lister, plain: View, chosen: Selection, commands: Commands, clock: Clock | None = None
 ) -> Diagnosis:
     """Return the diagnosis of a LeaderWorkerSet, or of a group or rank of it; `commands` are those of its next steps."""
-    observed = await observe(client, lws, chosen, clock or SystemClock())
+    observed = await observe_view(lists, plain, chosen, clock or SystemClock())
     return diagnose(replace(observed, commands=commands), chosen)
-
-
-async def observe(client: Client, lws: JSONObject, chosen: Selection, clock: Clock) -> Observed:
-    """Read the objects that explain a LeaderWorkerSet."""
-    namespace, own = meta.namespace(lws), f"{labels.NAME}={meta.name(lws)}"
-    listing = await client.list(PODS, namespace=namespace, label_selector=own)
-    return await observe_view(Lists(client), view(lws, listing.items), chosen, clock)
 
 
 async def observe_view(

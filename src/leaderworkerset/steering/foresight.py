@@ -14,12 +14,12 @@ import msgspec
 
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
-from leaderworkerset.steering.pasts import indexes
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import Group, View, view
@@ -234,7 +234,7 @@ def _steps(found: Foreseen) -> Iterator[str]:
 def _made(wave: Wave) -> str:
     if not wave.groups:
         return "groups that are not wanted any more go"
-    return f"group{'s' if len(wave.groups) > 1 else ''} {indexes(wave.groups)}"
+    return f"group{'s' if len(wave.groups) > 1 else ''} {ranges(wave.groups)}"
 
 
 def _extra(wave: Wave, size: int) -> str:

@@ -77,21 +77,6 @@ def content(entry: Entry) -> JSONObject:
     return spec
 
 
-def indexes(numbers: Iterable[int]) -> str:
-    """Return indexes as ranges, empty if there are none.
-
-    >>> indexes([0, 1, 2, 5, 7, 8]), indexes([])
-    ('0-2,5,7-8', '')
-    """
-    ranges: list[list[int]] = []
-    for number in sorted(numbers):
-        if ranges and number == ranges[-1][1] + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
-
-
 def document(name: str, found: Sequence[Entry]) -> JSONObject:
     """Return the document of the entries with stable field names, as `-o json` prints it."""
     return {

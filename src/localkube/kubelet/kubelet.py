@@ -134,6 +134,7 @@ class Kubelet:
         """Run the worker of one pod. An error in it is reported on that pod, and does not affect other pods."""
         known = ""
         while not cell.is_finished:
+            is_broken = False
             try:
                 async with asyncio.TaskGroup() as tasks:
                     worker = self._workers[cell.uid] = PodWorker(cell, tasks)
@@ -142,12 +143,13 @@ class Kubelet:
                 cell.recover(recovery.NODE_RESTARTED)
                 self._node.hosts.set_pod(cell.pod, cell.address)
             except* Exception as errors:  # noqa: BLE001 - the loop edge of a pod: its error must not end other pods
-                known = self._report_error(cell, errors, known)
+                known, is_broken = self._report_error(cell, errors, known), True
+            finally:
+                self._workers.pop(cell.uid, None)
+            if is_broken:  # not above: until Python 3.11.4 a cancellation in `except*` comes out in a group
                 await self._node.runner.remove_sandbox(cell.uid)
                 cell.recover(recovery.NODE_RESTARTED)
                 await asyncio.sleep(SYNC_RETRY.total_seconds())
-            finally:
-                self._workers.pop(cell.uid, None)
 
     def _report_error(self, cell: PodCell, errors: ExceptionGroup[Exception], known: str) -> str:
         """Log an internal error, with its traceback the first time; return it in one line."""

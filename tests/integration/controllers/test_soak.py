@@ -31,6 +31,7 @@ from localkube.assembly import Cluster
 from localkube.cluster import Settings
 from localkube.controllers.garbage import gone
 from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.node import formerlogs
 from localkube.kubelet.processes import model
 from localkube.kubelet.processes.model import ModelRunner
 
@@ -48,6 +49,7 @@ TOLERATED: Final = CYCLES // 2
 BOUNDS: Final = {
     "localkube.controllers.garbage.gone.Gone._young": gone.MOST,
     "localkube.controllers.garbage.gone.Gone._old": gone.MOST,
+    "localkube.kubelet.node.formerlogs.FormerLogs._kept": formerlogs.MOST,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
     "kuberuntime.cache.strings.Strings._young": strings.MOST,
     "kuberuntime.cache.strings.Strings._old": strings.MOST,

@@ -19,7 +19,7 @@ DENIED = 'admission webhook "vleaderworkerset.kb.io" denied the request: '
 UNAVAILABLE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
 SURGE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"
 PARTITION = "spec.rolloutStrategy.rollingUpdateConfiguration.partition"
-SUBGROUP = "spec.leaderWorkerTemplate.SubGroupPolicy.subGroupSize"
+SUBGROUP = "spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize"
 NOT_ZERO = "must not be 0 when `maxSurge` is 0"
 KEY = labels.SUBGROUP_EXCLUSIVE_TOPOLOGY
 
@@ -104,7 +104,7 @@ BY_WEBHOOK = [
     ),
     pytest.param(
         subgroups(None),
-        [f"{SUBGROUP}: Invalid value: null: subGroupSize must be equal or greater than 1"],
+        [f"{SUBGROUP}: Required value: subGroupSize is required"],
         id="20 no size",
     ),
     pytest.param(
@@ -140,13 +140,13 @@ BY_WEBHOOK = [
 
 @pytest.mark.parametrize(("obj", "failures"), BY_WEBHOOK)
 async def test_refused_by_the_webhook(space: Space, obj: JSONObject, failures: list[str]) -> None:
-    """R-VAL-1, R-VAL-5 to R-VAL-21: 403 with every error, named by path and value."""
+    """R-VAL-1, R-VAL-5 to R-VAL-21, N-VAL-10, N-AT-24: 403 with every error, named by path and value."""
     error = await refusal(space, obj)
     assert (error.code, error.reason) == (403, "Forbidden")
     assert error.message.startswith(DENIED)
     for failure in failures:
         assert failure in error.message
-    assert error.message.count("Invalid value") == len(failures)
+    assert error.message.count(" value: ") == len(failures)
 
 
 BY_SCHEMA = [

@@ -13,6 +13,7 @@ from tests.integration.lws.explanations import (
     unreachable_webhook,
     warned,
 )
+from tests.integration.lws.test_commands import session_of
 
 from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
@@ -20,10 +21,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, LEASES, STATEFULSETS
 from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli import targets
 from leaderworkerset.diagnosis.causes.unattended import BUSY
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import diagnosing
+from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.selection import Selection
 
 
@@ -92,8 +95,9 @@ async def test_a_statefulset_that_its_controller_cannot_report_on_is_named(space
         await space.until(lambda state: state.pods["web-0"])  # type: ignore[arg-type]  # KeyError until then
 
         async def look() -> Diagnosis:
-            obj = await space.get(LEADERWORKERSETS, "web")
-            return await diagnosing.diagnose_one(space.client, obj, Selection("web"), Commands(), AMinuteLater())
+            whole = await targets.view_of(session_of(space), await space.get(LEADERWORKERSETS, "web"))
+            lists = Lists(space.client)
+            return await diagnosing.diagnose_one(lists, whole, Selection("web"), Commands(), AMinuteLater())
 
         async with timeouts.within(NAMED_WITHIN):
             told = await space.eventually(look, lambda one: one.code == "LWS-E014")

@@ -20,8 +20,8 @@ from leaderworkerset.cli.targets import parse
 MOST_OF_GET = 6
 """The maximum requests of `lws get` of one stuck set, the cause included."""
 
-MOST_OF_EXPLAIN = 7
-"""The maximum requests of `lws explain` of one stuck set whose pods are there: it also adds up what is free on nodes."""
+MOST_OF_EXPLAIN = 6
+"""The maximum requests of `lws explain` of one stuck set whose pods are there."""
 
 
 class Counting:

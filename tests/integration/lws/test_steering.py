@@ -219,7 +219,7 @@ async def test_what_a_rollout_is_stuck_for_is_said_once_while_it_is_followed(
         await objects.until(lambda: notes or None, every=0.1)
     assert notes == [
         f"web is stuck: LWS-E026: {MISSING_CLASS}",
-        f"next: {session.kubectl} -n {space.namespace} get priorityclasses",
+        "next: create PriorityClass urgent, or correct priorityClassName in the template of web",
     ]
     with pytest.raises(StuckError, match=f"LWS-E026: {MISSING_CLASS}"):
         await follower(space, STUCK).follow(60)
@@ -328,9 +328,9 @@ async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> 
     assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
     with pytest.raises(UsageError, match=r"`lws get split -o json` shows its rollout"):
         await set_follower.document()
-    with pytest.raises(CommandError, match=r"split is a DisaggregatedSet: .*; its LeaderWorkerSets: split-0-.*decode"):
+    with pytest.raises(CommandError, match=r"split is a DisaggregatedSet, .*; its LeaderWorkerSets: split-0-.*decode"):
         await undo(session, "split")
     part = next(name for name in space.state.leaderworkersets if name.endswith("decode"))
-    with pytest.raises(CommandError, match=f"{part} belongs to the DisaggregatedSet split, .*: nothing was changed"):
+    with pytest.raises(CommandError, match=f"{part} belongs to DisaggregatedSet split, .*: nothing was changed"):
         await pause(session, part)
     assert len(await subjects.past(session, part)) == 1

@@ -100,6 +100,7 @@ def managers(site: Site, directory: Path) -> Iterator[Managers]:
     role = administrator.there("role/lws-leader-election-role", *IN)
     binding = administrator.there("rolebinding/lws-leader-election-rolebinding", *IN)
     account = f"system:serviceaccount:{OPERATOR}:{MANAGER}"
+    administrator.kubectl("delete", "namespace", OUTSIDE, "--ignore-not-found")  # other tests install there
     administrator.kubectl("create", "namespace", OUTSIDE)
     copies = [
         {

@@ -10,6 +10,7 @@ from tests.controlplane import build
 def test_another_compiler_of_the_same_name_and_version_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    pytest.importorskip("pip", reason="this environment was made without pip")
     name, version = build.GO_LOCK.read_text().split()[0].replace("-", "_").split("==")
     with ZipFile(tmp_path / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
         about = f"{name}-{version}.dist-info"

@@ -12,7 +12,7 @@ import msgspec
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.local.clusteroptions import ClusterOptions
+from leaderworkerset.cli.local.clusteroptions import MISSING, ClusterOptions
 
 FILE: Final = "options.json"
 
@@ -24,7 +24,10 @@ def load(place: ClusterDirectory) -> ClusterOptions | None:
     """Return the options of the last start, None if there are none."""
     path = place.directory / FILE
     try:
-        return msgspec.json.decode(path.read_bytes(), type=ClusterOptions, dec_hook=_decode)
+        kept: Any = msgspec.json.decode(path.read_bytes())
+        if isinstance(kept, dict) and isinstance(kept.get("stub"), bool):  # as it was kept before --stub took values
+            kept["stub"] = (MISSING,) if kept["stub"] else ()
+        return msgspec.convert(kept, ClusterOptions, dec_hook=_decode)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -22,7 +22,7 @@ from leaderworkerset.observation import diagnosing, settling, surveying
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
-from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
 
 REASON_SECONDS: Final = 5.0
@@ -65,28 +65,20 @@ async def with_sets(
 async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
     """Return the diagnosis of the selection; for a DisaggregatedSet its own, and those of its LeaderWorkerSets."""
     resource, obj = await targets.find_either(session, chosen.name)
+    lists, commands = Lists(session.client), commands_of(session)
     if resource == LEADERWORKERSETS:
-        if chosen.group is not None:
-            targets.refuse_missing(await targets.view_of(session, obj), chosen)
-        return [await _explain(session, obj, chosen)]
+        whole = await targets.view_of(session, obj)
+        targets.refuse_missing(whole, chosen)
+        return [await quoted(session.client, await diagnosing.diagnose_one(lists, whole, chosen, commands))]
     parts = await targets.list_parts(session, session.namespace, chosen.name)
     names = ", ".join(map(meta.name, parts)) or "none yet"
     if chosen.group is not None:
         raise UsageError(f"{chosen.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
-    found = [await _explain(session, part, Selection(meta.name(part))) for part in parts]
-    return of_whole(await explain_set(session, obj, parts), [replace(one, owner=chosen.name) for one in found])
-
-
-async def explain_set(session: Session, obj: meta.JSONObject, parts: Sequence[meta.JSONObject]) -> Diagnosis:
-    """Return the diagnosis of a DisaggregatedSet itself."""
-    shown = set_view(obj, [view(part, ()) for part in parts])
-    (told,) = await settling.diagnose_sets(Lists(session.client), [shown], meta.namespace(obj), commands_of(session))
-    return told
-
-
-async def _explain(session: Session, lws: meta.JSONObject, chosen: Selection) -> Diagnosis:
-    told = await diagnosing.diagnose_one(session.client, lws, chosen, commands_of(session))
-    return await quoted(session.client, told)
+    views = await targets.views_of(session, parts)
+    told = await surveying.survey(lists, views, session.namespace, commands)
+    found = [replace(await quoted(session.client, one), owner=chosen.name) for one in told]
+    (own,) = await settling.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
+    return of_whole(own, found)
 
 
 def commands_of(session: Session) -> Commands:
@@ -94,9 +86,9 @@ def commands_of(session: Session) -> Commands:
     return Commands(kubectl=session.kubectl, lws=session.lws)
 
 
-def more(session: Session, name: str) -> str:
-    """Return the line that names the command with more information."""
-    return f"`{session.lws} -n {session.namespace} explain {name}` says more"
+def more(session: Session, name: str, namespace: str = "") -> str:
+    """Return the line that names the command with more information; in the session's namespace if none is given."""
+    return f"`{session.lws} -n {namespace or session.namespace} explain {name}` says more"
 
 
 async def notes(
@@ -118,8 +110,7 @@ async def notes(
 def _noted(session: Session, namespace: str, name: str, told: Diagnosis) -> str:
     if told.verdict is not Verdict.STUCK:
         return ""
-    command = f"{session.lws} -n {namespace} explain {name}"
-    return f"{name} is stuck: {told.code} ({told.title}); `{command}` says more"
+    return f"{name} is stuck: {told.code} ({told.title}); {more(session, name, namespace)}"
 
 
 async def in_time(session: Session, name: str) -> Diagnosis | None:

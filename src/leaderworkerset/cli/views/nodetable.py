@@ -9,7 +9,8 @@ from kuberuntime.objects.quantity import ZERO, Quantity
 from leaderworkerset.cli.views import output
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.demand import Demand
-from leaderworkerset.diagnosis.causes.scheduling import FINISHED, amount_text, taint_text
+from leaderworkerset.diagnosis.causes.closednodes import taint_text
+from leaderworkerset.diagnosis.causes.scheduling import FINISHED, amount_text
 
 ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
 """The pods of each node."""

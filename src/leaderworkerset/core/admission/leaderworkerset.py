@@ -29,7 +29,7 @@ MAX_PODS = 2**31 - 1
 
 TEMPLATE = "spec.leaderWorkerTemplate"
 ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
-SUBGROUP_SIZE = f"{TEMPLATE}.SubGroupPolicy.subGroupSize"
+SUBGROUP_SIZE = f"{TEMPLATE}.subGroupPolicy.subGroupSize"
 SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
 
 PERCENT_TEXT = (
@@ -133,14 +133,16 @@ def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
 
 
 def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20); a missing or zero size hides the others."""
+    """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10); a size below 1 hides the others."""
     policy = lws.spec.leader_worker_template.sub_group_policy
     if policy is None:
         return
     subgroup_size, size = policy.sub_group_size, lws.size
-    if subgroup_size is None or subgroup_size < 1:
+    if subgroup_size is None:
+        yield required(SUBGROUP_SIZE, "subGroupSize is required")
+        return
+    if subgroup_size < 1:
         yield invalid(SUBGROUP_SIZE, subgroup_size, "subGroupSize must be equal or greater than 1")
-    if not subgroup_size:
         return
     if size % subgroup_size != 0 and (size - 1) % subgroup_size != 0:
         yield invalid(SUBGROUP_SIZE, subgroup_size, "size or size - 1 must be divisible by subGroupSize")
@@ -186,7 +188,7 @@ def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
 
 def _subgroup_update(new: SubGroupPolicy | None, old: SubGroupPolicy | None) -> Iterator[FieldError]:
     if new is not None and old is not None:
-        if new.sub_group_size != old.sub_group_size:
+        if None not in (new.sub_group_size, old.sub_group_size) and new.sub_group_size != old.sub_group_size:
             yield invalid(SUBGROUP_SIZE, new.sub_group_size, "field is immutable")
     elif new is not None:
         text = "cannot enable subGroupSize after the lws is already created"

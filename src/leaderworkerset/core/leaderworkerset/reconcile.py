@@ -266,13 +266,12 @@ def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
 
 
 def _replace_leader(facts: _Facts, group: GroupFacts) -> Delete:
-    note = f"Deleted leader pod {group.leader} to update group {group.group_index}"
     return Delete(
         resource=PODS,
         key=ObjectKey(facts.lws.namespace, group.leader),
         propagation="Foreground",
         uid=group.uid,
-        on_success=(decisionevents.replacing_group(facts.obj, note),),
+        on_success=(decisionevents.replacing_group(facts.obj, group.leader, group.index),),
     )
 
 

@@ -150,13 +150,12 @@ def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
     name = meta.name(group.leader)
-    created = f"Created worker statefulset for leader pod {name}"
     failed = f"Failed to create worker statefulset for leader pod {name}: {{error}}"
     return Create(
         resource=STATEFULSETS,
         object=statefulset.build(group.lws, revised, group.leader, placed.node_selector),
         if_absent=True,
-        on_success=(decisionevents.created(group.obj, created, group.leader),),
+        on_success=(decisionevents.created_workers(group.obj, group.leader),),
         on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),
     )
 

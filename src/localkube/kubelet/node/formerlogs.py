@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.node.trash import Trash
 
 MOST: Final = 200
@@ -20,7 +20,7 @@ class FormerLogs:
     def __init__(self, directory: Path, trash: Trash) -> None:
         self._directory = directory
         self._trash = trash
-        self._kept: dict[ObjectKey, Path] = {}
+        self._kept: dict[str, Path] = {}
 
     def clear(self) -> None:
         """Delete what an earlier process kept."""
@@ -30,7 +30,7 @@ class FormerLogs:
         """Take over the logs of a pod that is gone, in place of those of its predecessor."""
         if not logs.exists():
             return
-        key, kept = meta.key(pod), self._directory / meta.uid(pod)
+        key, kept = str(meta.key(pod)), self._directory / meta.uid(pod)
         if key in self._kept:
             self._trash.add(self._kept.pop(key))
         self._directory.mkdir(parents=True, exist_ok=True)
@@ -41,4 +41,4 @@ class FormerLogs:
 
     def of(self, pod: JSONObject) -> Path | None:
         """Return the directory of the logs of the pod that had this name before, None if there are none."""
-        return self._kept.get(meta.key(pod))
+        return self._kept.get(str(meta.key(pod)))

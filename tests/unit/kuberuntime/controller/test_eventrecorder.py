@@ -18,7 +18,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.controller.eventrecorder import FOLD, NAMES, QUEUE, SERIES, SERIES_SECONDS, EventRecorder
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Event
+from kuberuntime.plan import Event, OneOfMany
 
 LWS = {
     "apiVersion": "leaderworkerset.x-k8s.io/v1",
@@ -394,5 +394,28 @@ def test_a_series_that_waits_for_repetitions_takes_little_memory() -> None:
                 tracemalloc.stop()
             assert len(r.recorder._series) == 910
             assert (after - before) / 900 < 250
+
+    run(scenario())
+
+
+def one_of_many(number: int) -> Event:
+    return replace(
+        CREATED,
+        note=f"Created {number}",
+        related={"name": f"lws-{number}"},
+        of_many=OneOfMany("Created {numbers}", number),
+    )
+
+
+def test_what_many_do_at_the_same_time_is_one_event_that_names_them_as_ranges() -> None:
+    async def scenario() -> None:
+        async with rig() as r:
+            for number in (3, 0, 1, 2, 5, 6):
+                r.recorder.record(one_of_many(number))
+            await asyncio.sleep(FOLD + 1)
+            r.recorder.record(one_of_many(8))
+            await r.recorder.flush()
+            assert [event["note"] for event in r.all()] == ["Created 3", "Created 0-2,5-6", "Created 8"]
+            assert [event.get("related") for event in r.all()] == [{"name": "lws-3"}, None, {"name": "lws-8"}]
 
     run(scenario())

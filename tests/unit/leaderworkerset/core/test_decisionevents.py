@@ -37,7 +37,6 @@ def test_a_reference_names_its_object() -> None:
         (decisionevents.creating_revision(LWS, LEADER, "n"), ("Normal", "CreatingRevision", "Create"), LEADER),
         (decisionevents.deleting_surge(LWS, "n"), ("Normal", "GroupsProgressing", "Delete"), None),
         (decisionevents.updating(LWS, "n"), ("Normal", "GroupsUpdating", "Update"), None),
-        (decisionevents.replacing_group(LWS, "n"), ("Normal", "GroupsUpdating", "Delete"), None),
         (decisionevents.failed_create(LWS, "n"), ("Warning", "FailedCreate", "Create"), None),
         (decisionevents.failed_create(LWS, "n", LEADER), ("Warning", "FailedCreate", "Create"), LEADER),
         (decisionevents.failed_update(LWS, "n"), ("Warning", "FailedUpdate", "Update"), None),

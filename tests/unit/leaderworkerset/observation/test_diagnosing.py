@@ -29,6 +29,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Observed
 from leaderworkerset.observation import diagnosing, lists
+from leaderworkerset.views.groups import view
 from leaderworkerset.views.selection import Selection
 
 AVAILABLE = {"conditions": conditions(Available="True"), "readyReplicas": 1, "updatedReplicas": 1}
@@ -77,14 +78,17 @@ def paths(*resources: Any) -> dict[str, Any]:
 
 
 def observe(server: Server, of: JSONObject | None = None, target: Selection | None = None) -> Observed:
-    found = diagnosing.observe(Client(server), of or lws(), target or Selection("web"), FixedClock())
-    return run(found)
+    """Observe a set with the pods that the server lists."""
+    members = server.lists[PODS.path("prod")]
+    assert not isinstance(members, int)
+    read = lists.Lists(Client(server))
+    return run(diagnosing.observe_view(read, view(of or lws(), members), target or Selection("web"), FixedClock()))
 
 
-def test_of_what_is_healthy_only_the_pods_are_read() -> None:
+def test_of_what_is_healthy_nothing_more_is_read() -> None:
     server = Server({PODS.path("prod"): [ready(), ready(0, 1)]})
     found = observe(server, lws(status=AVAILABLE))
-    assert server.asked == [PODS.path("prod")]
+    assert server.asked == []
     assert found.view.groups[0].is_ready
 
 
@@ -97,7 +101,6 @@ def test_pods_that_start_on_a_node_need_neither_places_nor_queues() -> None:
     )
     found = observe(server)
     assert set(server.asked) == {
-        PODS.path("prod"),
         CORE_EVENTS.path("prod"),
         CONTROLLER_REVISIONS.path("prod"),
         SERVICES.path("prod"),
@@ -124,7 +127,7 @@ def test_what_no_cause_could_tell_anything_from_is_not_read() -> None:
     server = Server({PODS.path("prod"): waiting, PODS.path(): [], NODES.path(): []} | paths(CORE_EVENTS))
     observe(server)
     assert sorted(server.asked) == sorted(
-        [PODS.path("prod"), CORE_EVENTS.path("prod"), CONTROLLER_REVISIONS.path("prod"), NODES.path(), PODS.path()]
+        [CORE_EVENTS.path("prod"), CONTROLLER_REVISIONS.path("prod"), NODES.path(), PODS.path()]
     )
 
 

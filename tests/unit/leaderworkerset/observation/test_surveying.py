@@ -141,8 +141,8 @@ def test_each_is_told_what_it_is_told_alone(namespace: str, forbidden: tuple[Res
     together = run(surveying.survey(Lists(Client(server)), views, namespace, Commands(), FixedClock()))
     shared = len(server.asked)
     alone = [
-        run(diagnosing.diagnose_one(Client(server), one, Selection(meta.name(one)), Commands(), FixedClock()))
-        for one in chosen
+        run(diagnosing.diagnose_one(Lists(Client(server)), one, Selection(one.name), Commands(), FixedClock()))
+        for one in views
     ]
     assert together == alone
     assert len({one.code for one in together}) > 1

@@ -7,6 +7,7 @@ from datetime import datetime
 import click
 
 from kuberuntime.clock import SystemClock
+from kuberuntime.objects import ordinals
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
@@ -57,7 +58,7 @@ def table(found: Sequence[Entry], now: datetime) -> list[str]:
             f"{entry.number}{' *' if entry.is_current else ''}",
             entry.key,
             age(entry.created, now),
-            pasts.indexes(entry.groups) or "-",
+            ordinals.ranges(entry.groups) or "-",
             entry.cause or "-",
         )
         for entry in found

@@ -12,6 +12,7 @@ from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.cli import durations, targets
@@ -27,7 +28,6 @@ from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import patches, restarts
-from leaderworkerset.steering.pasts import indexes
 from leaderworkerset.steering.restarts import Turn
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.reasons import reasons
@@ -90,7 +90,7 @@ class RestartRequest:
 
     def __str__(self) -> str:
         """Return the groups or the rank as text."""
-        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {indexes(self.groups)}"
+        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {ranges(self.groups)}"
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
 

@@ -50,6 +50,14 @@ def test_options_of_another_version_are_left_out(place: ClusterDirectory) -> Non
     assert keptoptions.load(place) == ClusterOptions(nodes=3)
 
 
+@pytest.mark.parametrize(("kept", "stub"), [("true", ("missing",)), ("false", ())])
+def test_a_switch_of_an_earlier_version_is_understood(
+    place: ClusterDirectory, kept: str, stub: tuple[str, ...]
+) -> None:
+    (place.directory / keptoptions.FILE).write_text(f'{{"nodes": 3, "stub": {kept}}}')
+    assert keptoptions.load(place) == ClusterOptions(nodes=3, stub=stub)
+
+
 @pytest.mark.parametrize("text", ["", "[1]", '{"nodes": "four"}'])
 def test_a_damaged_file_is_named_with_the_way_to_begin_without_it(place: ClusterDirectory, text: str) -> None:
     (place.directory / keptoptions.FILE).write_text(text)

@@ -18,7 +18,7 @@ from leaderworkerset.core.admission.leaderworkerset import (
 UNAVAILABLE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
 SURGE = "spec.rolloutStrategy.rollingUpdateConfiguration.maxSurge"
 PARTITION = "spec.rolloutStrategy.rollingUpdateConfiguration.partition"
-SUBGROUP = "spec.leaderWorkerTemplate.SubGroupPolicy.subGroupSize"
+SUBGROUP = "spec.leaderWorkerTemplate.subGroupPolicy.subGroupSize"
 NOT_ZERO = "must not be 0 when `maxSurge` is 0"
 POD = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
 
@@ -243,7 +243,7 @@ def test_allowed(obj: dict[str, Any]) -> None:
         pytest.param(
             subgroups(-1),
             [f"{SUBGROUP}: Invalid value: -1: subGroupSize must be equal or greater than 1"],
-            id="16",
+            id="16 hides 17 to 19",
         ),
         pytest.param(
             subgroups(3, group_size=5),
@@ -267,7 +267,7 @@ def test_allowed(obj: dict[str, Any]) -> None:
         ),
         pytest.param(
             subgroups(None),
-            [f"{SUBGROUP}: Invalid value: null: subGroupSize must be equal or greater than 1"],
+            [f"{SUBGROUP}: Required value: subGroupSize is required"],
             id="20 null",
         ),
         pytest.param(
@@ -294,7 +294,7 @@ def test_allowed(obj: dict[str, Any]) -> None:
     ],
 )
 def test_refused_on_create_and_on_update(obj: dict[str, Any], expected: list[str]) -> None:
-    """R-VAL-3 to R-VAL-21; the numbers are those of the rules."""
+    """R-VAL-3 to R-VAL-21, N-VAL-10, N-AT-24; the numbers are those of the rules."""
     assert errors(obj) == expected
     claims_and_subgroups = {"subGroupPolicy": obj["spec"]["leaderWorkerTemplate"].get("subGroupPolicy")}
     assert errors(obj, lws(template=claims_and_subgroups)) == expected
@@ -319,6 +319,7 @@ REMOVED = f"{SUBGROUP}: Invalid value: 2: cannot remove subGroupSize after enabl
     ("old", "new", "expected"),
     [
         pytest.param(subgroups(2), subgroups(1), [IMMUTABLE], id="22"),
+        pytest.param(subgroups(None), subgroups(2), [], id="22 a size where there was none"),
         pytest.param(lws(), subgroups(2), [ADDED], id="23"),
         pytest.param(subgroups(2), lws(), [REMOVED], id="24"),
         pytest.param(
@@ -342,7 +343,7 @@ REMOVED = f"{SUBGROUP}: Invalid value: 2: cannot remove subGroupSize after enabl
     ],
 )
 def test_updates(old: dict[str, Any], new: dict[str, Any], expected: list[str]) -> None:
-    """R-VAL-22 to R-VAL-25, R-VAL-27."""
+    """R-VAL-22 to R-VAL-25, R-VAL-27, N-VAL-10."""
     assert errors(new, old) == expected
 
 

@@ -9,7 +9,19 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Patch, Plan, PutStatus, guarded_patch
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    Emit,
+    Event,
+    OneOfMany,
+    Patch,
+    Plan,
+    PutStatus,
+    guarded_patch,
+)
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import (
@@ -468,6 +480,7 @@ def test_outdated_leaders_are_deleted_within_the_budget() -> None:
                             "uid": "uid-of-web",
                             "resourceVersion": "1",
                         },
+                        of_many=OneOfMany("Deleted leader pods to update groups {numbers}", index),
                     ),
                 ),
             )

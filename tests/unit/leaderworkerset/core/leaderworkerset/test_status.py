@@ -155,7 +155,7 @@ def test_progressing_and_updating_go_together() -> None:
 
 
 def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
-    """R-STAT-13, Q-2: the Go controller needs two passes and says it twice."""
+    """R-STAT-13, Q-2, N-ST-10, N-AT-16: the Go controller of v0.10 needs two passes and says it twice."""
     found = lws(
         metadata={"generation": 2},
         status={"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"))]},

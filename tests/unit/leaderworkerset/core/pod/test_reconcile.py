@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Apply, Create, Delete, Emit, Event, Plan
+from kuberuntime.plan import Apply, Create, Delete, Emit, Event, OneOfMany, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import services
@@ -55,12 +55,13 @@ def create_workers(lws: dict[str, Any], leader: dict[str, Any], selector: dict[s
     live = leaderworkerset.decode(lws)
     regarding, related = decisionevents.reference(lws), decisionevents.reference(leader)
     created = "Created worker statefulset for leader pod web-0"
+    many = OneOfMany("Created worker statefulsets for groups {numbers}", 0)
     failed = "Failed to create worker statefulset for leader pod web-0: {error}"
     return Create(
         resource=STATEFULSETS,
         object=statefulset.build(live, live, leader, selector or {}),
         if_absent=True,
-        on_success=(Event("Normal", "GroupsProgressing", "Create", created, regarding, related),),
+        on_success=(Event("Normal", "GroupsProgressing", "Create", created, regarding, related, of_many=many),),
         on_failure=(Event("Warning", "FailedCreate", "Create", failed, regarding, related),),
     )
 

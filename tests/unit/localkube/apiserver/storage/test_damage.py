@@ -258,7 +258,7 @@ def test_a_log_without_its_file_is_kept(
 
 
 AS_NOBODY = """
-import os, sys
+import os, sys, urllib.parse  # what is imported late, while the library can be read
 from localkube.apiserver.storage.storeerrors import StoreError
 from localkube.apiserver.storage.store import Store
 if os.geteuid() == 0:

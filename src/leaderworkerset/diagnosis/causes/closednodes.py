@@ -1,0 +1,150 @@
+"""Pods whose labels, taints or cordons keep them from the nodes: causes by the scheduler's own message. Pure."""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.diagnosis.patterns import READ, Told
+from leaderworkerset.diagnosis.ranks import is_unscheduled
+from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.wording import counted
+
+TAINTS_NAMED: Final = 5
+NODES_NAMED: Final = 5
+
+NO_LABELS: Final = Told(
+    is_unscheduled,
+    r"didn't match Pod's node affinity/selector|didn't match node selector",
+    "no free node has the labels that pod {pod} requires{others}",
+    (
+        "{anywhere} nodes --show-labels",
+        "{lws} get {place} -o jsonpath='{{.spec.nodeSelector}} {{.spec.affinity}}'",
+    ),
+)
+
+
+def selector_of(rank: Rank) -> dict[str, str]:
+    """Return the labels that a pod's nodeSelector requires of a node."""
+    return meta.spec(rank.object or {}).get("nodeSelector") or {}
+
+
+def has_labels(node: JSONObject, asked: dict[str, str]) -> bool:
+    """Return whether a node has all of these labels."""
+    return asked.items() <= meta.labels(node).items()
+
+
+def no_labels(observed: Observed) -> Finding | None:
+    """Find pods whose required labels no node has; if a node has them, its taint or cordon is the cause."""
+    for rank in observed.at(is_unscheduled):
+        asked = selector_of(rank)
+        suits = any(has_labels(node, asked) for node in observed.nodes.values())
+        if asked and suits and re.search(r"untolerated taint|were unschedulable", rank.why[:READ]):
+            return None
+    found = NO_LABELS(observed)
+    if found is None:
+        return None
+    wanted = selector_of(ranks.named(observed, found.subject))
+    if not wanted:
+        return found
+    named = ",".join(f"{key}={value}" for key, value in sorted(wanted.items()))
+    step = f"label nodes with {named}, or correct nodeSelector in the template of {observed.view.name}"
+    return replace(found, sentence=f"{found.sentence}: {named}", steps=(step, *found.steps))
+
+
+NO_NODES_OPEN: Final = Told(
+    is_unscheduled,
+    r"were unschedulable|no nodes available",
+    "no suitable node accepts pods now, so {pod} waits{others}",
+    ("{anywhere} nodes",),
+)
+
+
+def cordoned(observed: Observed) -> Finding | None:
+    """Find pods that no node accepts, and the cordoned nodes with the labels that the first pod requires."""
+    found = NO_NODES_OPEN(observed)
+    rank = next((one for one in observed.at(is_unscheduled) if found and one.pod == found.subject.name), None)
+    asked = selector_of(rank) if rank else {}
+    names = [
+        name
+        for name, node in sorted(observed.nodes.items())
+        if meta.spec(node).get("unschedulable") and has_labels(node, asked)
+    ]
+    if found is None or not names:
+        return found
+    shown = names[:NODES_NAMED]
+    more = f" and {counted(len(names) - len(shown), 'more node')}" if len(names) > len(shown) else ""
+    evidence = (*found.evidence, f"cordoned: {', '.join(shown)}{more}")
+    uncordon = f"if they can be used again: {observed.plain_kubectl} uncordon {' '.join(shown)}"
+    return replace(found, evidence=evidence, steps=(uncordon, f"{observed.commands.lws} nodes"))
+
+
+def tainted(observed: Observed) -> Finding | None:
+    """Find pods that taints repel, and the taints of the nodes with the labels that the pod requires."""
+    found = [rank for rank in observed.at(is_unscheduled) if "untolerated taint" in rank.why]
+    if not found:
+        return None
+    rank = found[0]
+    asked = selector_of(rank)
+    suiting = [node for node in observed.nodes.values() if has_labels(node, asked)]
+    told = dict.fromkeys(taint_text(taint) for node in suiting for taint in untolerated(rank, node))
+    named = f": {', '.join(list(told)[:TAINTS_NAMED])}" if told else ""
+    template = observed.view.name
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"nodes have taints that pod {rank.pod} does not tolerate{ranks.others(len(found))}{named}",
+        evidence=(f"{rank.pod}: {ranks.quote(rank.why)}",),
+        steps=(
+            f"add a toleration to the template of {template}, or remove the taint from the nodes intended for it",
+            f"{observed.plain_kubectl} taint nodes NODE KEY-",
+        ),
+    )
+
+
+def untolerated(rank: Rank, node: JSONObject) -> list[JSONObject]:
+    """Return the taints of a node that repel a pod."""
+    tolerations = meta.spec(rank.object or {}).get("tolerations") or []
+    repelling = [one for one in meta.spec(node).get("taints") or [] if one.get("effect") in {"NoSchedule", "NoExecute"}]
+    return [taint for taint in repelling if not any(_tolerates(one, taint) for one in tolerations)]
+
+
+def _tolerates(toleration: JSONObject, taint: JSONObject) -> bool:
+    if toleration.get("effect") not in {None, "", taint.get("effect")}:
+        return False
+    if toleration.get("operator") == "Exists":
+        return toleration.get("key") in {None, "", taint.get("key")}
+    pair = (toleration.get("key"), toleration.get("value") or "")
+    return pair == (taint.get("key"), taint.get("value") or "")
+
+
+def taint_text(taint: JSONObject) -> str:
+    """Return a taint as KEY=VALUE:EFFECT."""
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint.get('key')}{value}:{taint.get('effect')}"
+
+
+SELECTOR: Final = Cause(
+    code="LWS-E040",
+    title="no node has the required labels",
+    meaning="nodeSelector or node affinity of the pod template names labels that no (free) node has.",
+    remedy="Label nodes, add nodes with these labels, or correct the selector.",
+    find=no_labels,
+)
+TAINTS: Final = Cause(
+    code="LWS-E039",
+    title="taints repel the pods",
+    meaning="Nodes have taints that the pods do not tolerate.",
+    remedy="Add a toleration to the pod template, or remove the taint from the nodes intended for the pods.",
+    find=tainted,
+)
+CORDONED: Final = Cause(
+    code="LWS-E043",
+    title="nodes accept no pods",
+    meaning="There are no nodes, or the suitable ones are cordoned (unschedulable).",
+    remedy="Add nodes, or make them schedulable again: `kubectl uncordon NODE`.",
+    find=cordoned,
+)

@@ -1,0 +1,46 @@
+"""What the manager writes of many groups: few statuses and events, and the last status is not late."""
+
+from typing import Final
+
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.workloads import SLOW, groups
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import EVENTS, PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.leaderworkerset import QUIET
+from localkube.apiserver.storage.store import Change
+
+GROUPS: Final = 20
+TRAVEL: Final = 0.3
+"""Seconds that a change takes to the manager, and a write from it, with what is written in between."""
+
+
+def test_many_groups_take_few_statuses_and_events_and_the_last_status_is_not_late() -> None:
+    async def scenario(world: World) -> None:
+        moved: dict[str, float] = {}
+
+        def leader_changed(change: Change) -> None:
+            if meta.name(change.object).count("-") == 1:
+                moved["pods"] = world.clock.monotonic()
+
+        def set_changed(_: Change) -> None:
+            moved["status"] = world.clock.monotonic()
+
+        world.observe(PODS, leader_changed)
+        world.observe(LEADERWORKERSETS, set_changed)
+        await world.create(groups(replicas=GROUPS, size=2))
+        assert meta.status(await world.ready())["readyReplicas"] == GROUPS
+        created = [one for one in world.trace.of("manager-0") if one.object.endswith("/status")]
+        assert len(created) <= 4
+        notes = [
+            event["note"] for event in await world.objects(EVENTS) if "worker statefulset" in event.get("note", "")
+        ]
+        assert len(notes) <= 3
+        await world.edit(replicas=1)
+        status = meta.status(await world.ready())
+        assert (status["replicas"], status["readyReplicas"], status["updatedReplicas"]) == (1, 1, 1)
+        assert moved["status"] <= moved["pods"] + QUIET + TRAVEL
+        assert len([one for one in world.trace.of("manager-0") if one.object.endswith("/status")]) <= len(created) + 4
+
+    simulate(scenario, Settings(managers=(SLOW,), others=SLOW))
