@@ -27,6 +27,7 @@ from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
 from localkube.controllers.nodes.nodetaints import NodeTaints
 from localkube.controllers.nodes.podgc import PodGarbageCollector
 from localkube.controllers.nodes.tainteviction import TaintEviction
+from localkube.controllers.replicaset.replicasets import ReplicaSets
 from localkube.controllers.scheduler import controller as scheduling
 from localkube.controllers.statefulset.controller import StatefulSets
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
@@ -34,7 +35,7 @@ from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_defa
 USUAL: Final = ControllerOptions(quiet=True)
 
 MANY: Final = ControllerOptions(workers=8, quiet=True)
-"""The options for StatefulSets; each of them also creates its pods concurrently."""
+"""The options for StatefulSets and ReplicaSets; each of them also creates its pods concurrently."""
 
 ONE: Final = ControllerOptions(workers=1, quiet=True)
 """The options for controllers whose keys may wait."""
@@ -92,6 +93,7 @@ async def run_controllers(
     collector = GarbageCollector(client, wiring.informers.definitions, clock)
     runnables = (
         *_statefulsets(wiring),
+        *_replicasets(wiring),
         *_scheduler(wiring),
         *_volume_binder(wiring, settings.volumes),
         *_nodes(wiring),
@@ -118,6 +120,12 @@ def _statefulsets(wiring: Wiring) -> tuple[Runnable, ...]:
         clock=wiring.clock,
     )
     return recorder, build_controller("statefulset", sets, wiring.executor(recorder), MANY)
+
+
+def _replicasets(wiring: Wiring) -> tuple[Runnable, ...]:
+    informers, recorder = wiring.informers, wiring.recorder("replicaset-controller")
+    sets = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=wiring.client, clock=wiring.clock)
+    return recorder, build_controller("replicaset", sets, wiring.executor(recorder), MANY)
 
 
 def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:

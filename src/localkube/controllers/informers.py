@@ -7,6 +7,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import resources
 from localkube.controllers import endpoints
 from localkube.controllers.nodes import podgc
+from localkube.controllers.replicaset import replicasets
 from localkube.controllers.statefulset import controller as statefulsets
 from localkube.controllers.volumes import volumebinder
 
@@ -19,6 +20,7 @@ class Informers:
     nodes: Informer
     namespaces: Informer
     statefulsets: Informer
+    replicasets: Informer
     revisions: Informer
     claims: Informer
     volumes: Informer
@@ -37,6 +39,7 @@ def build_informers(client: Client) -> Informers:
     pod_indexes = {
         statefulsets.BY_CONTROLLER: statefulsets.controller_index,
         statefulsets.ORPHANS: statefulsets.orphan_pod_index,
+        replicasets.ORPHANS: replicasets.orphan_index,
         podgc.BY_NODE: podgc.node_index,
         volumebinder.BY_CLAIM: volumebinder.pod_claim_index,
         endpoints.BY_NAMESPACE: endpoints.namespace_index,
@@ -45,11 +48,13 @@ def build_informers(client: Client) -> Informers:
         statefulsets.BY_CONTROLLER: statefulsets.controller_index,
         statefulsets.ORPHANS: statefulsets.orphan_revision_index,
     }
+    set_indexes = {statefulsets.BY_CONTROLLER: statefulsets.controller_index}
     return Informers(
         pods=Informer(client, resources.PODS, indexes=pod_indexes),
         nodes=Informer(client, resources.NODES),
         namespaces=Informer(client, resources.NAMESPACES),
         statefulsets=Informer(client, resources.STATEFULSETS),
+        replicasets=Informer(client, resources.REPLICA_SETS, indexes=set_indexes),
         revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=revision_indexes),
         claims=Informer(client, resources.PERSISTENT_VOLUME_CLAIMS),
         volumes=Informer(client, resources.PERSISTENT_VOLUMES),

@@ -19,6 +19,7 @@ from kuberuntime.objects.resources import (
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
+    REPLICA_SETS,
     STATEFULSETS,
     Resource,
 )
@@ -26,7 +27,7 @@ from kuberuntime.objects.resources import (
 LIMIT: Final = 20.0
 """Seconds in which anything must come true."""
 
-FOLLOWED: Final = (STATEFULSETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, CONFIG_MAPS)
+FOLLOWED: Final = (STATEFULSETS, REPLICA_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, CONFIG_MAPS)
 UNTOLD: Final = {"managedFields", "resourceVersion", "creationTimestamp", "deletionTimestamp"}
 OF_THE_CLUSTER: Final = {"kube-root-ca.crt"}
 

@@ -57,13 +57,18 @@ def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
             yield not_supported(f"spec.persistentVolumeClaimRetentionPolicy.{name}", policy, RETENTION_POLICIES)
     if old is None:
         yield from _validate_fixed(spec)
-    yield from _validate_selector(spec)
-    yield from pod_rules.validate_template(_with_claims(spec), "spec.template")
+    yield from validate_selector_and_template(spec, "StatefulSet", _with_claims(spec))
+
+
+def validate_selector_and_template(spec: JSONObject, kind: str, template: JSONObject) -> Iterator[FieldError]:
+    """Yield the errors of what the kinds of apps/v1 have in common: pods that restart, and the selector of them."""
+    yield from _validate_selector(spec, kind)
+    yield from pod_rules.validate_template(template, "spec.template")
     policy = spec["template"]["spec"]["restartPolicy"]
     if policy in {"OnFailure", "Never"}:
         yield not_supported("spec.template.spec.restartPolicy", policy, ("Always",))
     if "activeDeadlineSeconds" in spec["template"]["spec"]:
-        text = "activeDeadlineSeconds in StatefulSet is not Supported"
+        text = f"activeDeadlineSeconds in {kind} is not Supported"
         yield forbidden("spec.template.spec.activeDeadlineSeconds", text)
 
 
@@ -103,7 +108,7 @@ def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
             yield invalid("spec.updateStrategy", strategy, "must be 'RollingUpdate' or 'OnDelete'")
 
 
-def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
+def _validate_selector(spec: JSONObject, kind: str) -> Iterator[FieldError]:
     selector = spec["selector"]
     labels = spec["template"]["metadata"].get("labels") or {}
     if selector is None:
@@ -115,7 +120,7 @@ def _validate_selector(spec: JSONObject) -> Iterator[FieldError]:
     if errors:
         yield FieldError(Kind.INVALID, "spec.selector", selector)
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        yield invalid("spec.selector", selector, "empty selector is invalid for statefulset")
+        yield invalid("spec.selector", selector, f"empty selector is invalid for {kind.lower()}")
     elif not errors and not selectors.from_object(selector).matches(labels):
         yield invalid("spec.template.metadata.labels", labels, MISMATCH)
 

@@ -21,8 +21,8 @@ from localkube.apiserver.types.unknown import unknown_fields
 from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.object_meta import NameRule
 
-Generation: TypeAlias = Literal["none", "spec", "object", "object and labels", "constant"]
-"""What increases the generation: nothing, `spec`, all but metadata and status (or also labels). `constant`: it is 1."""
+Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
+"""What increases the generation: nothing, `spec` (or also annotations), all but metadata and status (or also labels). `constant`: it is 1."""
 
 Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
 
@@ -135,6 +135,9 @@ class Strategy:
         match self.generation:
             case "spec":
                 return bool(new.get("spec") != old.get("spec"))
+            case "spec and annotations":
+                notes = [one["metadata"].get("annotations") or {} for one in (new, old)]
+                return bool(new.get("spec") != old.get("spec")) or notes[0] != notes[1]
             case "object":
                 return _content(new) != _content(old)
             case "object and labels":

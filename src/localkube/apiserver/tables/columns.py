@@ -87,14 +87,18 @@ def _readiness_gates(pod: JSONObject, _now: datetime) -> str:
     return f"{sum(meta.is_condition_true(pod, gate) for gate in gates)}/{len(gates)}" if gates else NONE
 
 
-def _statefulset_ready(statefulset: JSONObject, _now: datetime) -> str:
-    return f"{meta.status(statefulset).get('readyReplicas', 0)}/{meta.spec(statefulset).get('replicas', 0)}"
+def _replicas_ready(obj: JSONObject, _now: datetime) -> str:
+    return f"{meta.status(obj).get('readyReplicas', 0)}/{meta.spec(obj).get('replicas', 0)}"
 
 
 def _template(field: str) -> Cell:
     return lambda obj, _: listed(
         container.get(field, "") for container in obj["spec"]["template"]["spec"].get("containers") or ()
     )
+
+
+def _label_selector(obj: JSONObject, _now: datetime) -> str:
+    return str(selectors.from_object(meta.spec(obj).get("selector")))
 
 
 def _service_ports(service: JSONObject, _now: datetime) -> str:
@@ -241,6 +245,12 @@ EVENTS = (
     (Column("Name", "string", "Name of the event.", priority=1, format="name"), NAME[1]),
 )
 
+_OF_TEMPLATE = (
+    column("Containers", _template("name"), wide=True),
+    column("Images", _template("image"), wide=True),
+    column("Selector", _label_selector, wide=True),
+)
+
 COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.PODS: (
         NAME,
@@ -255,10 +265,26 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     ),
     resources.STATEFULSETS: (
         NAME,
-        column("Ready", _statefulset_ready),
+        column("Ready", _replicas_ready),
         AGE,
         column("Containers", _template("name"), wide=True),
         column("Images", _template("image"), wide=True),
+    ),
+    resources.DEPLOYMENTS: (
+        NAME,
+        column("Ready", _replicas_ready),
+        column("Up-to-date", at("status.updatedReplicas", 0)),
+        column("Available", at("status.availableReplicas", 0)),
+        AGE,
+        *_OF_TEMPLATE,
+    ),
+    resources.REPLICA_SETS: (
+        NAME,
+        column("Desired", at("spec.replicas", 0)),
+        column("Current", at("status.replicas", 0)),
+        column("Ready", at("status.readyReplicas", 0)),
+        AGE,
+        *_OF_TEMPLATE,
     ),
     resources.CONTROLLER_REVISIONS: (
         NAME,

@@ -29,6 +29,8 @@ LIST_KEYS: dict[str, tuple[str, ...]] = {
     "ContainerStatus.volumeMounts": ("mountPath",),
     "ContainerStatus.allocatedResourcesStatus": ("name",),
     "ResourceStatus.resources": ("resourceID",),
+    "DeploymentStatus.conditions": ("type",),
+    "ReplicaSetStatus.conditions": ("type",),
     "StatefulSetStatus.conditions": ("type",),
     "ServiceSpec.ports": ("port", "protocol"),
     "ServiceStatus.conditions": ("type",),

@@ -5,17 +5,18 @@ Pods, claims and revisions are found by indexes, so that the cost of a plan grow
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
 from kuberuntime.plan import Actions, Create, Plan, guarded_patch
-from localkube.controllers.statefulset import controllerrefs, identity, podclaims, revisions
+from localkube.controllers import controllerrefs
+from localkube.controllers.statefulset import identity, podclaims, revisions
 from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet, missing
 from localkube.controllers.statefulset.setcontrol import plan as plan_set
 
@@ -74,12 +75,14 @@ class StatefulSets:
     def _claim_pods(self, statefulset: JSONObject) -> controllerrefs.Claimed:
         owned = self.pods.store.by_index(BY_CONTROLLER, meta.uid(statefulset))
         orphans = self.pods.store.by_index(ORPHANS, str(meta.key(statefulset)))
-        return controllerrefs.claim(statefulset, owned, orphans)
+        return controllerrefs.claim(statefulset, owned, orphans, partial(identity.is_member, statefulset))
 
     async def _change_owners(self, statefulset: JSONObject, claimed: controllerrefs.Claimed) -> Actions:
         """Return the actions that adopt revisions, release pods and adopt pods."""
         orphans = self._orphan_revisions(statefulset)
-        may_adopt = bool(orphans or claimed.adopted) and await self._is_alive(statefulset)
+        may_adopt = bool(orphans or claimed.adopted) and await controllerrefs.is_alive(
+            self.client, STATEFULSETS, statefulset
+        )
         revised = [controllerrefs.adopt(CONTROLLER_REVISIONS, statefulset, orphan) for orphan in orphans if may_adopt]
         released = [controllerrefs.release(PODS, statefulset, pod) for pod in claimed.released]
         adopted = [controllerrefs.adopt(PODS, statefulset, pod) for pod in claimed.adopted if may_adopt]
@@ -95,14 +98,6 @@ class StatefulSets:
             for revision in self.revisions.store.by_index(ORPHANS, meta.namespace(statefulset))
             if selector.matches(meta.labels(revision)) and not meta.is_deleting(revision)
         ]
-
-    async def _is_alive(self, statefulset: JSONObject) -> bool:
-        """Read the live set: it may adopt only if it exists with the same UID and is not being deleted."""
-        try:
-            live = await self.client.get(STATEFULSETS, meta.key(statefulset))
-        except NotFoundError:
-            return False
-        return meta.uid(live) == meta.uid(statefulset) and not meta.is_deleting(live)
 
     def _observe(self, statefulset: JSONObject, pods: Sequence[JSONObject]) -> ObservedStatefulSet:
         history = revisions.order(self.revisions.store.by_index(BY_CONTROLLER, meta.uid(statefulset)))

@@ -26,7 +26,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
 from kuberuntime.plan import Actions, Create, Delete, Emit, Finally, Plan, PutStatus, Together, guarded_patch
-from localkube.controllers.statefulset import identity, podclaims, podhealth, revisions, setevents, status
+from localkube.controllers import podhealth
+from localkube.controllers.statefulset import identity, podclaims, revisions, setevents, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.statefulset import identity, podhealth
+from localkube.controllers import podhealth
+from localkube.controllers.statefulset import identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,7 +25,6 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 
 
 ONLY_ON_CLUSTERS = {
-    resources.DEPLOYMENTS,
     resources.NETWORK_POLICIES,
     resources.POD_DISRUPTION_BUDGETS,
     resources.NETWORK_POLICIES,

@@ -12,7 +12,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Create, Delete
-from localkube.controllers.statefulset import identity, podhealth, revisions, setcontrol
+from localkube.controllers import podhealth
+from localkube.controllers.statefulset import identity, revisions, setcontrol
 from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet
 
 OLD = revisions.build(build_statefulset(), 1, 0)

@@ -1,4 +1,4 @@
-"""The state of a pod for the StatefulSet controller (`isRunningAndReady`, `isHealthy`, ...)."""
+"""The state of a pod for the controllers of workloads (`isRunningAndReady`, `isHealthy`, ...)."""
 
 from datetime import datetime, timedelta
 

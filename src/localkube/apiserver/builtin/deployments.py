@@ -1,0 +1,120 @@
+"""Deployments and ReplicaSets."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from kuberuntime.objects import intstr, resources
+from kuberuntime.objects.field import FieldError, invalid, not_supported
+from kuberuntime.objects.intstr import IntOrString
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.builtin.statefulsets import validate_selector_and_template
+from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.model.kind import ScalePaths
+from localkube.apiserver.types import defaults
+from localkube.apiserver.validation import pod_defaults
+from localkube.apiserver.validation.values import at_least, forbidden, immutable
+
+STRATEGY_TYPES: Final = ("Recreate", "RollingUpdate")
+PERCENT_TEXT: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', "
+    "regex used for validation is '[0-9]+%')"
+)
+
+
+def default_template(obj: JSONObject) -> None:
+    """Fill the defaults of the pod template."""
+    pod_defaults.default_spec(obj["spec"]["template"]["spec"])
+
+
+def default_deployment(deployment: JSONObject) -> None:
+    """Fill the defaults of the strategy and of the pod template."""
+    strategy = deployment["spec"]["strategy"]
+    if strategy["type"] == "RollingUpdate":
+        defaults.fill("RollingUpdateDeployment", strategy.setdefault("rollingUpdate", {}))
+    default_template(deployment)
+
+
+def validate_replica_set(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the errors of a ReplicaSet, and of a change of one."""
+    spec = new["spec"]
+    if old is not None:
+        yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
+    yield from _validate_counts(spec, "replicas", "minReadySeconds")
+    yield from validate_selector_and_template(spec, "ReplicaSet", spec["template"])
+
+
+def validate_deployment(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the errors of a Deployment, and of a change of one."""
+    spec = new["spec"]
+    if old is not None:
+        yield from immutable(spec["selector"], old["spec"]["selector"], "spec.selector")
+    yield from _validate_counts(spec, "replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds")
+    yield from validate_selector_and_template(spec, "Deployment", spec["template"])
+    yield from _validate_strategy(spec["strategy"])
+    deadline = spec["progressDeadlineSeconds"]
+    if deadline <= spec.get("minReadySeconds", 0):
+        yield invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+
+
+def _validate_counts(spec: JSONObject, *fields: str) -> Iterator[FieldError]:
+    for field in fields:
+        yield from at_least(spec.get(field, 0), 0, f"spec.{field}")
+
+
+def _validate_strategy(strategy: JSONObject) -> Iterator[FieldError]:
+    rolling: JSONObject | None = strategy.get("rollingUpdate")
+    path = "spec.strategy.rollingUpdate"
+    match strategy["type"]:
+        case "Recreate":
+            if rolling is not None:
+                yield forbidden(path, "may not be specified when strategy `type` is 'Recreate'")
+        case "RollingUpdate" if rolling is not None:
+            unavailable, surge = rolling["maxUnavailable"], rolling["maxSurge"]
+            yield from _validate_bound(unavailable, f"{path}.maxUnavailable")
+            yield from _validate_bound(surge, f"{path}.maxSurge")
+            if _is_zero(unavailable) and _is_zero(surge):
+                yield invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+            if intstr.exceeds_whole(unavailable):
+                yield invalid(f"{path}.maxUnavailable", unavailable, "must not be greater than 100%")
+        case other:
+            yield not_supported("spec.strategy.type", other, STRATEGY_TYPES)
+
+
+def _validate_bound(value: IntOrString, path: str) -> Iterator[FieldError]:
+    if isinstance(value, int):
+        yield from at_least(value, 0, path)
+    elif not intstr.is_percent(value):
+        yield invalid(path, value, PERCENT_TEXT)
+
+
+def _is_zero(value: IntOrString) -> bool:
+    return value == 0 or intstr.percent(value) == 0
+
+
+SCALE: Final = ScalePaths(".spec.replicas", ".status.replicas", ".spec.selector")
+
+DEPLOYMENT = Strategy(
+    resource=resources.DEPLOYMENTS,
+    struct="Deployment",
+    description="A Deployment keeps a number of equal pods running, and replaces them when their template changes.",
+    default=default_deployment,
+    validate=validate_deployment,
+    generation="spec and annotations",
+    has_status=True,
+    short_names=("deploy",),
+    categories=("all",),
+    scale=SCALE,
+)
+
+REPLICA_SET = Strategy(
+    resource=resources.REPLICA_SETS,
+    struct="ReplicaSet",
+    description="A ReplicaSet keeps a number of equal pods running.",
+    default=default_template,
+    validate=validate_replica_set,
+    generation="spec",
+    has_status=True,
+    short_names=("rs",),
+    categories=("all",),
+    scale=SCALE,
+)

@@ -1,0 +1,78 @@
+"""Controller references: the objects of a workload, those it adopts and those it releases.
+
+Mirrors `controller_ref_manager.go`. An object belongs to the owner in its owner reference; it is released when it no
+longer matches (its labels, and its name where that counts), and adopted when it has no controller and matches. No object
+is adopted while it or the owner is being deleted; before adopting, the live owner is read to make sure that it still has
+the same UID.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.client.client import Client
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.selectors import LabelSelector
+from kuberuntime.plan import Patch, guarded_patch
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The objects of an owner, those to release, and those to adopt."""
+
+    members: tuple[JSONObject, ...]
+    released: tuple[JSONObject, ...]
+    adopted: tuple[JSONObject, ...]
+
+
+def selector_of(owner: JSONObject) -> LabelSelector:
+    """Return the owner's selector."""
+    return selectors.from_object(meta.spec(owner).get("selector"))
+
+
+def claim(
+    owner: JSONObject,
+    owned: Sequence[JSONObject],
+    orphans: Iterable[JSONObject],
+    fits: Callable[[JSONObject], bool] = lambda _: True,
+) -> Claimed:
+    """Sort objects: `owned` have the owner as their controller, `orphans` have none; `fits` is asked besides labels."""
+    selector = selector_of(owner)
+
+    def matches(obj: JSONObject) -> bool:
+        return fits(obj) and selector.matches(meta.labels(obj))
+
+    fitting = {meta.name(obj) for obj in owned if matches(obj)}
+    leaving = meta.is_deleting(owner)
+    return Claimed(
+        members=tuple(obj for obj in owned if meta.name(obj) in fitting),
+        released=() if leaving else tuple(obj for obj in owned if meta.name(obj) not in fitting),
+        adopted=() if leaving else tuple(obj for obj in orphans if matches(obj) and not meta.is_deleting(obj)),
+    )
+
+
+async def is_alive(client: Client, resource: Resource, owner: JSONObject) -> bool:
+    """Read the live owner: it may adopt only if it exists with the same UID and is not being deleted."""
+    try:
+        live = await client.get(resource, meta.key(owner))
+    except NotFoundError:
+        return False
+    return meta.uid(live) == meta.uid(owner) and not meta.is_deleting(live)
+
+
+def adopt(resource: Resource, owner: JSONObject, orphan: JSONObject) -> Patch:
+    """Make the owner the controller of an object."""
+    owners = [*_owners(orphan), meta.controller_reference(owner)]
+    return guarded_patch(resource, orphan, {"metadata": {"ownerReferences": owners}})
+
+
+def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
+    """Remove the owner from the owners of an object."""
+    owners = [one for one in _owners(obj) if one.get("uid") != meta.uid(owner)]
+    return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
+
+
+def _owners(obj: JSONObject) -> list[JSONObject]:
+    return meta.metadata(obj).get("ownerReferences") or []

@@ -1,0 +1,5 @@
+"""The ReplicaSet controller, as in kube-controller-manager (Kubernetes 1.36).
+
+`replicasets.py` observes and acts; `replicacontrol.py` decides on pods and the status;
+`victims.py` ranks the pods that go first.
+"""

@@ -1,0 +1,113 @@
+"""The driver of the ReplicaSet controller: observes through caches and lets `replicacontrol.py` decide.
+
+A pod's name is random, so a plan made before the cache shows the last creations would make more. The names that were
+given out and not yet seen are therefore used first: a pod that is there already is then not created again.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
+
+from kuberuntime import randomness
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, REPLICA_SETS
+from kuberuntime.plan import Plan
+from localkube.controllers import controllerrefs
+from localkube.controllers.replicaset import replicacontrol
+
+BY_CONTROLLER: Final = "controller"
+ORPHANS: Final = "orphans of a namespace"
+SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
+LONGEST_PREFIX: Final = 57
+"""Characters of the set's name in a pod's, which is a host name of 63 at most."""
+
+
+def orphan_index(obj: JSONObject) -> Iterable[str]:
+    """Index an object without controller by its namespace."""
+    return [] if meta.controller_of(obj) else [meta.namespace(obj)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSets:
+    """The driver, with its caches: pods and sets with the indexes above; and a client."""
+
+    sets: Informer
+    pods: Informer
+    client: Client
+    clock: Clock
+    _unseen: dict[UID, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, with the sets that a change affects."""
+        return (
+            Watch(self.sets, self._changed_set),
+            Watch(self.pods, self._sets_of_pod),
+        )
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Return the plan of one set: first the owner references of pods, then the pods."""
+        replicaset = self.sets.store.get(key)
+        if replicaset is None:
+            return Plan()
+        owned = self.pods.store.by_index(BY_CONTROLLER, meta.uid(replicaset))
+        orphans = self.pods.store.by_index(ORPHANS, meta.namespace(replicaset))
+        orphans = [pod for pod in orphans if replicacontrol.is_active(pod)]
+        claimed = controllerrefs.claim(replicaset, owned, orphans)
+        released = [controllerrefs.release(PODS, replicaset, pod) for pod in claimed.released]
+        adopted = [controllerrefs.adopt(PODS, replicaset, pod) for pod in claimed.adopted]
+        if adopted and not await controllerrefs.is_alive(self.client, REPLICA_SETS, replicaset):
+            adopted = []
+        if released or claimed.adopted:
+            return Plan((*released, *adopted))
+        return replicacontrol.plan(self._observe(replicaset, claimed.members))
+
+    def _observe(self, replicaset: JSONObject, pods: Sequence[JSONObject]) -> replicacontrol.ObservedReplicaSet:
+        missing = replicacontrol.missing(replicaset, pods)
+        return replicacontrol.ObservedReplicaSet(
+            replicaset=replicaset,
+            pods=pods,
+            related=self._related(replicaset) if missing < 0 else (),
+            names=self._names(replicaset, min(missing, replicacontrol.AT_ONCE)),
+            now=self.clock.now(),
+        )
+
+    def _names(self, replicaset: JSONObject, wanted: int) -> Sequence[str]:
+        """Return names for new pods: first those given out whose pods were not seen, then new ones."""
+        if wanted <= 0:
+            return ()
+        unseen = self._unseen[meta.uid(replicaset)]
+        while len(unseen) < wanted:
+            suffix = "".join(randomness.source().choices(SUFFIX, k=5))
+            unseen[f"{meta.name(replicaset)[:LONGEST_PREFIX]}-{suffix}"] = None
+        return [*unseen][:wanted]
+
+    def _related(self, replicaset: JSONObject) -> list[JSONObject]:
+        """Return the pods of all sets that have the same controller, its own among them."""
+        owner = meta.controller_of(replicaset)
+        siblings = self.sets.store.by_index(BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
+        pods = (self.pods.store.by_index(BY_CONTROLLER, meta.uid(one)) for one in siblings)
+        return list(chain.from_iterable(pods))
+
+    def _changed_set(self, change: Change) -> Iterator[ObjectKey]:
+        if change.new is None:
+            self._unseen.pop(meta.uid(change.object), None)
+        yield meta.key(change.object)
+
+    def _sets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
+        for pod in (change.old, change.new):
+            owner = meta.controller_of(pod) if pod is not None else None
+            if pod is not None and owner and owner.get("kind") == REPLICA_SETS.kind:
+                self._unseen.get(UID(owner["uid"]), {}).pop(meta.name(pod), None)
+                yield ObjectKey(meta.namespace(pod), owner["name"])
+        if change.new is not None and not meta.controller_of(change.new):
+            for replicaset in self.sets.store.list():
+                same = meta.namespace(replicaset) == meta.namespace(change.new)
+                if same and controllerrefs.selector_of(replicaset).matches(meta.labels(change.new)):
+                    yield meta.key(replicaset)
