@@ -167,6 +167,9 @@ def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     if lws.rolling_update.partition > 0:
         text = "rollingUpdateConfiguration.partition is not supported with groupIdentity Hash"
         yield invalid(GROUP_IDENTITY, hashed, text)
+    if lws.size > 1 and meta.spec(lws.leader_template).get("hostname"):
+        text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+        yield invalid(GROUP_IDENTITY, hashed, text)
     longest = LONGEST_HASH_NAME_WITH_WORKERS if lws.size > 1 else LONGEST_HASH_NAME
     if len(lws.name) > longest:
         yield invalid("metadata.name", lws.name, f"must be no more than {longest} characters with groupIdentity Hash")

@@ -23,7 +23,7 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
         "metadata": {
             "name": lws.name,
             "namespace": lws.namespace,
-            "labels": lws.labels | own,
+            "labels": lws.labels | own | {labels.ROLE: labels.LEADER},
             "annotations": lws.annotations | {labels.REPLICAS: str(lws.spec.replicas)},
             "ownerReferences": [meta.controller_reference(obj)],
         },

@@ -437,6 +437,16 @@ def test_what_groups_with_random_keys_cannot_have(obj: dict[str, Any], text: str
     assert errors(obj | {"spec": obj["spec"] | {"groupIdentity": "Ordinal"}}) == []
 
 
+@pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
+def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> None:
+    """N-ADM-3: their workers are named after it. A StatefulSet gives its pods names of their own."""
+    named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
+    text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+    assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']
+    assert errors(lws(template=named | {"size": 1}, **HASH)) == []
+    assert errors(lws(template=named)) == []
+
+
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
 def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
     """N-AT-4, N-VAL-5, N-VAL-8."""
