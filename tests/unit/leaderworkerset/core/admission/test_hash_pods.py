@@ -12,22 +12,22 @@ from leaderworkerset.core.policies import identity, replacement
 TPU = {"name": "main", "image": "i", "resources": {"limits": {"google.com/tpu": "4"}}}
 
 
-def pod(container: dict[str, Any] | None = None, **annotations: str) -> dict[str, Any]:
+def pod(annotations: dict[str, str] | None = None, *, container: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return what a ReplicaSet posts: no name yet, the labels and annotations of the template."""
     own = {labels.NAME: "my", labels.WORKER_INDEX: "0", labels.TEMPLATE_REVISION_HASH: "k"}
-    marked = {labels.SIZE: "4", labels.GROUP_IDENTITY: "Hash"} | annotations
+    marked = {labels.SIZE: "4", labels.GROUP_IDENTITY: "Hash"} | (annotations or {})
     return {
         "metadata": {"generateName": "my-7d9f8b6c4-", "namespace": "ns", "labels": own, "annotations": marked},
         "spec": {"subdomain": "my", "containers": [container or {"name": "main", "image": "i"}]},
     }
 
 
-def worker(leader: dict[str, Any], index: int, container: dict[str, Any], **annotations: str) -> dict[str, Any]:
+def worker(leader: dict[str, Any], index: int, annotations: dict[str, str] | None = None) -> dict[str, Any]:
     """Return the pod of the worker StatefulSet that is named after the leader's host."""
     host, subdomain = meta.spec(leader)["hostname"], meta.spec(leader)["subdomain"]
     inherited = {key: meta.labels(leader)[key] for key in (labels.NAME, labels.GROUP_INDEX, labels.GROUP_KEY)}
     address = {labels.LEADER_ADDRESS: f"{host}.{subdomain}.ns", labels.LEADER_NAME: "my-7d9f8b6c4-x2kkp"}
-    made = pod(container, **address, **annotations)
+    made = pod(address | (annotations or {}), container=TPU)
     metadata = {"name": f"{host}-{index}", "namespace": "ns", "labels": inherited}
     return made | {
         "metadata": metadata | {"annotations": meta.annotations(made)},
@@ -62,7 +62,7 @@ def test_a_leader_keeps_a_host_name_of_its_own() -> None:
 
 def test_a_group_with_its_own_service_has_the_host_name_as_subdomain() -> None:
     """N-ADM-3, N-HASH-23."""
-    spec = meta.spec(admit_pod(pod(**{labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
+    spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
     assert spec["subdomain"] == spec["hostname"]
 
@@ -90,7 +90,7 @@ def test_a_leader_waits_for_its_gate_and_costs_least_until_then() -> None:
 
 def test_a_cost_of_the_users_stays() -> None:
     """N-ADM-4."""
-    admitted = admit_pod(pod(**{labels.POD_DELETION_COST: "7"}), request="one")
+    admitted = admit_pod(pod({labels.POD_DELETION_COST: "7"}), request="one")
 
     assert meta.annotations(admitted)[labels.POD_DELETION_COST] == "7"
 
@@ -99,7 +99,7 @@ def test_a_cost_of_the_users_stays() -> None:
 def test_a_second_admission_changes_nothing(other: str) -> None:
     """N-AT-3, N-ADM-6: a webhook that is called again for the same pod finds its own key."""
     spread = {labels.EXCLUSIVE_TOPOLOGY: "rack", labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "host", labels.SUBGROUP_SIZE: "2"}
-    once = admit_pod(pod(TPU, **spread), request="one")
+    once = admit_pod(pod(spread, container=TPU), request="one")
     key = meta.labels(once)[labels.GROUP_KEY]
 
     assert admit_pod(once, request=other) == once
@@ -112,8 +112,8 @@ def test_a_second_admission_changes_nothing(other: str) -> None:
 def test_workers_share_the_subgroup_key_of_their_leader() -> None:
     """N-ADM-5: made of the group's key, since leaders have no name at admission."""
     halves = {labels.SUBGROUP_SIZE: "2"}
-    leader = admit_pod(pod(**halves), request="one")
-    first, last = (admit_pod(worker(leader, index, TPU, **halves)) for index in (1, 3))
+    leader = admit_pod(pod(halves), request="one")
+    first, last = (admit_pod(worker(leader, index, halves)) for index in (1, 3))
 
     key = meta.labels(leader)[labels.GROUP_KEY]
     assert meta.labels(leader)[labels.SUBGROUP_KEY] == meta.labels(first)[labels.SUBGROUP_KEY]
@@ -122,8 +122,8 @@ def test_workers_share_the_subgroup_key_of_their_leader() -> None:
 
 def test_workers_take_key_and_address_of_their_group_from_their_template() -> None:
     """N-ADM-7, N-KEY-1; no gate is theirs."""
-    leader = admit_pod(pod(**{labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one")
-    admitted = admit_pod(worker(leader, 2, TPU), request="other")
+    leader = admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one")
+    admitted = admit_pod(worker(leader, 2), request="other")
     host = meta.spec(leader)["hostname"]
 
     assert meta.labels(admitted)[labels.GROUP_KEY] == meta.labels(leader)[labels.GROUP_KEY]
@@ -144,8 +144,8 @@ def test_tpu_hosts_of_a_leader_without_a_name_are_its_host_and_its_workers(
     subgroups: dict[str, str], hosts: list[str]
 ) -> None:
     """N-AT-2, N-ADM-10: leader and workers agree on the names."""
-    leader = admit_pod(pod(TPU, **subgroups), request="one")
-    second = admit_pod(worker(leader, 1, TPU, **{labels.LEADER_REQUESTS_TPUS: "true"}, **subgroups))
+    leader = admit_pod(pod(subgroups, container=TPU), request="one")
+    second = admit_pod(worker(leader, 1, {labels.LEADER_REQUESTS_TPUS: "true"} | subgroups))
     host = meta.spec(leader)["hostname"]
 
     expected = {
@@ -160,10 +160,10 @@ def test_tpu_hosts_of_a_leader_without_a_name_are_its_host_and_its_workers(
 def test_tpu_hosts_of_workers_without_their_leader() -> None:
     """N-AT-2."""
     excluded = {labels.SUBGROUP_SIZE: "3", labels.SUBGROUP_POLICY_TYPE: "LeaderExcluded"}
-    leader = admit_pod(pod(**excluded), request="one")
+    leader = admit_pod(pod(excluded), request="one")
     host = meta.spec(leader)["hostname"]
 
-    found = variables(admit_pod(worker(leader, 2, TPU, **excluded)))
+    found = variables(admit_pod(worker(leader, 2, excluded)))
 
     assert found["TPU_WORKER_HOSTNAMES"] == f"{host}-1.my,{host}-2.my,{host}-3.my"
     assert found["TPU_NAME"] == host

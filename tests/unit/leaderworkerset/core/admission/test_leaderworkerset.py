@@ -120,7 +120,7 @@ def test_default_identity_and_replacement(absent: str | None) -> None:
 
 def test_given_identity_replacement_and_replicas_stay() -> None:
     """N-DEF-1; no groups at all are a number, too."""
-    given = {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "replicas": 0}
+    given: dict[str, Any] = {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "replicas": 0}
     assert default_leaderworkerset(lws(**given))["spec"].items() >= given.items()
 
 
