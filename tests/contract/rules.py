@@ -84,7 +84,7 @@ BUILT: Final = frozenset(
         *("N-API-1", "N-API-2", "N-API-3", "N-API-7", "N-AT-18", "N-DEF-1", "N-KEY-1"),
         *("N-VAL-1", "N-VAL-2", "N-VAL-3", "N-VAL-4", "N-VAL-5", "N-VAL-6", "N-VAL-8", "N-VAL-10", "N-VAL-11"),
         *("N-ADM-1", "N-ADM-2", "N-ADM-3", "N-ADM-4", "N-ADM-5", "N-ADM-6", "N-ADM-7", "N-ADM-10", "N-AT-2", "N-AT-3"),
-        *("N-CFG-1", "N-CFG-3"),
+        *("N-AT-17", "N-CFG-1", "N-CFG-3", "N-MGR-1"),
         *("N-AT-9", "N-DS-1", "N-DS-2", "N-DS-3", "N-RB-18"),
     ]
 )

@@ -114,7 +114,7 @@ ANOTHER = builders.leader_pod(OBJECT, uid="another")
     ids=["other set", "set gone", "set recreated", "other leader", "other revision", "other group", "no ordinal"],
 )
 def test_a_worker_of_an_earlier_leader_does_not_count(worker: dict[str, Any], sets: tuple[dict[str, Any]]) -> None:
-    """R-POD-8, R-POD-10."""
+    """N-AT-17, R-POD-8, R-POD-10."""
     assert failures.failed_pod(lws(), members(worker, sets=sets)) is None
 
 
@@ -151,7 +151,7 @@ def test_failures_of_a_group_that_has_not_started_do_not_count(fields: dict[str,
 
 
 def test_a_pod_that_is_gone_counts_as_it_was_and_not_as_its_successor() -> None:
-    """R-POD-5.1, R-POD-11: its successor is pending, the group was not."""
+    """N-MGR-1, R-POD-5.1, R-POD-11: its successor is pending, the group was not."""
     gone = builders.worker_pod(LEADER, uid="first", deleting=True)
     successor = builders.worker_pod(LEADER, uid="second", phase="Pending")
 
