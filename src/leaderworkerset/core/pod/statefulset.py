@@ -12,7 +12,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.policies import accelerators, gang
 
@@ -26,9 +27,9 @@ def build(
     group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
-        "name": meta.name(leader),
+        "name": groupname.host(leader),
         "namespace": meta.namespace(leader),
-        "labels": live.labels | own,
+        "labels": live.labels | own | ({labels.ROLE: labels.WORKER} if groupname.is_hash(leader) else {}),
         "annotations": live.annotations,
         "ownerReferences": [meta.controller_reference(leader)],
     }
@@ -50,6 +51,8 @@ def build(
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
+    if groupname.is_hash(leader):
+        return groupname.subdomain(leader)
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
     return revised.name if is_shared else meta.name(leader)
 
@@ -60,6 +63,8 @@ def _build_template(
     template = revised.spec.leader_worker_template
     annotations = templates.group_annotations(template, live.annotations) | {labels.LEADER_NAME: meta.name(leader)}
     annotations |= gang.inherited(leader)
+    if groupname.is_hash(leader):
+        annotations |= {labels.GROUP_IDENTITY: GroupIdentity.HASH, labels.LEADER_ADDRESS: groupname.address(leader)}
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(
