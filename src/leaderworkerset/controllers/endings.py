@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from leaderworkerset.controllers import indexes
 from leaderworkerset.core import groupname
-from leaderworkerset.core.leaderworkerset.replacement import is_gated
+from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"
 """The end of a pod that is not being deleted yet: later than any time."""

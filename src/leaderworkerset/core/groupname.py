@@ -32,19 +32,13 @@ def is_hash_set(lws: JSONObject) -> bool:
 
 
 def host(leader: JSONObject) -> str:
-    """Return a leader's host name: that of its worker StatefulSet and of its own service."""
-    own = meta.spec(leader).get("hostname") if is_hash(leader) else None
-    return str(own or meta.name(leader))
+    """Return a leader's host name, which its worker StatefulSet, its workers and its own service are named after."""
+    return str(meta.spec(leader).get("hostname") or meta.name(leader))
 
 
 def subdomain(leader: JSONObject) -> str:
     """Return a leader's subdomain, empty if it has none."""
     return str(meta.spec(leader).get("subdomain") or "")
-
-
-def address(leader: JSONObject) -> str:
-    """Return the DNS name of a leader with a random key within its cluster."""
-    return f"{host(leader)}.{subdomain(leader)}.{meta.namespace(leader)}"
 
 
 def leader_of(pod: JSONObject) -> str:

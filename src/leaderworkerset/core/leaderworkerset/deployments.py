@@ -34,11 +34,10 @@ class Leaders:
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str) -> JSONObject:
     """Build the leader Deployment; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
     rolling = lws.spec.rollout_strategy.rolling_update_configuration
-    metadata = statefulsets.build_metadata(obj, lws, key)
     return {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,
-        "metadata": metadata | {"labels": metadata["labels"] | {labels.ROLE: labels.LEADER}},
+        "metadata": statefulsets.build_metadata(obj, lws, key),
         "spec": {
             "replicas": lws.spec.replicas,
             "selector": statefulsets.build_selector(lws),

@@ -32,9 +32,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies import recreation
-
-DELETED_FIRST = "-100"
-"""The deletion cost that admission gives to gated leaders: a ReplicaSet deletes them before others."""
+from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,11 +91,6 @@ def decide(
     return Replacement(actions, frozenset(surplus & waiting.ending.keys()))
 
 
-def is_gated(leader: JSONObject) -> bool:
-    """Return whether the leader has the replacement gate."""
-    return {"name": labels.REPLACEMENT_GATE} in (meta.spec(leader).get("schedulingGates") or [])
-
-
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], waiting: Waiting) -> _Turn:
     """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
     live = [group for group in groups if not group.is_deleting]
@@ -142,7 +135,7 @@ def _admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
     """Remove the gate, and the cost that goes with it; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
-    if own.get(labels.POD_DELETION_COST) == DELETED_FIRST:
+    if own.get(labels.POD_DELETION_COST) == GATED_COST:
         changes[labels.POD_DELETION_COST] = None
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
     metadata = {"uid": meta.uid(leader)} | ({"annotations": changes} if changes else {})

@@ -43,7 +43,7 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
     return {
         "name": lws.name,
         "namespace": lws.namespace,
-        "labels": lws.labels | _own_labels(lws, key),
+        "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
         "annotations": lws.annotations | {labels.REPLICAS: str(lws.spec.replicas)},
         "ownerReferences": [meta.controller_reference(obj)],
     }

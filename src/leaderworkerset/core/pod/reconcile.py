@@ -16,9 +16,9 @@ from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core import decisionevents, groupname
-from leaderworkerset.core.leaderworkerset import groupfacts, replacement, revisions, services
+from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.policies import exclusive, failures, restartpolicy, startup
+from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import lost

@@ -12,10 +12,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.policies import accelerators, gang
+from leaderworkerset.core.policies.edits import non_empty
 
 TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
 
@@ -29,7 +30,7 @@ def build(
     metadata = {
         "name": groupname.host(leader),
         "namespace": meta.namespace(leader),
-        "labels": live.labels | own | ({labels.ROLE: labels.WORKER} if groupname.is_hash(leader) else {}),
+        "labels": live.labels | own | {labels.ROLE: labels.WORKER},
         "annotations": live.annotations,
         "ownerReferences": [meta.controller_reference(leader)],
     }
@@ -51,20 +52,24 @@ def build(
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    if groupname.is_hash(leader):
-        return groupname.subdomain(leader)
+    """Return the leader's own subdomain, so that a group stays with its service; else that of its revision (N-HASH-21)."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
-    return revised.name if is_shared else meta.name(leader)
+    return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
+
+
+def _leader_address(revised: LeaderWorkerSet, leader: JSONObject) -> str:
+    return f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}"
 
 
 def _build_template(
     live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str]
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
-    annotations = templates.group_annotations(template, live.annotations) | {labels.LEADER_NAME: meta.name(leader)}
-    annotations |= gang.inherited(leader)
-    if groupname.is_hash(leader):
-        annotations |= {labels.GROUP_IDENTITY: GroupIdentity.HASH, labels.LEADER_ADDRESS: groupname.address(leader)}
+    annotations = templates.group_annotations(template, live.annotations) | {
+        labels.LEADER_NAME: meta.name(leader),
+        labels.LEADER_ADDRESS: _leader_address(revised, leader),
+    }
+    annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(
