@@ -53,6 +53,8 @@ def leaderworkerset_object(
                 | dict(rollout or {}),
             },
             "networkConfig": {"subdomainPolicy": "Shared"},
+            "groupIdentity": "Ordinal",
+            "groupReplacementPolicy": "PostTermination",
             "leaderWorkerTemplate": {
                 "size": size,
                 "restartPolicy": "RecreateGroupOnPodRestart",

@@ -27,6 +27,10 @@ SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 TOPOLOGY: Final = "topology.kubernetes.io/"
 
 
+DEFAULTED: Final = ("groupIdentity", "groupReplacementPolicy")
+"""The fields that the definition fills in since the recording, which is of v0.10 (N-DEF-1)."""
+
+
 def normalize(obj: JSONObject) -> JSONObject:
     """Return the object as the recording would have it."""
     metadata, kind = meta.metadata(obj), obj["kind"]
@@ -60,18 +64,36 @@ def settle_intended(objects: Iterable[JSONObject]) -> list[JSONObject]:
 
 
 def _settle(obj: JSONObject) -> JSONObject:
+    """Return the object without what is meant to differ: since v0.10 there are two defaults, `role` and `leader-address`."""
     if obj["kind"] == LEADERWORKERSETS.kind:
         # R-DEF-6: we patch only the defaults into a posted object, Go writes it as its typed structs have it.
         spec = obj["spec"]
         template = round_trip("LeaderWorkerTemplate", spec["leaderWorkerTemplate"], "spec.leaderWorkerTemplate")
-        return obj | {"spec": spec | {"leaderWorkerTemplate": template}}
+        return obj | {"spec": _without(spec, *DEFAULTED) | {"leaderWorkerTemplate": template}}
     if obj["kind"] == PODS.kind:
         # docs/reference/contract.md, section 15: we inject LWS_GROUP_INDEX beside the three variables of R-ENV-1.
-        return obj | {"spec": _without_group_index(obj["spec"])}
+        settled = obj | {"spec": _without_group_index(obj["spec"])}
+        if obj["labels"][labels.WORKER_INDEX] == labels.LEADER_WORKER_INDEX:
+            return settled
+        # The annotation changes the template of workers, hence the label.
+        return settled | {
+            "labels": _without(obj["labels"], labels.STATEFULSET_REVISION),
+            "annotations": _without(obj["annotations"], labels.LEADER_ADDRESS),
+        }
+    if obj["kind"] == STATEFULSETS.kind:
+        spec = obj["spec"]
+        metadata = spec["template"]["metadata"]
+        metadata = metadata | {"annotations": _without(metadata["annotations"], labels.LEADER_ADDRESS)}
+        template = spec["template"] | {"metadata": metadata}
+        return obj | {"labels": _without(obj["labels"], labels.ROLE), "spec": spec | {"template": template}}
     # Q-6: Go makes another revision each time it fails to write the StatefulSet; equal ones count once (by the name,
     # which lost its number), see `settle_intended`. Records of recreations (docs/adr/0003-recreation-backoff.md) are
     # left out there as well.
     return obj
+
+
+def _without(obj: JSONObject, *fields: str) -> JSONObject:
+    return {field: value for field, value in obj.items() if field not in fields}
 
 
 def _without_group_index(spec: JSONObject) -> JSONObject:

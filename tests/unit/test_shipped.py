@@ -58,6 +58,17 @@ SET_BY_US: Final = frozenset(
         "GANG_GROUP",
         "GANG_GATE",
         "CONFIGURATION_HASH",
+        "ROLE",
+        "SCHEDULING_LEVEL",
+        "GROUP_IDENTITY",
+        "LEADER_ADDRESS",
+        "WORKLOAD_AWARE_SCHEDULING",
+        "WORKLOAD_NAME",
+        "GROUP_RESTART_COUNTS",
+        "GROUP_RESTART_BUDGET_EXHAUSTED",
+        "GROUP_RESTART_BUDGET_CLEANUP",
+        "GROUP_READY",
+        "REPLACEMENT_GATE",
     ]
 )
 """The labels and annotations that controllers, webhooks and commands write, and no user; by their names in `labels`."""

@@ -34,6 +34,47 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
         " is ready (LeaderReady)."
     ),
     ("LeaderWorkerSetSpec", "networkConfig"): "How pods find each other by name.",
+    ("LeaderWorkerSetSpec", "groupIdentity"): (
+        "What tells the groups apart: their ordinal, with the leaders of a StatefulSet (Ordinal, the default), or a random"
+        " key, with those of a Deployment (Hash). It cannot be changed."
+    ),
+    ("LeaderWorkerSetSpec", "groupReplacementPolicy"): (
+        "When the replacement of a group may be scheduled: once a group that ends is gone (PostTermination, the"
+        " default), or at once (Immediate, for groupIdentity Hash alone). A change of it rolls nothing out."
+    ),
+    ("LeaderWorkerSetSpec", "scheduling"): (
+        "How kube-scheduler places pods that belong together, at one level: the whole LeaderWorkerSet, each replica, or"
+        " each role of a replica. The level cannot be changed; an empty object means replicas as gangs."
+    ),
+    **{
+        (struct, field): text
+        for struct in ("LeaderWorkerSetScheduling", "ReplicaScheduling", "RoleScheduling")
+        for field, text in {
+            "schedulingPolicy": "Whether the pods of the level are scheduled one by one (basic) or all or none (gang).",
+            "schedulingConstraints": "What the nodes of the level's pods have in common.",
+            "disruptionMode": "Whether the scheduler preempts pods of the level one by one (single) or together (all).",
+        }.items()
+    },
+    ("LeaderWorkerSetScheduling", "replica"): "The level of one replica: a leader with its workers.",
+    ("ReplicaScheduling", "leader"): "The level of the leader of a replica.",
+    ("ReplicaScheduling", "worker"): "The level of the workers of a replica.",
+    ("RoleScheduling", "resourceClaims"): "Claims that the pods of the role share; their template refers to each, too.",
+    ("WorkloadCompositePodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
+    ("WorkloadCompositePodGroupSchedulingPolicy", "gang"): "All pods are scheduled, or none.",
+    ("WorkloadCompositeGangSchedulingPolicy", "minGroupCount"): "Not supported: a gang has all pods of its level.",
+    ("WorkloadPodGroupSchedulingPolicy", "basic"): "Pods are scheduled one by one.",
+    ("WorkloadPodGroupSchedulingPolicy", "gang"): "All pods are scheduled, or none.",
+    ("WorkloadGangSchedulingPolicy", "minCount"): "How many pods the gang has; only all pods of the role are possible.",
+    ("WorkloadSchedulingConstraints", "topology"): "The topology domain that all pods share; at most one.",
+    ("WorkloadTopologyConstraint", "key"): "The label of nodes that names their topology domain.",
+    ("WorkloadDisruptionMode", "single"): "Pods are preempted one by one.",
+    ("WorkloadDisruptionMode", "all"): "Pods are preempted together.",
+    ("WorkloadResourceClaim", "name"): "The name of the claim in the pod template.",
+    ("WorkloadResourceClaim", "resourceClaimName"): "The ResourceClaim that is shared.",
+    (
+        "WorkloadResourceClaim",
+        "resourceClaimTemplateName",
+    ): "The ResourceClaimTemplate that the shared claim is made of.",
     ("LeaderWorkerTemplate", "leaderTemplate"): "The template of leader pods; where absent, workerTemplate is theirs.",
     ("LeaderWorkerTemplate", "workerTemplate"): "The template of worker pods.",
     ("LeaderWorkerTemplate", "size"): "How many pods a group has, its leader included. Defaults to 1.",
@@ -50,6 +91,10 @@ TEXTS: Final[dict[tuple[str, str], str]] = {
     ),
     ("LeaderWorkerTemplate", "persistentVolumeClaimRetentionPolicy"): (
         "What happens to the claims created from volumeClaimTemplates when pods are deleted or scaled down."
+    ),
+    ("LeaderWorkerTemplate", "maxGroupRestarts"): (
+        "How often a group is recreated after failures, at one revision of the template, before it is left terminated;"
+        " unlimited where absent. A change of it rolls nothing out."
     ),
     ("StatefulSetPersistentVolumeClaimRetentionPolicy", "whenDeleted"): (
         "Retain (the default) keeps the claims when the StatefulSet is deleted, Delete deletes them."

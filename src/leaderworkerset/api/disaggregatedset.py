@@ -13,7 +13,8 @@ import msgspec
 from kuberuntime.objects import meta
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from leaderworkerset.api.leaderworkerset import Base, Condition, DecodeError, Int32, field_error
+from leaderworkerset.api.leaderworkerset import Condition, DecodeError, GroupReplacementPolicy, field_error
+from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
 KIND: Final = "DisaggregatedSet"
@@ -77,6 +78,7 @@ class RoleSpec(Base, frozen=True, kw_only=True):
     replicas: Int32 | None = None
     rollout_strategy: RoleRolloutStrategy | None = None
     leader_worker_template: JSONObject | None = None
+    group_replacement_policy: GroupReplacementPolicy | None = None
 
 
 class RoleMetadata(Base, frozen=True, kw_only=True):
@@ -110,6 +112,12 @@ class Role(Base, frozen=True, kw_only=True):
     def replicas(self) -> int:
         """Return the number of groups per slice in the spec (R-DS-25)."""
         return 1 if self.spec is None or self.spec.replicas is None else self.spec.replicas
+
+    @property
+    def replacement(self) -> GroupReplacementPolicy:
+        """Return when the replacement of a group may be scheduled; it matters for groups with random keys."""
+        policy = None if self.spec is None else self.spec.group_replacement_policy
+        return policy or GroupReplacementPolicy.POST_TERMINATION
 
     @property
     def rolling_update(self) -> RoleRollingUpdate | None:

@@ -12,6 +12,8 @@ WORKER_INDEX: Final = PREFIX + "worker-index"
 GROUP_KEY: Final = PREFIX + "group-key"
 SUBGROUP_INDEX: Final = PREFIX + "subgroup-index"
 SUBGROUP_KEY: Final = PREFIX + "subgroup-key"
+ROLE: Final = PREFIX + "role"
+SCHEDULING_LEVEL: Final = PREFIX + "scheduling-level"
 
 # A label of Kubernetes: the revision of a StatefulSet that a pod was made from.
 STATEFULSET_REVISION: Final = "controller-revision-hash"
@@ -34,6 +36,27 @@ SUBGROUP_POLICY_TYPE: Final = PREFIX + "subgroup-policy-type"
 SUBDOMAIN_POLICY: Final = PREFIX + "subdomainPolicy"
 LEADER_REQUESTS_TPUS: Final = PREFIX + "leader-requests-tpus"
 RECREATE_GROUP_AFTER_START: Final = PREFIX + "experimental-recreate-group-after-start"
+
+GROUP_IDENTITY: Final = PREFIX + "group-identity"
+LEADER_ADDRESS: Final = PREFIX + "leader-address"
+WORKLOAD_AWARE_SCHEDULING: Final = PREFIX + "workload-aware-scheduling"
+WORKLOAD_NAME: Final = PREFIX + "workload-name"
+GROUP_RESTART_COUNTS: Final = PREFIX + "group-restart-counts"
+GROUP_RESTART_BUDGET_EXHAUSTED: Final = PREFIX + "group-restart-budget-exhausted"
+
+# Annotations of Kubernetes: which pods a ReplicaSet deletes first, and what delegates scheduling to a larger Workload.
+POD_DELETION_COST: Final = "controller.kubernetes.io/pod-deletion-cost"
+GROUP_TEMPLATE_NAME: Final = "scheduling.k8s.io/group-template-name"
+PARENT_COMPOSITE_POD_GROUP: Final = "scheduling.k8s.io/parent-compositepodgroup"
+
+# The finalizer of the pods of a group that used up its restarts, the readiness gate of leaders whose workers count, and
+# the scheduling gate of leaders that may have to wait for the end of another group.
+GROUP_RESTART_BUDGET_CLEANUP: Final = PREFIX + "group-restart-budget-cleanup"
+GROUP_READY: Final = PREFIX + "group-ready"
+REPLACEMENT_GATE: Final = PREFIX + "group-replacement"
+
+# An annotation of our own: the leader of the group that a new leader replaces.
+REPLACES: Final = PREFIX + "replaces"
 
 # Annotations of our own: the record of a group's recreations (docs/adr/0003-recreation-backoff.md).
 RECREATIONS: Final = PREFIX + "recreations"
@@ -85,6 +108,10 @@ ENV_LEADER_ADDRESS: Final = "LWS_LEADER_ADDRESS"
 ENV_GROUP_SIZE: Final = "LWS_GROUP_SIZE"
 ENV_WORKER_INDEX: Final = "LWS_WORKER_INDEX"
 ENV_GROUP_INDEX: Final = "LWS_GROUP_INDEX"
+
+LEADER: Final = "leader"
+WORKER: Final = "worker"
+"""The values of `ROLE`."""
 
 LEADER_WORKER_INDEX: Final = "0"
 """The value of `WORKER_INDEX` that makes a pod a leader (R-ADM-2)."""

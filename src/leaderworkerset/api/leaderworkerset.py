@@ -2,13 +2,13 @@
 
 Decoding fills in the defaults of the contract, so that the core uses effective values: an absent or null `replicas` is
 1, an absent `networkConfig` is `Shared`. Fields whose absence has a meaning of its own stay None: `leader_template`,
-`sub_group_policy`. Pod and claim templates stay JSON objects, so that no field of theirs is lost. Revisions, which need
+`sub_group_policy`, `scheduling`. Pod and claim templates stay JSON objects, so that no field of theirs is lost. Revisions, which need
 the exact bytes, are built from the JSON object itself.
 """
 
 import re
 from enum import StrEnum
-from typing import Annotated, Any, Final, TypeAlias, assert_never, get_args
+from typing import Any, Final, assert_never, get_args
 
 import msgspec
 
@@ -16,12 +16,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey
+from leaderworkerset.api.schedulinglevels import Scheduling
+from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION = "leaderworkerset.x-k8s.io/v1"
 KIND = "LeaderWorkerSet"
 MAX_REPLICAS = 1_000_000
-
-Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class StartupPolicy(StrEnum):
@@ -102,14 +102,52 @@ class SubGroupPolicyType(StrEnum):
                 assert_never(self)
 
 
+class GroupIdentity(StrEnum):
+    """What tells the groups apart: the ordinals of a StatefulSet's leaders, or random keys of a Deployment's."""
+
+    ORDINAL = "Ordinal"
+    HASH = "Hash"
+
+    @property
+    def is_hash(self) -> bool:
+        """Return whether groups have random keys, and their leaders are a Deployment's."""
+        match self:
+            case GroupIdentity.HASH:
+                return True
+            case GroupIdentity.ORDINAL:
+                return False
+            case _:
+                assert_never(self)
+
+
+HASH_UNBUILT: Final = (
+    "spec.groupIdentity: Hash is not supported by this version of the manager: its groups are left alone"
+)
+"""The error about groups that another version of the controller created, until their controllers are built."""
+
+
+class GroupReplacementPolicy(StrEnum):
+    """When the replacement of a group may be scheduled."""
+
+    IMMEDIATE = "Immediate"
+    POST_TERMINATION = "PostTermination"
+
+    @property
+    def awaits_termination(self) -> bool:
+        """Return whether a replacement waits until a group that ends is gone."""
+        match self:
+            case GroupReplacementPolicy.POST_TERMINATION:
+                return True
+            case GroupReplacementPolicy.IMMEDIATE:
+                return False
+            case _:
+                assert_never(self)
+
+
 class RolloutStrategyType(StrEnum):
     """How a new template is rolled out."""
 
     ROLLING_UPDATE = "RollingUpdate"
-
-
-class Base(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """The base of all structs of the API: camel-case names in JSON, defaults omitted."""
 
 
 class SubGroupPolicy(Base, frozen=True, kw_only=True):
@@ -130,12 +168,13 @@ class LeaderWorkerTemplate(Base, frozen=True, kw_only=True):
     """`spec.leaderWorkerTemplate`: the templates and size of a group."""
 
     leader_template: JSONObject | None = None
-    worker_template: JSONObject = {}
+    worker_template: JSONObject = msgspec.field(default_factory=dict)
     size: Int32 = 1
     restart_policy: RestartPolicy = RestartPolicy.RECREATE_GROUP_ON_POD_RESTART
     sub_group_policy: SubGroupPolicy | None = None
     volume_claim_templates: tuple[JSONObject, ...] = ()
     persistent_volume_claim_retention_policy: PersistentVolumeClaimRetentionPolicy | None = None
+    max_group_restarts: Int32 | None = None
 
 
 class RollingUpdateConfiguration(Base, frozen=True, kw_only=True):
@@ -167,6 +206,9 @@ class LeaderWorkerSetSpec(Base, frozen=True, kw_only=True):
     leader_worker_template: LeaderWorkerTemplate = LeaderWorkerTemplate()
     rollout_strategy: RolloutStrategy = RolloutStrategy()
     network_config: NetworkConfig = NetworkConfig()
+    group_identity: GroupIdentity = GroupIdentity.ORDINAL
+    group_replacement_policy: GroupReplacementPolicy = GroupReplacementPolicy.POST_TERMINATION
+    scheduling: Scheduling | None = None
 
 
 class Condition(Base, frozen=True, kw_only=True):
@@ -196,7 +238,7 @@ class LeaderWorkerSet(Base, frozen=True, kw_only=True):
 
     api_version: str = API_VERSION
     kind: str = KIND
-    metadata: JSONObject = {}
+    metadata: JSONObject = msgspec.field(default_factory=dict)
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
     status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()
 

@@ -12,6 +12,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.fieldtypes import TYPES
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
+    GroupIdentity,
+    GroupReplacementPolicy,
     RestartPolicy,
     RolloutStrategyType,
     StartupPolicy,
@@ -95,6 +97,7 @@ LIST_KEYS = {
     "Volume": ("name",),
     "VolumeDevice": ("devicePath",),
     "VolumeMount": ("mountPath",),
+    "WorkloadResourceClaim": ("name",),
 }
 """The fields that identify an item in a list of this type; lists of other types are atomic."""
 
@@ -139,14 +142,20 @@ RULES: dict[tuple[str, str], JSONObject] = {
     },
     ("LeaderWorkerSetSpec", "replicas"): {"default": 1, "minimum": 0, "maximum": MAX_REPLICAS},
     ("LeaderWorkerSetSpec", "startupPolicy"): {"default": "LeaderCreated"} | _enum(StartupPolicy),
+    ("LeaderWorkerSetSpec", "groupIdentity"): {"default": "Ordinal"} | _enum(GroupIdentity),
+    ("LeaderWorkerSetSpec", "groupReplacementPolicy"): {"default": "PostTermination"} | _enum(GroupReplacementPolicy),
+    ("LeaderWorkerTemplate", "maxGroupRestarts"): {"minimum": 0},
     ("LeaderWorkerTemplate", "size"): {"default": 1},
     ("LeaderWorkerTemplate", "restartPolicy"): {"default": "RecreateGroupOnPodRestart"} | _enum(RestartPolicy),
     ("NetworkConfig", "subdomainPolicy"): _enum(SubdomainPolicy),
+    ("RoleScheduling", "resourceClaims"): {"maxItems": 4},
     ("RolloutStrategy", "type"): {"default": "RollingUpdate"} | _enum(RolloutStrategyType),
     ("RollingUpdateConfiguration", "partition"): {"default": 0},
     ("RollingUpdateConfiguration", "maxUnavailable"): {"default": 1},
     ("RollingUpdateConfiguration", "maxSurge"): {"default": 0},
     ("SubGroupPolicy", "subGroupPolicyType"): {"default": "LeaderWorker"} | _enum(SubGroupPolicyType),
+    ("WorkloadGangSchedulingPolicy", "minCount"): {"minimum": 1},
+    ("WorkloadSchedulingConstraints", "topology"): {"maxItems": 1},
 }
 """The rules of a field's schema beyond its type."""
 

@@ -36,7 +36,8 @@ def find(objects: Sequence[JSONObject], name: str, namespace: str) -> Situation 
             sets = [
                 one for one in _of(objects, STATEFULSETS.kind) if meta.name(one) == name and _belongs(one, name, place)
             ]
-            return situation(lws, pods, sets[0] if sets else None)
+            served = admission.default_leaderworkerset(lws)  # the snapshot may be older than the definition
+            return situation(served, pods, sets[0] if sets else None)
     return None
 
 

@@ -15,7 +15,7 @@ from leaderworkerset.api.disaggregatedset import decode as decode_disaggregateds
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing, unbuilt
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.webhooks.review import Admitted, Review
@@ -41,6 +41,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     round_trip("LeaderWorkerSet", review.object)
     new, old = decode(review.object), None if review.old is None else decode(review.old)
     errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
+    errors += unbuilt.errors(meta.spec(review.object), meta.spec(review.old or {}))
     if old is not None:
         errors += leaderworkerset.null_subdomain(review.object)
     if errors:
@@ -56,6 +57,9 @@ def validate_disaggregatedset(review: Review) -> Admitted:
     for index, role in enumerate(meta.spec(review.object).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
     errors = disaggregatedset.validate_disaggregatedset(review.object)
+    stored = {role.get("name"): role.get("spec") or {} for role in meta.spec(review.old or {}).get("roles") or []}
+    for index, role in enumerate(meta.spec(review.object).get("roles") or []):
+        errors += unbuilt.errors(role.get("spec") or {}, stored.get(role.get("name"), {}), f"spec.roles[{index}].spec")
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(review.object, disaggregatedset.warnings(review.object))

@@ -1,21 +1,23 @@
-"""Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11), and warnings (R-DS-12, R-DS-13).
+"""Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
 
 In: the object as posted; the stored one is not needed. Out: all errors at once, in the order of the contract.
 The rule of the schema that needs a CEL expression (R-DS-4) is checked here too, for API servers that evaluate none.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kuberuntime.objects import intstr, meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import RolloutStrategyType
-from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT
+from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
+from leaderworkerset.core.disaggregatedset.roleset import RolePlace
 
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
@@ -29,7 +31,7 @@ def validate_disaggregatedset(obj: JSONObject) -> list[FieldError]:
     """Return all errors; if there are none, the object may be stored."""
     whole = decode(obj)
     by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
-    return [*by_role, *_zeros(whole), *_slices(whole), *_placement(obj, whole)]
+    return [*by_role, *_identities(obj, whole), *_zeros(whole), *_slices(whole), *_placement(obj, whole)]
 
 
 def warnings(obj: JSONObject) -> list[str]:
@@ -95,6 +97,16 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
             f" {LONGEST_SERVICE_NAME}: shorten the name of the set or of the role"
         )
         yield invalid(f"{path}.name", role.name, text)
+
+
+def _identities(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
+    """Return what the LeaderWorkerSets of the roles would be refused for, and cannot change later (N-VAL-11)."""
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
+        place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
+        made = {"metadata": {"name": place.name}, "spec": role.get("spec") or {}}
+        for error in identity_errors(leaderworkerset.decode(default_leaderworkerset(made))):
+            path = "name" if error.path == "metadata.name" else error.path
+            yield replace(error, path=f"spec.roles[{index}].{path}")
 
 
 def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:

@@ -1,4 +1,4 @@
-"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28).
+"""Admission of LeaderWorkerSets: defaults (R-DEF-1 to R-DEF-5) and validation (R-VAL-1 to R-VAL-28, N-VAL-1 to N-VAL-6).
 
 In: the object as posted, and the stored one on an update; their types have been checked. Out: the object with defaults,
 or all errors at once, in the order of the contract. Three differences from the Go controller: where it panics, an error
@@ -15,6 +15,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
+    GroupIdentity,
+    GroupReplacementPolicy,
     LeaderWorkerSet,
     RestartPolicy,
     RolloutStrategyType,
@@ -31,6 +33,13 @@ TEMPLATE = "spec.leaderWorkerTemplate"
 ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
 SUBGROUP_SIZE = f"{TEMPLATE}.subGroupPolicy.subGroupSize"
 SUBDOMAIN_POLICY = "spec.networkConfig.subdomainPolicy"
+GROUP_IDENTITY = "spec.groupIdentity"
+
+LONGEST_HASH_NAME = 63 - len("-12345678")
+"""The maximum length of a name that the host names of leaders begin with: a dash and 8 characters of a key follow."""
+
+LONGEST_HASH_NAME_WITH_WORKERS = LONGEST_HASH_NAME - len("-1234567890")
+"""The same where workers follow: a dash and 10 characters of their StatefulSet's revision make a label of 63."""
 
 PERCENT_TEXT = (
     "a valid percent string must be a numeric string followed by an ending '%'"
@@ -47,6 +56,9 @@ def default_leaderworkerset(obj: JSONObject) -> JSONObject:
     spec = meta.spec(obj)
     network: JSONObject = spec.get("networkConfig") or {}
     defaults = {
+        "replicas": 1 if spec.get("replicas") is None else spec["replicas"],
+        "groupIdentity": spec.get("groupIdentity") or GroupIdentity.ORDINAL.value,
+        "groupReplacementPolicy": spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION.value,
         "leaderWorkerTemplate": _default_restart_policy(spec.get("leaderWorkerTemplate") or {}),
         "rolloutStrategy": _default_rollout_strategy(spec.get("rolloutStrategy") or {}),
         "networkConfig": _without_null(network, "subdomainPolicy", SubdomainPolicy.SHARED.value),
@@ -81,6 +93,7 @@ def validate_leaderworkerset(
         *_subgroups(lws),
         *_annotations(lws),
         *_templates(lws, old),
+        *identity_errors(lws),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
     ]
@@ -132,6 +145,36 @@ def _budget(path: str, value: IntOrString) -> Iterator[FieldError]:
         yield invalid(path, value, "must not be greater than 100%")
 
 
+def identity_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of what tells groups apart, replaces them and limits their restarts (N-VAL-2 to N-VAL-6)."""
+    spec, template = lws.spec, lws.spec.leader_worker_template
+    identity, policy = spec.group_identity, spec.group_replacement_policy
+    if identity.is_hash:
+        yield from _hash_errors(lws)
+    elif not policy.awaits_termination:
+        text = "Immediate is only supported with groupIdentity Hash"
+        yield invalid("spec.groupReplacementPolicy", policy.value, text)
+    if template.max_group_restarts is not None and not template.restart_policy.recreates:
+        text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
+        yield invalid(f"{TEMPLATE}.maxGroupRestarts", template.max_group_restarts, text)
+
+
+def _hash_errors(lws: LeaderWorkerSet) -> Iterator[FieldError]:
+    """Return the errors of what groups with random keys cannot have (N-VAL-3 to N-VAL-5)."""
+    hashed = GroupIdentity.HASH.value
+    if lws.spec.leader_worker_template.volume_claim_templates:
+        yield invalid(GROUP_IDENTITY, hashed, "volumeClaimTemplates are not supported with groupIdentity Hash")
+    if lws.rolling_update.partition > 0:
+        text = "rollingUpdateConfiguration.partition is not supported with groupIdentity Hash"
+        yield invalid(GROUP_IDENTITY, hashed, text)
+    if lws.size > 1 and meta.spec(lws.leader_template).get("hostname"):
+        text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+        yield invalid(GROUP_IDENTITY, hashed, text)
+    longest = LONGEST_HASH_NAME_WITH_WORKERS if lws.size > 1 else LONGEST_HASH_NAME
+    if len(lws.name) > longest:
+        yield invalid("metadata.name", lws.name, f"must be no more than {longest} characters with groupIdentity Hash")
+
+
 def _subgroups(lws: LeaderWorkerSet) -> Iterator[FieldError]:
     """Return the errors of the subgroup policy (R-VAL-16 to R-VAL-20, N-VAL-10); a size below 1 hides the others."""
     policy = lws.spec.leader_worker_template.sub_group_policy
@@ -176,7 +219,9 @@ def _pod_templates(lws: LeaderWorkerSet) -> dict[str, JSONObject | None]:
 
 
 def _update(new: LeaderWorkerSet, old: LeaderWorkerSet) -> Iterator[FieldError]:
-    """Return the errors of changes to immutable fields (R-VAL-22 to R-VAL-24, Q-7)."""
+    """Return the errors of changes to immutable fields (R-VAL-22 to R-VAL-24, N-VAL-1, Q-7)."""
+    if new.spec.group_identity != old.spec.group_identity:
+        yield invalid(GROUP_IDENTITY, new.spec.group_identity.value, "groupIdentity is immutable")
     new_template, old_template = new.spec.leader_worker_template, old.spec.leader_worker_template
     yield from _subgroup_update(new_template.sub_group_policy, old_template.sub_group_policy)
     claims = [

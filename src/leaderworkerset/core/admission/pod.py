@@ -10,7 +10,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.policies import accelerators, environment, exclusive, identity, subdomain, subgroups
+from leaderworkerset.core.policies import (
+    accelerators,
+    environment,
+    exclusive,
+    identity,
+    replacement,
+    subdomain,
+    subgroups,
+)
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.numbers import read_annotation
 from leaderworkerset.core.policies.policy import Member, Policy
@@ -22,6 +30,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     subgroups.POLICY,
     accelerators.POLICY,
     environment.POLICY,
+    replacement.POLICY,
 )
 """The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
 
@@ -29,7 +38,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
 def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONObject:
     """Return the pod of a LeaderWorkerSet as a member of its group; other pods are returned unchanged.
 
-    `request` is unique to this admission: values that must differ between two pods of the same name are made from it.
+    `request` is unique to this admission. A second admission of the same pod changes nothing (N-AT-3).
     """
     if labels.NAME not in meta.labels(pod):
         return pod
@@ -37,7 +46,8 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
         raise DeniedError(f"size annotation is unexpectedly missing for pod {meta.name(pod)}")
     size = read_annotation(pod, labels.SIZE)
     is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
-    member = Member(size=size, worker_index=0 if is_leader else identity.ordinal(pod), is_leader=is_leader)
+    worker_index = 0 if is_leader else identity.ordinal(pod)
+    member = Member(size=size, worker_index=worker_index, is_leader=is_leader, request=request)
     for policy in ADMITTING:
         pod = policy.admit(pod, member)
     return gang.mark(pod, request)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SLICE
+from leaderworkerset.api.leaderworkerset import GroupIdentity, GroupReplacementPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,8 @@ class RolePart:
     created: int
     ready: int
     updated: int
+    replacement: str = ""
+    """The policy by which groups with random keys are replaced; empty where they have ordinals, and one policy alone."""
 
     @property
     def baseline(self) -> int:
@@ -56,7 +59,8 @@ def is_owned(obj: JSONObject, owner: UID) -> bool:
 
 def part_of(obj: JSONObject) -> RolePart:
     """Extract the facts from a LeaderWorkerSet."""
-    labels, status = meta.labels(obj), meta.status(obj)
+    labels, spec, status = meta.labels(obj), meta.spec(obj), meta.status(obj)
+    is_hash = spec.get("groupIdentity") == GroupIdentity.HASH
     return RolePart(
         key=meta.key(obj),
         uid=meta.uid(obj),
@@ -66,11 +70,12 @@ def part_of(obj: JSONObject) -> RolePart:
         is_legacy=not labels.get(SLICE),
         is_deleting=meta.is_deleting(obj),
         created_at=str(meta.metadata(obj).get("creationTimestamp") or ""),
-        replicas=_count(meta.spec(obj).get("replicas"), 1),
+        replicas=_count(spec.get("replicas"), 1),
         initial=decimals.natural(meta.annotations(obj).get(INITIAL_REPLICAS, "")),
         created=_count(status.get("replicas"), 0),
         ready=_count(status.get("readyReplicas"), 0),
         updated=_count(status.get("updatedReplicas"), 0),
+        replacement=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION if is_hash else "",
     )
 
 

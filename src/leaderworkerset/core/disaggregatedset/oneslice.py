@@ -44,9 +44,19 @@ def reconcile_slice(
     drained = [part for found in fleet.newest_first(old) if not any(one.replicas for one in found) for part in found]
     rest = tuple(part for part in old if part not in drained)
     one = _Slice(wanted, index, rest, _newest(wanted, parts))
-    actions = [*_delete_drained(one, drained), *(_roll(one) if rest else _resize(one))]
+    actions = [*_replace_as(wanted, parts), *_delete_drained(one, drained), *(_roll(one) if rest else _resize(one))]
     current = {role.name: one.new.get(role.name) for role in wanted.whole.roles}
     return (*actions, *roleservices.reconcile_services(wanted.obj, current, old, services))
+
+
+def _replace_as(wanted: DesiredSet, parts: Sequence[RolePart]) -> list[Patch]:
+    """Give groups of every revision their role's replacement policy, also during a rollout (N-DS-2, N-AT-9)."""
+    policies = {role.name: role.replacement.value for role in wanted.whole.roles}
+    return [
+        _patch(part, {"spec": {"groupReplacementPolicy": policies[part.role]}})
+        for part in parts
+        if part.replacement and part.replacement != policies.get(part.role, part.replacement) and not part.is_deleting
+    ]
 
 
 def _newest(wanted: DesiredSet, parts: Sequence[RolePart]) -> dict[str, RolePart]:

@@ -1,5 +1,8 @@
 """The revision of a DisaggregatedSet: a hash of its roles' names and templates (R-DS-20 to R-DS-24).
 
+So are the other fields that a LeaderWorkerSet cannot change, where a role sets them: `groupIdentity: Hash` (N-DS-1) and
+`scheduling` (docs/adr/0017). The order of these is ours.
+
 In: `spec.roles` as the API server serves it. Out: eight hexadecimal characters, those of the Go controller, so that
 either controller recognizes the LeaderWorkerSets of the other. The hash is of Go's own encoding of the typed structs:
 fields in the order of their declaration, not sorted by name.
@@ -13,9 +16,11 @@ from typing import Final
 from kuberuntime.objects.gotypes.declarations import element_of, shape_of
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api.fieldtypes import TYPES, round_trip
+from leaderworkerset.api.leaderworkerset import GroupIdentity
 
 LENGTH: Final = 8
 TEMPLATE_TYPE: Final = "LeaderWorkerTemplate"
+SCHEDULING_TYPE: Final = "LeaderWorkerSetScheduling"
 
 _ESCAPES: Final = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
@@ -31,17 +36,26 @@ def revision_of(roles: Sequence[JSONObject]) -> str:
 
 def canonical(roles: Sequence[JSONObject]) -> str:
     """Return the text that is hashed."""
-    entries = [
-        {"name": role.get("name") or "", "template": _template(role, f"spec.roles[{index}].spec.leaderWorkerTemplate")}
-        for index, role in enumerate(roles)
-    ]
+    entries = [_entry(role, f"spec.roles[{index}].spec") for index, role in enumerate(roles)]
     text = json.dumps(entries, ensure_ascii=False, separators=(",", ":"))
     return text.translate(_ESCAPES)
 
 
-def _template(role: JSONObject, path: str) -> JSON:
-    template = (role.get("spec") or {}).get("leaderWorkerTemplate") or {}
-    return _in_order(TEMPLATE_TYPE, round_trip(TEMPLATE_TYPE, template, path))
+def _entry(role: JSONObject, path: str) -> JSONObject:
+    spec: JSONObject = role.get("spec") or {}
+    entry: JSONObject = {
+        "name": role.get("name") or "",
+        "template": _typed(TEMPLATE_TYPE, spec.get("leaderWorkerTemplate") or {}, f"{path}.leaderWorkerTemplate"),
+    }
+    if spec.get("groupIdentity") == GroupIdentity.HASH:
+        entry["groupIdentity"] = GroupIdentity.HASH.value
+    if spec.get("scheduling") is not None:
+        entry["scheduling"] = _typed(SCHEDULING_TYPE, spec["scheduling"], f"{path}.scheduling")
+    return entry
+
+
+def _typed(go_type: str, value: JSONObject, path: str) -> JSON:
+    return _in_order(go_type, round_trip(go_type, value, path))
 
 
 def _in_order(go_type: str, value: JSON) -> JSON:

@@ -33,6 +33,9 @@ LONGEST_NAME: Final = 220
 COVERED: Final = ("leaderWorkerTemplate", "networkConfig")
 """The fields of `spec` that make a revision; a change of any other starts no rollout (R-REV-5, R-REV-16)."""
 
+UNREVISED: Final = "maxGroupRestarts"
+"""The field of `leaderWorkerTemplate` that makes no revision (N-API-3): a change of it rolls nothing out."""
+
 REPLACE: Final = {"$patch": "replace"}
 SHARED: Final = {"subdomainPolicy": leaderworkerset.SubdomainPolicy.SHARED.value}
 
@@ -113,6 +116,7 @@ def build_content(obj: JSONObject) -> JSONObject:
     """Return the content of `data` for the current spec, before encoding."""
     spec = meta.spec(obj)
     template = round_trip("LeaderWorkerTemplate", spec.get("leaderWorkerTemplate"), "spec.leaderWorkerTemplate")
+    template.pop(UNREVISED, None)
     network = round_trip("NetworkConfig", spec.get("networkConfig") or SHARED, "spec.networkConfig")
     return {"spec": {"leaderWorkerTemplate": template | REPLACE, "networkConfig": network | REPLACE}}
 
@@ -204,6 +208,7 @@ def has_content(revision: JSONObject, obj: JSONObject, data: bytes) -> bool:
 def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
     """Return the LeaderWorkerSet with the content of the revision: its fields are replaced, all others stay (R-REV-12).
 
+    So does the limit of restarts, which no revision holds.
     Raise `UnreadableRevisionError` where the revision holds no template.
     """
     data = revision.get("data")
@@ -213,6 +218,9 @@ def restore(obj: JSONObject, revision: JSONObject) -> JSONObject:
             f"ControllerRevision {meta.name(revision)}: data: holds no spec.leaderWorkerTemplate"
         )
     saved = {name: _without_directive(content[name]) for name in COVERED if isinstance(content.get(name), dict)}
+    live: JSONObject = meta.spec(obj).get("leaderWorkerTemplate") or {}
+    if UNREVISED in live:
+        saved["leaderWorkerTemplate"][UNREVISED] = live[UNREVISED]
     return obj | {"spec": meta.spec(obj) | saved}
 
 

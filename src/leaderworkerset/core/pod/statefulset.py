@@ -13,8 +13,10 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.policies import accelerators, gang
+from leaderworkerset.core.policies.edits import non_empty
 
 TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
 
@@ -26,9 +28,9 @@ def build(
     group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
-        "name": meta.name(leader),
+        "name": groupname.host(leader),
         "namespace": meta.namespace(leader),
-        "labels": live.labels | own,
+        "labels": live.labels | own | {labels.ROLE: labels.WORKER},
         "annotations": live.annotations,
         "ownerReferences": [meta.controller_reference(leader)],
     }
@@ -50,16 +52,24 @@ def build(
 
 
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
+    """Return the leader's own subdomain, so that a group stays with its service; else that of its revision (N-HASH-21)."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
-    return revised.name if is_shared else meta.name(leader)
+    return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
+
+
+def _leader_address(revised: LeaderWorkerSet, leader: JSONObject) -> str:
+    return f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}"
 
 
 def _build_template(
     live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str]
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
-    annotations = templates.group_annotations(template, live.annotations) | {labels.LEADER_NAME: meta.name(leader)}
-    annotations |= gang.inherited(leader)
+    annotations = templates.group_annotations(template, live.annotations) | {
+        labels.LEADER_NAME: meta.name(leader),
+        labels.LEADER_ADDRESS: _leader_address(revised, leader),
+    }
+    annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(

@@ -10,6 +10,7 @@ from typing import Final
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
@@ -140,9 +141,9 @@ def _leader_computes(pod: JSONObject) -> bool:
 
 
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
-    """Return the leader's name and the pod's index in the group."""
+    """Return the leader's host name, which the pod's own name has not yet, and the pod's index in the group."""
     name = meta.name(pod)
-    identity = ordinals.Ordinal(name, 0) if is_leader else ordinals.split(name)
+    identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:
         raise DeniedError(f"parsing parent name from pod {name}")
     return identity

@@ -9,6 +9,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
 from leaderworkerset.core.policies.policy import Member, Policy
@@ -27,9 +28,15 @@ def build_variables(pod: JSONObject) -> dict[str, str]:
     group_index = _present(pod, own, labels.GROUP_INDEX, "group index label")
     size = _present(pod, annotations, labels.SIZE, "size annotation")
     worker_index = _present(pod, own, labels.WORKER_INDEX, "worker index label")
+    host = (
+        groupname.host(pod)
+        if groupname.is_hash(pod) and worker_index == labels.LEADER_WORKER_INDEX
+        else f"{name}-{group_index}"
+    )
     subdomain = meta.spec(pod).get("subdomain") or ""
+    address = annotations.get(labels.LEADER_ADDRESS) or f"{host}.{subdomain}.{meta.namespace(pod)}"
     return {
-        labels.ENV_LEADER_ADDRESS: f"{name}-{group_index}.{subdomain}.{meta.namespace(pod)}",
+        labels.ENV_LEADER_ADDRESS: address,
         labels.ENV_GROUP_SIZE: size,
         labels.ENV_WORKER_INDEX: worker_index,
         labels.ENV_GROUP_INDEX: group_index,

@@ -1,7 +1,8 @@
 """Identity: size of the group, index and key of group and worker, as labels and annotations of every pod.
 
 Templates carry the size (R-LSTS-4); leaders get index and key of their group (R-ADM-4 to R-ADM-6), workers their index
-within it (R-ADM-10).
+within it (R-ADM-10). With `groupIdentity: Hash` the key is random, is the index, too, and gives the leader its host name
+(N-ADM-1 to N-ADM-3): its pod has no name yet.
 """
 
 import hashlib
@@ -10,9 +11,13 @@ from typing import Final
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.policies.edits import with_labels
+from leaderworkerset.core.policies.edits import with_labels, with_spec
 from leaderworkerset.core.policies.policy import Member, Policy, Template
+
+HOST_CHARACTERS: Final = 8
+"""How many characters of a random key are part of host names."""
 
 
 def group_hash(*parts: str) -> str:
@@ -34,9 +39,22 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)
+    if groupname.is_hash(pod):
+        return _admit_hash(pod, own, member)
     group_index = own[labels.GROUP_INDEX] if labels.GROUP_INDEX in own else str(ordinal(pod))
     group_key = own.get(labels.GROUP_KEY, group_hash(meta.namespace(pod), meta.name(pod)))
     return with_labels(pod, {labels.GROUP_INDEX: group_index, labels.GROUP_KEY: group_key})
+
+
+def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObject:
+    """Return the leader with a random key; one that was admitted already keeps its own."""
+    key = own.get(labels.GROUP_KEY, "")
+    if not key or own.get(labels.GROUP_INDEX) != key:
+        key = group_hash(meta.namespace(pod), member.request)
+    named = with_labels(pod, {labels.GROUP_INDEX: key, labels.GROUP_KEY: key})
+    if meta.spec(pod).get("hostname"):
+        return named
+    return with_spec(named, {"hostname": f"{own[labels.NAME]}-{key[:HOST_CHARACTERS]}"})
 
 
 def ordinal(pod: JSONObject) -> int:

@@ -34,11 +34,15 @@ class Template:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """The position of a pod at admission: the size of its group, its index, and whether it is the leader."""
+    """The position of a pod at admission: the size of its group, its index, and whether it is the leader.
+
+    `request` is unique to this admission: values that must differ between two pods are made from it.
+    """
 
     size: int
     worker_index: int
     is_leader: bool
+    request: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,10 +49,13 @@ def test_the_paths() -> None:
 
 
 def test_defaults_arrive_as_a_minimal_patch() -> None:
-    """R-DEF-1 to R-DEF-4, R-DEF-6."""
+    """R-DEF-1 to R-DEF-4, R-DEF-6, N-DEF-1."""
     response = ask(handlers.MUTATE_LEADERWORKERSET, LWS)
     spec = patched(LWS, response)["spec"]
     assert spec == {
+        "replicas": 1,
+        "groupIdentity": "Ordinal",
+        "groupReplacementPolicy": "PostTermination",
         "leaderWorkerTemplate": {
             "size": 2,
             "workerTemplate": POD_TEMPLATE,
@@ -180,3 +183,34 @@ def test_the_review_of_an_update_decodes_each_object_once() -> None:
 
     assert answer["allowed"]
     assert calls == {"decode": 2, "round_trip": 1}
+
+
+UNBUILT = [
+    ("groupIdentity", {"groupIdentity": "Hash"}),
+    ("scheduling", {"scheduling": {}}),
+    (
+        "leaderWorkerTemplate.maxGroupRestarts",
+        {"leaderWorkerTemplate": LWS["spec"]["leaderWorkerTemplate"] | {"maxGroupRestarts": 3}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("field", "part"), UNBUILT)
+def test_a_field_that_no_controller_follows_is_refused_only_where_it_is_new(field: str, part: dict[str, Any]) -> None:
+    using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}} | part}
+    stored = using | {"spec": using["spec"] | {"replicas": 3}}
+
+    refused = ask(handlers.VALIDATE_LEADERWORKERSET, using)
+    assert f"spec.{field}: Forbidden: not supported by this version" in refused["status"]["message"]
+    assert ask(handlers.VALIDATE_LEADERWORKERSET, using, stored, "UPDATE")["allowed"]
+
+
+@pytest.mark.parametrize(("field", "part"), UNBUILT)
+def test_a_role_with_such_a_field_is_refused_only_where_it_is_new(field: str, part: dict[str, Any]) -> None:
+    roles = [{"name": name, "spec": LWS["spec"] | part} for name in ("prefill", "decode")]
+    kind = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet"}
+    using: dict[str, Any] = {**kind, "metadata": {"name": "a", "namespace": "default"}, "spec": {"roles": roles}}
+
+    refused = ask(handlers.VALIDATE_DISAGGREGATED_SET, using)
+    assert f"spec.roles[1].spec.{field}: Forbidden: not supported by this" in refused["status"]["message"]
+    assert ask(handlers.VALIDATE_DISAGGREGATED_SET, using, using, "UPDATE")["allowed"]

@@ -170,3 +170,47 @@ def test_the_webhook_answers() -> None:
     assert "spec.roles[0].spec" in answer(disaggregatedset_object([deep, DECODE]))["status"]["message"]
     assert answer({}, "DELETE") == {"uid": "u", "allowed": True}
     assert "patch" not in base64.b64encode(json.dumps(warned).encode()).decode()
+
+
+HASH: dict[str, Any] = {"groupIdentity": "Hash"}
+
+
+def role_with(*, size: int = 1, template: dict[str, Any] | None = None, **spec: Any) -> JSONObject:
+    entry = role("prefill", 4, size=size)
+    given = entry["spec"] | spec
+    return entry | {"spec": given | {"leaderWorkerTemplate": given["leaderWorkerTemplate"] | (template or {})}}
+
+
+@pytest.mark.parametrize(
+    ("entry", "field", "words"),
+    [
+        (role_with(groupReplacementPolicy="Immediate"), "groupReplacementPolicy", "Immediate is only supported"),
+        (
+            role_with(template={"volumeClaimTemplates": [{"metadata": {"name": "a"}}]}, **HASH),
+            "groupIdentity",
+            "volume",
+        ),
+        (
+            role_with(template={"maxGroupRestarts": 1, "restartPolicy": "None"}),
+            "leaderWorkerTemplate.maxGroupRestarts",
+            "recreates",
+        ),
+    ],
+)
+def test_what_its_leaderworkersets_would_be_refused_for_is_refused(entry: JSONObject, field: str, words: str) -> None:
+    """N-DS-3, N-VAL-11."""
+    (error,) = errors_of(entry)
+    assert error.startswith(f"spec.roles[0].spec.{field}: Invalid value: ")
+    assert words in error
+    assert errors_of(role_with(groupReplacementPolicy="Immediate", **HASH)) == []
+
+
+@pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43)])
+def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
+    """N-AT-4, N-DS-3: of the generated name, with the characters that a random key needs."""
+    room = longest - len("-0-12345678-prefill")
+    (error,) = errors_of(role_with(size=size, **HASH), name="s" * (room + 1))
+    assert error.startswith("spec.roles[0].name: Invalid value: ")
+    assert error.endswith(f"must be no more than {longest} characters with groupIdentity Hash")
+    assert errors_of(role_with(size=size, **HASH), name="s" * room) == []
+    assert errors_of(role_with(size=size), name="s" * (room + 1)) == []

@@ -110,13 +110,34 @@ def test_default_subdomain_policy(network: Any, expected: str) -> None:
     assert obj["spec"]["networkConfig"] == {"subdomainPolicy": expected}
 
 
+@pytest.mark.parametrize("absent", [None, ""])
+def test_default_identity_and_replacement(absent: str | None) -> None:
+    """N-API-1, N-DEF-1."""
+    spec = default_leaderworkerset(lws(groupIdentity=absent, groupReplacementPolicy=absent, replicas=None))["spec"]
+    assert (spec["groupIdentity"], spec["groupReplacementPolicy"]) == ("Ordinal", "PostTermination")
+    assert spec["replicas"] == 1
+
+
+def test_given_identity_replacement_and_replicas_stay() -> None:
+    """N-DEF-1; no groups at all are a number, too."""
+    given: dict[str, Any] = {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "replicas": 0}
+    assert default_leaderworkerset(lws(**given))["spec"].items() >= given.items()
+
+
 def test_nothing_else_is_defaulted_and_a_second_time_changes_nothing() -> None:
     """R-DEF-5, R-DEF-6."""
     given = {"metadata": {"name": "a"}, "spec": {"leaderWorkerTemplate": {"workerTemplate": POD}}}
     before = copy.deepcopy(given)
     obj = default_leaderworkerset(given)
     assert given == before
-    assert obj["spec"].keys() == {"leaderWorkerTemplate", "rolloutStrategy", "networkConfig"}
+    assert obj["spec"].keys() == {
+        "replicas",
+        "leaderWorkerTemplate",
+        "rolloutStrategy",
+        "networkConfig",
+        "groupIdentity",
+        "groupReplacementPolicy",
+    }
     assert obj["spec"]["leaderWorkerTemplate"].keys() == {"workerTemplate", "restartPolicy"}
     assert default_leaderworkerset(obj) == obj
 
@@ -372,3 +393,82 @@ def test_claim_templates_that_statefulsets_cannot_change_are_refused(old: Any, n
     assert found == (
         [] if is_allowed else [f"spec.leaderWorkerTemplate.volumeClaimTemplates: Forbidden: {CLAIMS_TEXT}"]
     )
+
+
+IDENTITY = "spec.groupIdentity"
+HASH: dict[str, Any] = {"groupIdentity": "Hash"}
+CLAIM = {"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}
+LIMITED = {"maxGroupRestarts": 3}
+
+
+@pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
+def test_the_identity_of_groups_cannot_be_changed(new: dict[str, Any], old: dict[str, Any]) -> None:
+    """N-VAL-1, N-HASH-9."""
+    value = new.get("groupIdentity", "Ordinal")
+    assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
+
+
+def test_an_absent_identity_is_ordinal() -> None:
+    """N-VAL-1."""
+    assert errors(lws(), lws(groupIdentity="Ordinal")) == []
+    assert errors(lws(groupIdentity="Ordinal"), lws()) == []
+
+
+def test_groups_with_an_ordinal_are_never_replaced_at_once() -> None:
+    """N-VAL-2."""
+    path = "spec.groupReplacementPolicy"
+    expected = f'{path}: Invalid value: "Immediate": Immediate is only supported with groupIdentity Hash'
+    assert errors(lws(groupReplacementPolicy="Immediate")) == [expected]
+    assert errors(lws(groupReplacementPolicy="Immediate", **HASH)) == []
+    assert errors(lws(**HASH), lws(groupReplacementPolicy="Immediate", **HASH)) == []
+
+
+@pytest.mark.parametrize(
+    ("obj", "text"),
+    [
+        (lws(template={"volumeClaimTemplates": [CLAIM]}, **HASH), "volumeClaimTemplates are"),
+        (lws(rollout={"partition": 1}, **HASH), "rollingUpdateConfiguration.partition is"),
+    ],
+)
+def test_what_groups_with_random_keys_cannot_have(obj: dict[str, Any], text: str) -> None:
+    """N-API-7, N-VAL-3, N-VAL-4."""
+    expected = f'{IDENTITY}: Invalid value: "Hash": {text} not supported with groupIdentity Hash'
+    assert errors(obj) == [expected]
+    assert errors(obj | {"spec": obj["spec"] | {"groupIdentity": "Ordinal"}}) == []
+
+
+@pytest.mark.parametrize("field", ["leaderTemplate", "workerTemplate"])
+def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> None:
+    """N-ADM-3: their workers are named after it. A StatefulSet gives its pods names of their own."""
+    named = {field: {"spec": POD["spec"] | {"hostname": "head"}}}
+    text = "a hostname in the leaders' template is not supported with groupIdentity Hash: all groups would have it"
+    assert errors(lws(template=named, **HASH)) == [f'{IDENTITY}: Invalid value: "Hash": {text}']
+    assert errors(lws(template=named | {"size": 1}, **HASH)) == []
+    assert errors(lws(template=named)) == []
+
+
+@pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
+def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
+    """N-AT-4, N-VAL-5, N-VAL-8."""
+    allowed, refused = "a" * longest, "a" * (longest + 1)
+    expected = (
+        f'metadata.name: Invalid value: "{refused}": must be no more than {longest} characters with groupIdentity'
+    )
+    assert errors(lws(metadata={"name": allowed}, template={"size": size}, **HASH)) == []
+    assert errors(lws(metadata={"name": refused}, template={"size": size}, **HASH)) == [f"{expected} Hash"]
+    assert errors(lws(metadata={"name": refused}, template={"size": size})) == []
+
+
+@pytest.mark.parametrize("policy", ["None", "Default"])
+def test_a_limit_of_restarts_needs_a_policy_that_recreates(policy: str) -> None:
+    """N-VAL-6."""
+    path = "spec.leaderWorkerTemplate.maxGroupRestarts"
+    text = "maxGroupRestarts is only supported when restartPolicy recreates the group"
+    assert errors(lws(template=LIMITED | {"restartPolicy": policy})) == [f"{path}: Invalid value: 3: {text}"]
+
+
+@pytest.mark.parametrize("policy", ["RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_groups_of_either_identity_can_have_a_limit_of_restarts(policy: str, identity: str) -> None:
+    """N-VAL-6."""
+    assert errors(lws(template=LIMITED | {"restartPolicy": policy}, groupIdentity=identity)) == []

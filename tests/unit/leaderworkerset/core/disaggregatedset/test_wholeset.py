@@ -107,6 +107,48 @@ def status_of(obj: JSONObject, *objects: JSONObject, **seen: Any) -> JSONObject 
     return next((meta.status(action.object) for action in writes(plan) if isinstance(action, PutStatus)), None)
 
 
+def with_policy(obj: JSONObject, policy: str) -> JSONObject:
+    """Return a set whose roles have random keys and this replacement policy."""
+    own = {"groupIdentity": "Hash", "groupReplacementPolicy": policy}
+    return obj | {"spec": obj["spec"] | {"roles": [one | {"spec": one["spec"] | own} for one in obj["spec"]["roles"]]}}
+
+
+def hashed(obj: JSONObject, policy: str, prefill: int, decode: int, **fields: Any) -> list[JSONObject]:
+    own = {"groupIdentity": "Hash", "groupReplacementPolicy": policy}
+    return [one | {"spec": one["spec"] | own} for one in both(obj, prefill, decode, **fields)]
+
+
+class TestReplacementPolicy:
+    WAITING, NOW_ = with_policy(SET, "PostTermination"), with_policy(SET, "Immediate")
+
+    def patched(self, obj: JSONObject, *objects: JSONObject) -> list[str]:
+        plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=objects), NOW)
+        return sorted(
+            f"{action.key.name} {policy}"
+            for action in writes(plan)
+            if isinstance(action, Patch) and (policy := (action.patch.get("spec") or {}).get("groupReplacementPolicy"))
+        )
+
+    def test_it_reaches_every_revision_at_once_also_during_a_rollout(self) -> None:
+        """N-DS-2, N-AT-9."""
+        newer = with_policy(NEXT, "Immediate")
+        old, new = hashed(self.WAITING, "PostTermination", 4, 4), hashed(newer, "PostTermination", 1, 1, ready=0)
+
+        assert self.patched(newer, *old, *new) == sorted(f"{meta.name(one)} Immediate" for one in (*old, *new))
+
+    def test_what_has_it_is_not_written(self) -> None:
+        """N-DS-2: neither are LeaderWorkerSets whose groups have ordinals, which know one policy alone, nor ending ones."""
+        (prefill, decode), plain = hashed(self.NOW_, "Immediate", 4, 4), both(SET, 4, 4)
+        ending = decode | {"metadata": decode["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}}
+
+        assert self.patched(self.NOW_, prefill, decode, *plain) == []
+        assert self.patched(self.WAITING, prefill, ending) == [f"{meta.name(prefill)} PostTermination"]
+
+    def test_a_change_of_it_makes_no_revision(self) -> None:
+        """N-DS-2."""
+        assert revision_of(self.NOW_) == revision_of(self.WAITING) != revision_of(SET)
+
+
 class TestSizes:
     def test_a_new_set_gets_its_roles_at_full_size(self) -> None:
         """R-DS-31."""

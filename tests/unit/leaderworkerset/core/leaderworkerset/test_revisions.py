@@ -160,10 +160,12 @@ def test_what_rolls(changed: dict[str, Any]) -> None:
         {"spec": {"networkConfig": None}},
         {"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}},
         {"template": {"subGroupPolicy": None}},
+        {"template": {"maxGroupRestarts": 3}},
+        {"spec": {"groupIdentity": "Hash", "groupReplacementPolicy": "Immediate", "scheduling": {}}},
     ],
 )
 def test_what_does_not_roll(changed: dict[str, Any]) -> None:
-    """R-REV-5, R-REV-13, R-REV-16."""
+    """R-REV-5, R-REV-13, R-REV-16, N-API-2, N-API-3."""
     lws = builders.leaderworkerset_object(**changed)
 
     assert revisions.resolve(lws, leader_statefulset(KEY), [builders.revision(LWS)]) == Resolution(KEY)
@@ -268,6 +270,13 @@ def test_restoring_replaces_the_template_and_leaves_the_rest_live() -> None:
     assert "$patch" not in restored["spec"]["leaderWorkerTemplate"]
     assert restored["spec"]["replicas"] == 7
     assert live["spec"]["leaderWorkerTemplate"]["size"] == 5
+
+
+def test_restoring_leaves_the_limit_of_restarts_live() -> None:
+    """N-API-3: revisions hold none, so an earlier template comes back with the limit of today."""
+    live = builders.leaderworkerset_object(template={"maxGroupRestarts": 3})
+
+    assert revisions.restore(live, builders.revision(LWS))["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] == 3
 
 
 def test_all_revisions_but_the_current_are_outdated() -> None:

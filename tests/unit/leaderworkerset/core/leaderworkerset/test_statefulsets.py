@@ -28,7 +28,12 @@ def test_the_leader_statefulset_of_a_plain_leaderworkerset() -> None:
         "metadata": {
             "name": "web",
             "namespace": "default",
-            "labels": {"team": "x", labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"},
+            "labels": {
+                "team": "x",
+                labels.NAME: "web",
+                labels.TEMPLATE_REVISION_HASH: "k",
+                labels.ROLE: "leader",
+            },
             "annotations": {"note": "n", labels.REPLICAS: "2"},
             "ownerReferences": [meta.controller_reference(obj)],
         },

@@ -34,7 +34,7 @@ def test_the_worker_statefulset_of_a_plain_group() -> None:
         "metadata": {
             "name": "web-1",
             "namespace": "default",
-            "labels": {"team": "x", labels.TEMPLATE_REVISION_HASH: "k"} | group,
+            "labels": {"team": "x", labels.TEMPLATE_REVISION_HASH: "k", labels.ROLE: "worker"} | group,
             "annotations": {"note": "n"},
             "ownerReferences": [meta.controller_reference(LEADER)],
         },
@@ -47,12 +47,32 @@ def test_the_worker_statefulset_of_a_plain_group() -> None:
             "template": {
                 "metadata": {
                     "labels": group | {labels.TEMPLATE_REVISION_HASH: "k"},
-                    "annotations": {labels.SIZE: "4", labels.LEADER_NAME: "web-1"},
+                    "annotations": {
+                        labels.SIZE: "4",
+                        labels.LEADER_NAME: "web-1",
+                        labels.LEADER_ADDRESS: "web-1.web.default",
+                    },
                 },
                 "spec": {"containers": [{"name": "main", "image": "app:1", "resources": {}}]},
             },
         },
     }
+
+
+HASHED = LEADER | {
+    "metadata": LEADER["metadata"] | {"annotations": {labels.GROUP_IDENTITY: "Hash"}},
+    "spec": LEADER["spec"] | {"hostname": "web-a1b2c3d4", "subdomain": "web-a1b2c3d4"},
+}
+
+
+def test_workers_of_a_random_key_find_their_leader_by_its_host_name() -> None:
+    """N-HASH-21: the leader's own subdomain, whatever the LeaderWorkerSet says by now."""
+    built = build(PLAIN, HASHED)
+
+    assert built["spec"]["serviceName"] == "web-a1b2c3d4"
+    annotations = built["spec"]["template"]["metadata"]["annotations"]
+    assert annotations[labels.LEADER_ADDRESS] == "web-a1b2c3d4.web-a1b2c3d4.default"
+    assert annotations[labels.GROUP_IDENTITY] == "Hash"
 
 
 def test_pods_come_from_the_revision_and_metadata_from_the_live_object() -> None:

@@ -1,0 +1,89 @@
+"""`spec.scheduling`: how kube-scheduler places pods that belong together (N-API-10).
+
+It has three levels: the whole LeaderWorkerSet, one replica, and the leader or the workers of a replica. Exactly one of
+them is active. Absent fields stay None, since presence alone tells the level.
+"""
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.structs import Base, Int32
+
+
+class CompositeGang(Base, frozen=True, kw_only=True):
+    """The gang of a level that has both leaders and workers; its members are always all of its pods."""
+
+    min_group_count: Int32 | None = None
+
+
+class CompositePolicy(Base, frozen=True, kw_only=True):
+    """`schedulingPolicy` of the whole or of a replica: exactly one field is set."""
+
+    basic: JSONObject | None = None
+    gang: CompositeGang | None = None
+
+
+class RoleGang(Base, frozen=True, kw_only=True):
+    """The gang of leaders or workers; `min_count` may only repeat how many pods it has."""
+
+    min_count: Int32 | None = None
+
+
+class RolePolicy(Base, frozen=True, kw_only=True):
+    """`schedulingPolicy` of leaders or workers: exactly one field is set."""
+
+    basic: JSONObject | None = None
+    gang: RoleGang | None = None
+
+
+class TopologyConstraint(Base, frozen=True, kw_only=True):
+    """The label of nodes whose value all pods have in common."""
+
+    key: str = ""
+
+
+class Constraints(Base, frozen=True, kw_only=True):
+    """`schedulingConstraints`: at most one topology."""
+
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class DisruptionMode(Base, frozen=True, kw_only=True):
+    """`disruptionMode`, whether pods are preempted alone or together: exactly one field is set."""
+
+    single: JSONObject | None = None
+    all: JSONObject | None = None
+
+
+class ResourceClaim(Base, frozen=True, kw_only=True):
+    """A claim that the pods of a role share: exactly one of both references is set."""
+
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class RoleScheduling(Base, frozen=True, kw_only=True):
+    """`leader` or `worker` of a replica."""
+
+    scheduling_policy: RolePolicy | None = None
+    scheduling_constraints: Constraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    resource_claims: tuple[ResourceClaim, ...] = ()
+
+
+class ReplicaScheduling(Base, frozen=True, kw_only=True):
+    """`replica`: one leader with its workers, together or by role."""
+
+    scheduling_policy: CompositePolicy | None = None
+    scheduling_constraints: Constraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    leader: RoleScheduling | None = None
+    worker: RoleScheduling | None = None
+
+
+class Scheduling(Base, frozen=True, kw_only=True):
+    """`spec.scheduling`: the whole LeaderWorkerSet, or its replicas."""
+
+    scheduling_policy: CompositePolicy | None = None
+    scheduling_constraints: Constraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    replica: ReplicaScheduling | None = None

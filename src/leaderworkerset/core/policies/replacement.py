@@ -1,0 +1,36 @@
+"""Replacement: a leader with a random key waits for its gate, which opens when its group may be scheduled (N-ADM-4).
+
+Until then a ReplicaSet that needs one pod less prefers it: it costs least.
+"""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
+from leaderworkerset.core.policies.edits import with_annotations, with_spec
+from leaderworkerset.core.policies.policy import Member, Policy
+
+GATED_COST: Final = "-100"
+"""The deletion cost of a leader behind the gate, unless the user set one."""
+
+
+def is_gated(leader: JSONObject) -> bool:
+    """Return whether the leader still waits for its gate."""
+    return any(gate["name"] == labels.REPLACEMENT_GATE for gate in meta.spec(leader).get("schedulingGates") or [])
+
+
+def admit(pod: JSONObject, member: Member) -> JSONObject:
+    """Return a leader with a random key behind its gate; whatever the policy, the pod controller opens it."""
+    if not member.is_leader or not groupname.is_hash(pod):
+        return pod
+    if labels.POD_DELETION_COST not in meta.annotations(pod):
+        pod = with_annotations(pod, {labels.POD_DELETION_COST: GATED_COST})
+    if is_gated(pod):
+        return pod
+    gates = meta.spec(pod).get("schedulingGates") or []
+    return with_spec(pod, {"schedulingGates": [*gates, {"name": labels.REPLACEMENT_GATE}]})
+
+
+POLICY: Final = Policy(admit=admit)
