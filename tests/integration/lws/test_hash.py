@@ -1,7 +1,9 @@
 """Groups with random keys: their leaders are a Deployment's (contract-newest, sections 5 to 7)."""
 
+from typing import Any
+
 from tests.integration.clusters.objects import lws, pod_template
-from tests.integration.clusters.space import LIMIT, Space
+from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, conditions, is_ready, revision_of
 
 from kuberuntime.objects import meta
@@ -10,7 +12,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-HASH = {"groupIdentity": "Hash"}
+HASH: dict[str, Any] = {"groupIdentity": "Hash"}
 
 
 def leaders(state: State) -> list[str]:
@@ -47,7 +49,7 @@ async def settled(space: Space, replicas: int, size: int, *, limit: float = 20) 
     return await space.until(is_settled, limit=limit)
 
 
-async def edit(space: Space, **spec: object) -> None:
+async def edit(space: Space, **spec: Any) -> None:
     space.written = meta.generation(await space.edit(**spec))
 
 
@@ -111,7 +113,7 @@ async def test_a_failed_worker_and_a_deleted_leader_end_their_group(space: Space
 
 async def test_groups_with_a_service_of_their_own(space: Space) -> None:
     """N-HASH-23, N-AT-8: groups of an older revision keep their service."""
-    own = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
+    own: dict[str, Any] = {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}}
     await space.create(lws(replicas=2, size=2, **HASH, **own))
     state = await settled(space, 2, 2)
     assert state.services.keys() == {meta.spec(state.pods[leader])["hostname"] for leader in leaders(state)}
