@@ -219,7 +219,7 @@ def hash_leader(
     size = fields.pop("size", meta.spec(lws)["leaderWorkerTemplate"]["size"])
     annotations |= {labels.SIZE: str(size)} | fields.pop("annotations", {})
     made = leader_pod(lws, uid=fields.pop("uid", f"uid-of-{name}"), extra_labels=own, annotations=annotations, **fields)
-    spec = {"hostname": f"{meta.name(lws)}-{key[:8]}", "subdomain": meta.name(lws)}
+    spec: JSONObject = {"hostname": f"{meta.name(lws)}-{key[:8]}", "subdomain": meta.name(lws)}
     spec |= {"readinessGates": [{"conditionType": labels.GROUP_READY}]} if size > 1 else {}
     spec |= {"schedulingGates": [{"name": labels.REPLACEMENT_GATE}]} if gated else {}
     metadata = {"name": name, "creationTimestamp": created or f"2026-03-01T12:00:{ord(letter) - 97:02}Z"}

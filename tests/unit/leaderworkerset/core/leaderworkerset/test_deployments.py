@@ -38,7 +38,7 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
     """Return what is observed of a set whose leaders, by letters, are of the Deployment's revision."""
     key = "" if live is None else revisions.key_of(live)
     pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
-    known = {"revisions": [builders.revision(lws)], "has_shared_service": True} | fields
+    known: dict[str, Any] = {"revisions": [builders.revision(lws)], "has_shared_service": True} | fields
     if live is not None and "applied" not in known:
         source = Source(Identity.of(lws), key, meta.spec(lws)["replicas"], 0)
         known["applied"] = LastApply(source, Identity.of(live))
@@ -149,7 +149,7 @@ def test_an_update_is_not_done_before_the_deployment_controller_saw_it() -> None
     ],
     ids=["scaled up", "one fails", "rolls", "last step", "last step, a leader is missing"],
 )
-def test_conditions(counts: dict[str, int], leaders: str, older: bool, expected: dict[str, str]) -> None:
+def test_conditions(counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]) -> None:
     """N-AT-7: a group that fails later is no update; an update lasts until all leaders are of it."""
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
 
