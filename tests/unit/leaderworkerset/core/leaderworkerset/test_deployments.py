@@ -122,6 +122,14 @@ def test_a_deployment_that_is_deleted_is_waited_for() -> None:
     assert reconcile(observe(LWS, going), builders.NOW) == Plan(requeue_after=RECHECK_DELETION)
 
 
+def test_nothing_is_done_for_a_set_that_is_deleted() -> None:
+    """N-GATE-6: its gated leaders stay behind their gates."""
+    going = LWS | {"metadata": LWS["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
+    gated = GatedLeaders(leaders=[builders.hash_leader(LWS, "d", gated=True)])
+
+    assert reconcile(observe(going, deployment(), "ab", gated=gated), builders.NOW) == Plan()
+
+
 def test_an_update_is_not_done_before_the_deployment_controller_saw_it() -> None:
     """N-AT-1: both revisions stay until all groups are of the new one and ready."""
     both = [builders.revision(LWS), builders.revision(EDITED, number=2)]
