@@ -21,6 +21,7 @@ from kuberuntime.objects.resources import Resource
 
 EventType: TypeAlias = Literal["Normal", "Warning"]
 Propagation: TypeAlias = Literal["Foreground", "Background", "Orphan"]
+MergeKind: TypeAlias = Literal["merge", "strategic"]
 
 
 class OneOfMany(NamedTuple):
@@ -83,13 +84,15 @@ class Create(Effect):
 class Patch(Effect):
     """Merge `patch` into one object, or into one of its subresources; `guarded_patch` builds the usual one.
 
-    With `if_present` an object that is gone is success without events.
+    With `if_present` an object that is gone is success without events. A `strategic` merge also merges lists that have keys,
+    such as conditions.
     """
 
     key: ObjectKey
     patch: JSONObject
     subresource: str = ""
     if_present: bool = False
+    kind: MergeKind = "merge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,8 +259,8 @@ class Executor:
 
     async def _send_change(self, action: Patch | PutStatus) -> JSONObject:
         match action:
-            case Patch(resource=resource, key=key, patch=patch, subresource=subresource):
-                return await self._client.patch(resource, key, patch, kind="merge", subresource=subresource)
+            case Patch(resource=resource, key=key, patch=patch, subresource=subresource, kind=kind):
+                return await self._client.patch(resource, key, patch, kind=kind, subresource=subresource)
             case PutStatus(resource=resource, object=obj, resource_version=version):
                 seen = obj | {"metadata": meta.metadata(obj) | {"resourceVersion": version}}
                 return await self._client.update(resource, seen, subresource="status")

@@ -55,6 +55,9 @@ GROUP_RESTART_BUDGET_CLEANUP: Final = PREFIX + "group-restart-budget-cleanup"
 GROUP_READY: Final = PREFIX + "group-ready"
 REPLACEMENT_GATE: Final = PREFIX + "group-replacement"
 
+# An annotation of our own: the leader of the group that a new leader replaces.
+REPLACES: Final = PREFIX + "replaces"
+
 # Annotations of our own: the record of a group's recreations (docs/adr/0003-recreation-backoff.md).
 RECREATIONS: Final = PREFIX + "recreations"
 RECREATED_LEADER: Final = PREFIX + "recreated-leader"

@@ -52,12 +52,14 @@ class GroupsOfSets:
             self._put(change.new, self._describe(change.new))
 
     def _statefulset_changed(self, change: Change) -> None:
-        leader = self._pods.get(meta.key(change.object))
-        if leader is not None and is_leader(leader):
-            self._put(leader, self._describe(leader))
+        key, owner = meta.key(change.object), meta.controller_of(change.object)
+        for name in {key.name, owner["name"] if owner else key.name}:
+            leader = self._pods.get(ObjectKey(key.namespace, name))
+            if leader is not None and is_leader(leader):
+                self._put(leader, self._describe(leader))
 
     def _describe(self, leader: JSONObject) -> GroupFacts:
-        return describe(leader, self._statefulsets.get(meta.key(leader)))
+        return describe(leader, indexes.find_workers(leader, self._statefulsets))
 
     def _put(self, leader: JSONObject, group: GroupFacts | None) -> None:
         """Record the new facts of this leader's group, None if the leader was deleted."""

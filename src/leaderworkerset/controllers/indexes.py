@@ -9,15 +9,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from kuberuntime.cache.cache import Store
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.core import groupname
 from leaderworkerset.core.pod.reconcile import is_leader
 
 BY_LWS: Final = "leaderworkerset"
@@ -72,6 +74,16 @@ def group_values(obj: JSONObject) -> Iterable[str]:
     return () if group_index is None else (group_value(lws_key(obj), group_index),)
 
 
+def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
+    """Return the worker StatefulSet of a leader; of one with a random key, another version named it otherwise."""
+    own = statefulsets.get(ObjectKey(meta.namespace(leader), groupname.host(leader)))
+    if own is not None or not groupname.is_hash(leader):
+        return own
+    return groupname.find_workers(
+        leader, statefulsets.by_index(BY_GROUP, group_value(lws_key(leader), groupname.label(leader)))
+    )
+
+
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     """Return no key: for objects that are read, and awaited after writes, but whose changes alter no decision alone."""
     return ()
@@ -86,8 +98,16 @@ REVISION_CACHE: Final = Cache(
     {BY_LWS: revision_values, RECORDS: record_values},
     keep=kept.revision,
 )
+DEPLOYMENT_CACHE: Final = Cache(ours(DEPLOYMENTS), keep=kept.deployment)
 
-CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
+CACHES: Final = (
+    LEADERWORKERSET_CACHE,
+    STATEFULSET_CACHE,
+    POD_CACHE,
+    SERVICE_CACHE,
+    REVISION_CACHE,
+    DEPLOYMENT_CACHE,
+)
 """The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
 
 
@@ -100,6 +120,7 @@ class Informers:
     pods: Informer
     services: Informer
     revisions: Informer
+    deployments: Informer
 
 
 def informers_of(caches: Caches) -> Informers:

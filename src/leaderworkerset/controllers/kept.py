@@ -42,6 +42,8 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
+    f"metadata.annotations['{labels.REPLACES}']",
+    f"metadata.annotations['{labels.POD_DELETION_COST}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
@@ -49,6 +51,7 @@ POD: Final = Projection(
     "spec.subdomain",
     "spec.nodeName",
     "spec.schedulingGates",
+    "spec.readinessGates",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
@@ -76,6 +79,17 @@ WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
 """The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
+
+DEPLOYMENT: Final = Projection(
+    "metadata.labels",
+    "metadata.annotations",
+    "spec.replicas",
+    "status.observedGeneration",
+    "status.replicas",
+    "status.readyReplicas",
+    "status.updatedReplicas",
+)
+"""The Deployment of leaders with random keys."""
 
 PLACED_POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -133,6 +147,11 @@ def statefulset(obj: JSONObject) -> Projection:
     """Return the kept fields of a StatefulSet: fewer if a pod controls it, as it holds the workers of a group."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET
+
+
+def deployment(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a Deployment."""
+    return DEPLOYMENT
 
 
 def service(_obj: JSONObject) -> Projection:

@@ -16,7 +16,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -37,8 +37,11 @@ async def are_as_known(client: Client, lws: ObjectKey, known: Mapping[str, Group
     return all(group.is_deleting or group.uid in staying for group in known.values())
 
 
-async def is_of_revision_known(client: Client, lws: ObjectKey, known: JSONObject | None) -> bool:
-    """Return whether the leader StatefulSet is of the revision that the cache shows; raise `KubeError` without an answer."""
-    selection = Selection(STATEFULSETS, lws.namespace, field_selector=f"metadata.name={lws.name}")
+async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, known: JSONObject | None) -> bool:
+    """Return whether the leader StatefulSet or Deployment is of the revision that the cache shows.
+
+    Raise `KubeError` without an answer.
+    """
+    selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
     found = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
     return [revisions.key_of(one) for one in found] == ([] if known is None else [revisions.key_of(known)])

@@ -6,7 +6,7 @@ nothing.
 """
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Final
@@ -18,25 +18,31 @@ from kuberuntime.controller.controller import Watch
 from kuberuntime.controller.executor import Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from kuberuntime.plan import Plan, PutStatus
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Decision, ObservedLeaderWorkerSet, OnDemand, decide
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 NAME: Final = "leaderworkerset"
+
+KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
+"""The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
 
 QUIET: Final = 0.2
 """Seconds without another change after which a status that changes counts alone is written."""
@@ -58,6 +64,7 @@ class Memory:
     edition: Edition | None = None
     applied: LastApply | None = None
     source: Source | None = None
+    surplus: Collection[str] = ()
     status: JSONObject | None = None
     """The status that waits to be written, or was last."""
     changed_at: float = 0.0
@@ -92,6 +99,7 @@ class LeaderWorkerSetDriver(Driver):
         self._gang = gang
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
+        self._endings = Endings(informers.pods)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -107,17 +115,17 @@ class LeaderWorkerSetDriver(Driver):
             decision = await self._decide(key, listing.items)
         if decision.source is not None:
             memory = self._memories.setdefault(key, Memory())
-            memory.edition, memory.source = decision.edition, decision.source
+            memory.edition, memory.source, memory.surplus = decision.edition, decision.source, decision.surplus
             return memory.paced(decision.plan, self._clock.monotonic())
         return decision.plan
 
     def written(self, key: ObjectKey, writes: Sequence[Write]) -> None:
-        """Remember when the status was written, what the leader StatefulSet was applied from, and the API server's answer."""
+        """Remember when the status was written, what keeps the leaders was applied from, and the API server's answer."""
         memory = self._memories.get(key)
         for write in writes:
             if memory and isinstance(write, Written) and write.resource == LEADERWORKERSETS:
                 memory.written_at = self._clock.monotonic()
-            if memory and memory.source and isinstance(write, Written) and write.resource == STATEFULSETS:
+            if memory and memory.source and isinstance(write, Written) and write.resource in KEEPERS:
                 memory.applied = LastApply(memory.source, Identity.of(write.object))
 
     async def _is_behind(self, key: ObjectKey, needs: Collection[OnDemand]) -> bool:
@@ -125,15 +133,20 @@ class LeaderWorkerSetDriver(Driver):
         if OnDemand.LEADERS in needs:
             return not await leaders.are_as_known(self._client, key, self._groups.of(key))
         if OnDemand.HISTORY in needs:
-            return not await leaders.is_of_revision_known(
-                self._client, key, self._informers.statefulsets.store.get(key)
+            lws = self._informers.leaderworkersets.store.get(key)
+            kind, informer = (
+                (DEPLOYMENTS, self._informers.deployments)
+                if lws is not None and groupname.is_hash_set(lws)
+                else (STATEFULSETS, self._informers.statefulsets)
             )
+            return not await leaders.is_of_revision_known(self._client, kind, key, informer.store.get(key))
         return False
 
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
         observed = self.observe(key, past)
-        documents = (observed.leaderworkerset, observed.leader_statefulset, *observed.revisions)
+        living = (observed.leader_statefulset, observed.leader_deployment)
+        documents = (observed.leaderworkerset, *living, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
@@ -147,26 +160,40 @@ class LeaderWorkerSetDriver(Driver):
             self._memories.pop(key, None)
             return ObservedLeaderWorkerSet(leaderworkerset=None)
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
+        is_hash = groupname.is_hash_set(lws)
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
             has_shared_service=self._informers.services.store.get(key) is not None,
             groups=groups.values(),
-            folded=self._groups.folded(key),
+            folded=None if is_hash else self._groups.folded(key),
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
             history=past,
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             edition=memory.edition,
             applied=memory.applied,
+            leader_deployment=self._informers.deployments.store.get(key),
+            gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
         )
+
+    def _observe_gated(
+        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
+    ) -> GatedLeaders:
+        staying = {name for name, group in groups.items() if not group.is_deleting}
+        pods = (
+            self._informers.pods.store.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].awaits
+        )
+        gated = [pod for pod in pods if pod is not None]
+        return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the LeaderWorkerSets that a change enqueues."""
         return (
             Watch(self._informers.leaderworkersets, lambda change: (meta.key(change.object),)),
             Watch(self._informers.statefulsets, keys_of_statefulset),
+            Watch(self._informers.deployments, keys_of_owned),
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
@@ -212,10 +239,10 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet if its facts changed."""
-    if not is_leader(change.object) or _facts(change.old) == _facts(change.new):
-        return ()
-    return (indexes.lws_key(change.object),)
+    """Map a leader pod to its LeaderWorkerSet if its facts changed, and a deleted pod that a new leader may wait for."""
+    is_awaited = change.new is None and groupname.is_hash(change.object)
+    has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
+    return (indexes.lws_key(change.object),) if is_awaited or has_news else ()
 
 
 def _is_exhausted(record: JSONObject | None) -> bool:

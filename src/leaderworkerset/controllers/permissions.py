@@ -7,15 +7,16 @@ is needed for owner references that block deletion, if the API server enforces p
 
 from typing import Final
 
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
-    Permission(PODS, ("delete",)),
+    Permission(PODS, ("delete", "patch")),
     Permission(STATEFULSETS, ("create", "patch")),
+    Permission(DEPLOYMENTS, ("create", "patch")),
     Permission(SERVICES, ("create",)),
     Permission(CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
 )
@@ -23,10 +24,11 @@ LEADERWORKERSET: Final = (
 POD: Final = (
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
     Permission(PODS, ("delete",)),
+    Permission(PODS, ("patch",), "status"),
     Permission(PODS, ("update",), "finalizers"),
     Permission(STATEFULSETS, ("create",)),
     Permission(SERVICES, ("create",)),
-    Permission(CONTROLLER_REVISIONS, ("create", "patch")),
+    Permission(CONTROLLER_REVISIONS, ("create", "delete", "patch")),
     Permission(NODES, ("get",)),
 )
 

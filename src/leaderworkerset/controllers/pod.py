@@ -15,16 +15,16 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.errors import NotFoundError
-from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.plan import Apply, Delete, Plan
-from leaderworkerset.api import labels
 from leaderworkerset.controllers import indexes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core import groupname
 from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -107,7 +107,7 @@ class PodDriver(Driver):
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
         informers = self._informers
         lws = indexes.lws_key(leader)
-        group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
+        group_index = groupname.label(leader)
         group = indexes.group_value(lws, group_index)
         return LiveGroup(
             leader=leader,
@@ -117,12 +117,18 @@ class PodDriver(Driver):
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
-            has_service=informers.services.store.get(key) is not None,
-            record=informers.revisions.store.get(ObjectKey(key.namespace, recreation.record_name(leader))),
+            has_service=informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader))) is not None,
+            record=self._find_record(leader),
             gang_objects=self._gang_objects.of_group(lws, group_index),
             gang_kinds=self._gang_objects.served(),
             defaults=self._restarts,
         )
+
+    def _find_record(self, leader: JSONObject) -> JSONObject | None:
+        """Return the record of the group's last recreation, otherwise that of the group that its leader replaces."""
+        names = (recreation.record_name(leader), recreation.replaced_record_name(leader))
+        found = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
+        return next((record for record in found if record is not None), None)
 
     async def _get_node(self, name: str) -> JSONObject | None:
         try:
@@ -151,7 +157,7 @@ class PodDriver(Driver):
         """When a group is first observed, remember the workers that went while no manager ran as if it were now."""
         self._unobserved.discard(key)
         leader = self._informers.pods.store.get(key)
-        statefulset = self._informers.statefulsets.store.get(key)
+        statefulset = None if leader is None else indexes.find_workers(leader, self._informers.statefulsets.store)
         if leader is None or statefulset is None:
             return
         group = self._observe_cached(key, leader)
@@ -185,11 +191,7 @@ def _restarts(lws: JSONObject) -> list[str | None]:
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a pod to its leader; one that names no leader is its own key, to be reported."""
-    pod = change.object
-    ordinal = ordinals.split(meta.name(pod))
-    if is_leader(pod) or not meta.labels(pod).get(labels.WORKER_INDEX) or ordinal is None:
-        return (meta.key(pod),)
-    return (ObjectKey(meta.namespace(pod), ordinal.parent),)
+    return (ObjectKey(meta.namespace(change.object), groupname.leader_of(change.object)),)
 
 
 def keys_of_controlled(change: Change) -> Iterable[ObjectKey]:

@@ -18,6 +18,8 @@ RECREATE_GROUP: Final = "RecreateGroup"
 BACK_OFF: Final = "BackOff"
 RESTARTS_EXHAUSTED: Final = "MaxGroupRestartsExceeded"
 LOST_POD: Final = "LostPod"
+REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
+REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
 IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
@@ -97,6 +99,18 @@ def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
 def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
     """Return the event of a group that failed again and waits to be recreated."""
     return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))
+
+
+def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
+    """Return the event of a leader that waits for the end of groups (N-GATE-2)."""
+    note = f"Leader pod {meta.name(leader)} waits for {ending} terminating group(s) to be removed before scheduling"
+    return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
+
+
+def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a leader that may be scheduled (N-GATE-3)."""
+    note = f"Leader pod {meta.name(leader)} admitted for scheduling"
+    return Event("Normal", REPLACEMENT_ADMITTED, "Update", note, reference(obj), reference(leader))
 
 
 def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:

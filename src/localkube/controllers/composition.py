@@ -19,6 +19,7 @@ from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager, Runnable
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
+from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.endpoints import EndpointSlices
 from localkube.controllers.garbage.controller import GarbageCollector
 from localkube.controllers.informers import Informers, build_informers
@@ -94,6 +95,7 @@ async def run_controllers(
     runnables = (
         *_statefulsets(wiring),
         *_replicasets(wiring),
+        *_deployments(wiring),
         *_scheduler(wiring),
         *_volume_binder(wiring, settings.volumes),
         *_nodes(wiring),
@@ -126,6 +128,18 @@ def _replicasets(wiring: Wiring) -> tuple[Runnable, ...]:
     informers, recorder = wiring.informers, wiring.recorder("replicaset-controller")
     sets = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=wiring.client, clock=wiring.clock)
     return recorder, build_controller("replicaset", sets, wiring.executor(recorder), MANY)
+
+
+def _deployments(wiring: Wiring) -> tuple[Runnable, ...]:
+    informers, recorder = wiring.informers, wiring.recorder("deployment-controller")
+    deployments = Deployments(
+        deployments=informers.deployments,
+        sets=informers.replicasets,
+        pods=informers.pods,
+        client=wiring.client,
+        clock=wiring.clock,
+    )
+    return recorder, build_controller("deployment", deployments, wiring.executor(recorder), MANY)
 
 
 def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:

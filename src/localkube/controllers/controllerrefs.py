@@ -8,6 +8,7 @@ the same UID.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import NotFoundError
@@ -15,7 +16,21 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.objects.selectors import LabelSelector
-from kuberuntime.plan import Patch, guarded_patch
+from kuberuntime.plan import Patch, Plan, guarded_patch
+
+BY_CONTROLLER: Final = "controller"
+ORPHANS: Final = "orphans of a namespace"
+
+
+def controller_index(obj: JSONObject) -> Iterable[str]:
+    """Index an object by the UID of its controller."""
+    reference = meta.controller_of(obj)
+    return [reference.get("uid", "")] if reference else []
+
+
+def orphan_index(obj: JSONObject) -> Iterable[str]:
+    """Index an object without controller by its namespace."""
+    return [] if meta.controller_of(obj) else [meta.namespace(obj)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +87,17 @@ def release(resource: Resource, owner: JSONObject, obj: JSONObject) -> Patch:
     """Remove the owner from the owners of an object."""
     owners = [one for one in _owners(obj) if one.get("uid") != meta.uid(owner)]
     return guarded_patch(resource, obj, {"metadata": {"ownerReferences": owners}})
+
+
+async def plan_owners(
+    client: Client, owners: Resource, owner: JSONObject, members: Resource, claimed: Claimed
+) -> Plan | None:
+    """Return the plan that releases and adopts members, None where all is as it should be."""
+    if not (claimed.released or claimed.adopted):
+        return None
+    released = [release(members, owner, obj) for obj in claimed.released]
+    may_adopt = bool(claimed.adopted) and await is_alive(client, owners, owner)
+    return Plan((*released, *(adopt(members, owner, obj) for obj in claimed.adopted if may_adopt)))
 
 
 def _owners(obj: JSONObject) -> list[JSONObject]:

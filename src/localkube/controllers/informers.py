@@ -5,9 +5,8 @@ from dataclasses import dataclass, fields
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.objects import resources
-from localkube.controllers import endpoints
+from localkube.controllers import controllerrefs, endpoints
 from localkube.controllers.nodes import podgc
-from localkube.controllers.replicaset import replicasets
 from localkube.controllers.statefulset import controller as statefulsets
 from localkube.controllers.volumes import volumebinder
 
@@ -21,6 +20,7 @@ class Informers:
     namespaces: Informer
     statefulsets: Informer
     replicasets: Informer
+    deployments: Informer
     revisions: Informer
     claims: Informer
     volumes: Informer
@@ -36,26 +36,25 @@ class Informers:
 
 def build_informers(client: Client) -> Informers:
     """Build the informers; nothing is read before they run."""
+    owned = {
+        controllerrefs.BY_CONTROLLER: controllerrefs.controller_index,
+        controllerrefs.ORPHANS: controllerrefs.orphan_index,
+    }
     pod_indexes = {
-        statefulsets.BY_CONTROLLER: statefulsets.controller_index,
-        statefulsets.ORPHANS: statefulsets.orphan_pod_index,
-        replicasets.ORPHANS: replicasets.orphan_index,
+        **owned,
+        statefulsets.BY_PARENT: statefulsets.orphan_pod_index,
         podgc.BY_NODE: podgc.node_index,
         volumebinder.BY_CLAIM: volumebinder.pod_claim_index,
         endpoints.BY_NAMESPACE: endpoints.namespace_index,
     }
-    revision_indexes = {
-        statefulsets.BY_CONTROLLER: statefulsets.controller_index,
-        statefulsets.ORPHANS: statefulsets.orphan_revision_index,
-    }
-    set_indexes = {statefulsets.BY_CONTROLLER: statefulsets.controller_index}
     return Informers(
         pods=Informer(client, resources.PODS, indexes=pod_indexes),
         nodes=Informer(client, resources.NODES),
         namespaces=Informer(client, resources.NAMESPACES),
         statefulsets=Informer(client, resources.STATEFULSETS),
-        replicasets=Informer(client, resources.REPLICA_SETS, indexes=set_indexes),
-        revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=revision_indexes),
+        replicasets=Informer(client, resources.REPLICA_SETS, indexes=owned),
+        deployments=Informer(client, resources.DEPLOYMENTS),
+        revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=owned),
         claims=Informer(client, resources.PERSISTENT_VOLUME_CLAIMS),
         volumes=Informer(client, resources.PERSISTENT_VOLUMES),
         classes=Informer(client, resources.STORAGE_CLASSES),

@@ -16,6 +16,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -27,7 +28,15 @@ from kuberuntime.objects.resources import (
 LIMIT: Final = 20.0
 """Seconds in which anything must come true."""
 
-FOLLOWED: Final = (STATEFULSETS, REPLICA_SETS, PODS, CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, CONFIG_MAPS)
+FOLLOWED: Final = (
+    DEPLOYMENTS,
+    STATEFULSETS,
+    REPLICA_SETS,
+    PODS,
+    CONTROLLER_REVISIONS,
+    PERSISTENT_VOLUME_CLAIMS,
+    CONFIG_MAPS,
+)
 UNTOLD: Final = {"managedFields", "resourceVersion", "creationTimestamp", "deletionTimestamp"}
 OF_THE_CLUSTER: Final = {"kube-root-ca.crt"}
 

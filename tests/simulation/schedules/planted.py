@@ -174,12 +174,12 @@ def _writes_status_over_others() -> Plant:
 
 def _never_repairs() -> Plant:
     """Take a StatefulSet that is there for the wanted one."""
-    real = reconcile._move_statefulset
+    real = reconcile._move_leaders
 
     def move(facts: Any, source: Any) -> Any:
-        return real(facts, source) if facts.rollout.current is None else []
+        return real(facts, source) if facts.living is None else []
 
-    return patch.object(reconcile, "_move_statefulset", move)
+    return patch.object(reconcile, "_move_leaders", move)
 
 
 def _forgets_what_is_due_later() -> Plant:

@@ -14,8 +14,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import RESTARTS_EXHAUSTED
 from leaderworkerset.api.leaderworkerset import Condition
+from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.policies.recreation import RECORD_SUFFIX, RecreationState
+from leaderworkerset.core.policies.recreation import RecreationState, leader_of
 
 NAMED: Final = 10
 """The maximum number of groups that a message names."""
@@ -26,16 +27,19 @@ def is_exhausted(record: JSONObject) -> bool:
     return meta.annotations(record).get(labels.RECREATION_STATE) == RecreationState.EXHAUSTED
 
 
-def groups(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[int]:
-    """Return the indexes of the groups that are left failed: those whose leader is still the one of the record."""
-    found = []
+def groups(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[int | str]:
+    """Return the groups that are left failed, by index or else by leader: those whose leader is still the record's."""
+    indexes, names = [], []
     for record in records:
-        group = leaders.get(meta.name(record).removesuffix(RECORD_SUFFIX))
-        if group is None or group.index is None or group.is_deleting or not is_exhausted(record):
+        group = leaders.get(leader_of(record))
+        if group is None or group.is_deleting or not is_exhausted(record):
             continue
         if meta.annotations(record).get(labels.RECREATED_LEADER) == group.uid:
-            found.append(group.index)
-    return sorted(found)
+            if group.index is None:
+                names.append(group.leader)
+            else:
+                indexes.append(group.index)
+    return [*sorted(indexes), *sorted(names)]
 
 
 def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
@@ -43,14 +47,20 @@ def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], 
     return [
         record
         for record in records
-        if meta.name(record).removesuffix(RECORD_SUFFIX) not in leaders
-        and (index := decimals.natural(meta.labels(record).get(labels.GROUP_INDEX, ""))) is not None
+        if leader_of(record) not in leaders
+        and (index := decimals.natural(groupname.label(record))) is not None
         and index >= replicas
     ]
 
 
+def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
+    """Return the records of groups with random keys that are gone, and that no leader replaces."""
+    needed = leaders.keys() | {group.replaces for group in leaders.values()}
+    return [record for record in records if leader_of(record) not in needed]
+
+
 def with_condition(
-    conditions: Sequence[Condition], indexes: Sequence[int], generation: int, now: datetime
+    conditions: Sequence[Condition], indexes: Sequence[int | str], generation: int, now: datetime
 ) -> tuple[Condition, ...]:
     """Return the conditions with that of these groups, unchanged if it is up to date."""
     known = next((one for one in conditions if one.type == RESTARTS_EXHAUSTED.type), None)
@@ -68,7 +78,7 @@ def with_condition(
     return (*conditions, told) if known is None else tuple(told if one is known else one for one in conditions)
 
 
-def message(indexes: Sequence[int]) -> str:
+def message(indexes: Sequence[int | str]) -> str:
     """Return the message about groups that are left failed.
 
     >>> message([3])

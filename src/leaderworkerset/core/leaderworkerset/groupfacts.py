@@ -11,6 +11,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 
 UNKNOWN: Final = UID("")
 
@@ -31,7 +32,8 @@ class GroupFacts:
     `group_index` is the leader's label, verbatim; `index` the same as a number, None if it is not a number.
     `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
     `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
-    leader was created with, which may differ from the spec now; 0 if the leader does not name it.
+    leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
+    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`).
     """
 
     leader: str
@@ -45,6 +47,8 @@ class GroupFacts:
     statefulset_revision: str = ""
     is_gated: bool = False
     own_size: int = 0
+    awaits: bool = False
+    replaces: str = ""
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
@@ -54,7 +58,8 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     """
     if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
         worker_statefulset = None
-    group_index = meta.labels(leader).get(labels.GROUP_INDEX, "")
+    group_index = groupname.label(leader)
+    gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
@@ -65,8 +70,10 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         uid=meta.uid(leader),
         is_deleting=meta.is_deleting(leader),
         statefulset_revision=meta.labels(leader).get(labels.STATEFULSET_REVISION, ""),
-        is_gated=bool(meta.spec(leader).get("schedulingGates")),
+        is_gated=bool(gates),
         own_size=own_size(leader),
+        awaits=labels.REPLACEMENT_GATE in gates,
+        replaces=meta.annotations(leader).get(labels.REPLACES, ""),
     )
 
 

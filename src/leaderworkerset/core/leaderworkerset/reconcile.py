@@ -4,7 +4,8 @@ In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show 
 contract:
 
 1. record a revision;
-2. apply the leader StatefulSet; if nothing changes in it, replace outdated leaders;
+2. apply the leader StatefulSet; if nothing changes in it, replace outdated leaders. Groups with random keys have a leader
+   Deployment, which replaces them itself; then leaders that wait for the end of other groups are let go (`gatedleaders.py`);
 3. create the shared service;
 4. write the status, and delete revisions that no group needs.
 
@@ -14,21 +15,23 @@ performed and observed is followed by an empty one.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
+    deployments,
     exhausted,
+    gatedleaders,
     revisionhistory,
     revisions,
     rollingupdate,
@@ -38,6 +41,7 @@ from leaderworkerset.core.leaderworkerset import (
 )
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders, Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -66,7 +70,8 @@ class ObservedLeaderWorkerSet:
 
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `edition` and `applied` are what earlier decisions led to, if known.
+    recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
+    of groups with random keys, which have no leader StatefulSet.
     """
 
     leaderworkerset: JSONObject | None
@@ -81,24 +86,31 @@ class ObservedLeaderWorkerSet:
     records: Sequence[JSONObject] = ()
     edition: Edition | None = None
     applied: LastApply | None = None
+    leader_deployment: JSONObject | None = None
+    gated: GatedLeaders = field(default_factory=GatedLeaders)
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
     """A plan, what must be read before it is performed, and what to remember for the next decision.
 
-    That is the edition, and the source of the leader StatefulSet, which is applied if the plan applies one.
+    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
+    the groups that end without being replaced.
     """
 
     plan: Plan
     needs: frozenset[OnDemand] = frozenset()
     edition: Edition | None = None
     source: Source | None = None
+    surplus: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """The observed state with the decoded LeaderWorkerSet, the revision its groups shall have, and the rollout to it."""
+    """The observed state with the decoded LeaderWorkerSet, the revision its groups shall have, and the rollout to it.
+
+    `living` is what keeps the leaders: a StatefulSet, or a Deployment, which rolls out by itself (`rollout` is None).
+    """
 
     observed: ObservedLeaderWorkerSet
     obj: JSONObject
@@ -106,7 +118,8 @@ class _Facts:
     revision: Resolution
     gang: Gang
     folded: Folded
-    rollout: Rollout
+    living: JSONObject | None
+    rollout: Rollout | None
 
 
 def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Plan:
@@ -116,46 +129,78 @@ def reconcile(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_
 
 def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GANG) -> Decision:
     """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
-    obj, statefulset = observed.leaderworkerset, observed.leader_statefulset
+    obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
         return Decision(Plan())
-    if statefulset is not None and _is_going(statefulset, obj):
-        return Decision(Plan(requeue_after=RECHECK_DELETION))
     try:
-        return _decide(_read(observed, obj, gang), now)
+        lws = leaderworkerset.decode(obj)
+        living = observed.leader_deployment if lws.spec.group_identity.is_hash else observed.leader_statefulset
+        if living is not None and _is_going(living, obj):
+            return Decision(Plan(requeue_after=RECHECK_DELETION))
+        return _decide(_read(observed, obj, lws, living, gang), now)
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
 
 
-def _read(observed: ObservedLeaderWorkerSet, obj: JSONObject, gang: Gang) -> _Facts:
-    lws = leaderworkerset.decode(obj)
+def _read(
+    observed: ObservedLeaderWorkerSet, obj: JSONObject, lws: LeaderWorkerSet, living: JSONObject | None, gang: Gang
+) -> _Facts:
+    revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
     if lws.spec.group_identity.is_hash:
-        raise ValueError(leaderworkerset.HASH_UNBUILT)
-    revision = revisions.resolve(obj, observed.leader_statefulset, observed.revisions, observed.edition)
+        return _Facts(observed, obj, lws, revision, gang, Folded(), living, None)
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
-    rollout = rollingupdate.advance(lws, observed.leader_statefulset, folded, revision)
-    return _Facts(observed, obj, lws, revision, gang, folded, rollout)
+    rollout = rollingupdate.advance(lws, living, folded, revision)
+    return _Facts(observed, obj, lws, revision, gang, folded, living, rollout)
 
 
 def _decide(facts: _Facts, now: datetime) -> Decision:
-    step, statefulset = facts.rollout.step, facts.observed.leader_statefulset
-    source = Source(Identity.of(facts.obj), facts.revision.key, step.replicas, step.partition)
-    moves = _move_statefulset(facts, source)
-    actions = [*_record_revision(facts), *(moves or _replace_leaders(facts)), *_make_service(facts)]
-    needs = {OnDemand.LEADERS} if moves and facts.rollout.begins else set()
+    rollout = facts.rollout
+    source = Source(
+        Identity.of(facts.obj),
+        facts.revision.key,
+        facts.lws.spec.replicas if rollout is None else rollout.step.replicas,
+        0 if rollout is None else rollout.step.partition,
+    )
+    moves = _move_leaders(facts, source)
+    let_go = Replacement((), frozenset(facts.observed.gated.surplus)) if moves else _let_go(facts)
+    replaced = moves or [*_replace_leaders(facts), *let_go.actions]
+    actions = [*_record_revision(facts), *replaced, *_make_service(facts)]
+    needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
     error = None
-    if statefulset is not None:  # before it is observed the status is unchanged (R-STAT-2)
-        given_up = exhausted.groups(facts.observed.records, _leaders(facts)) if facts.observed.records else ()
+    if facts.living is not None:  # before it is observed the status is unchanged (R-STAT-2)
         try:
-            found = status.assess(facts.lws, statefulset, facts.folded, facts.revision.key, now, given_up)
+            found = _assess(facts, facts.living, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
         else:
-            outdated = _outdated_revisions(facts, statefulset) if found.is_update_done else ()
+            outdated = _outdated_revisions(facts, facts.living) if found.is_update_done else ()
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if found.is_update_done else ())]
-    again = AGAIN if moves and facts.rollout.at_step else None
-    return Decision(Plan(tuple(actions), again, error), frozenset(needs), facts.revision.edition, source)
+    at_step = facts.living is not None if rollout is None else rollout.at_step
+    again = AGAIN if moves and at_step else None
+    plan = Plan(tuple(actions), again, error)
+    return Decision(plan, frozenset(needs), facts.revision.edition, source, let_go.surplus)
+
+
+def _assess(facts: _Facts, living: JSONObject, now: datetime) -> status.Assessment:
+    key, records = facts.revision.key, facts.observed.records
+    given_up = exhausted.groups(records, _leaders(facts)) if records else ()
+    if facts.rollout is not None:
+        return status.assess(facts.lws, living, facts.folded, key, now, given_up)
+    known = revisions.owned(facts.observed.revisions, facts.obj)
+    has_older = bool(revisions.outdated(known, key))
+    leaders = deployments.Leaders(living, facts.observed.groups, key, has_older)
+    return deployments.assess(facts.lws, leaders, now, given_up)
+
+
+def _let_go(facts: _Facts) -> Replacement:
+    """Let leaders with random keys be scheduled as soon as the groups that they replace are gone."""
+    if facts.rollout is not None:
+        return Replacement((), frozenset())
+    observed = facts.observed
+    return gatedleaders.decide(
+        facts.obj, facts.lws, facts.revision.key, observed.groups, observed.gated, observed.records
+    )
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
@@ -196,8 +241,7 @@ def _remove_gang(facts: _Facts) -> Sequence[Action]:
 
 
 def _revisions_in_use(facts: _Facts) -> set[str]:
-    irregular = {group.revision for group in facts.folded.irregular.values()}
-    return {facts.revision.key, *facts.folded.leaders, *irregular}
+    return {facts.revision.key, *(group.revision for group in facts.observed.groups)}
 
 
 def _revision_note(revision: Resolution) -> str:
@@ -207,16 +251,16 @@ def _revision_note(revision: Resolution) -> str:
     return f"{text} updated LWS" if revision.is_new else f"{text} a newly created LeaderWorkerSet"
 
 
-def _move_statefulset(facts: _Facts, source: Source) -> list[Action]:
-    """Apply the leader StatefulSet unless it is as applied from this source (R-LSTS-1); record an event (R-LSTS-7)."""
-    living = facts.observed.leader_statefulset
+def _move_leaders(facts: _Facts, source: Source) -> list[Action]:
+    """Apply what keeps the leaders unless it is as applied from this source (R-LSTS-1); record an event (R-LSTS-7)."""
+    living, rollout, key = facts.living, facts.rollout, facts.revision.key
     if living is not None and facts.observed.applied == LastApply(source, Identity.of(living)):
         return []
     apply = Apply(
-        resource=STATEFULSETS,
-        object=statefulsets.build(
-            facts.obj, facts.lws, key=facts.revision.key, limits=facts.rollout.limits, step=facts.rollout.step
-        ),
+        resource=DEPLOYMENTS if rollout is None else STATEFULSETS,
+        object=deployments.build(facts.obj, facts.lws, key=key)
+        if rollout is None
+        else statefulsets.build(facts.obj, facts.lws, key=key, limits=rollout.limits, step=rollout.step),
         manager=labels.FIELD_MANAGER,
         on_success=_progress_events(facts),
         on_failure=(_failure_event(facts),),
@@ -226,6 +270,8 @@ def _move_statefulset(facts: _Facts, source: Source) -> list[Action]:
 
 
 def _surge_events(facts: _Facts) -> tuple[Event, ...]:
+    if facts.rollout is None:
+        return ()
     current, step = facts.rollout.current, facts.rollout.step
     if current is None or step.case not in rollingupdate.SHRINKING or step.replicas >= current.replicas:
         return ()
@@ -238,9 +284,11 @@ def _surge_events(facts: _Facts) -> tuple[Event, ...]:
 
 def _progress_events(facts: _Facts) -> tuple[Event, ...]:
     """Record events of the creation, or of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
+    if facts.living is None:
+        return (decisionevents.created(facts.obj, f"Created {_leader_object(facts)}"),)
+    if facts.rollout is None or facts.rollout.current is None:
+        return ()
     current, step = facts.rollout.current, facts.rollout.step
-    if current is None:
-        return (decisionevents.created(facts.obj, f"Created leader statefulset {facts.lws.name}"),)
     if facts.revision.is_new or step.partition >= current.partition:
         return ()
     note = f"Updating replica {step.partition}"
@@ -250,16 +298,21 @@ def _progress_events(facts: _Facts) -> tuple[Event, ...]:
 
 
 def _failure_event(facts: _Facts) -> Event:
-    note = f"leader statefulset {facts.lws.name}: {{error}}"
-    if facts.observed.leader_statefulset is None:
+    note = f"{_leader_object(facts)}: {{error}}"
+    if facts.living is None:
         return decisionevents.failed_create(facts.obj, f"Failed to create {note}")
     return decisionevents.failed_update(facts.obj, f"Failed to update {note}")
 
 
+def _leader_object(facts: _Facts) -> str:
+    return f"leader {'deployment' if facts.rollout is None else 'statefulset'} {facts.lws.name}"
+
+
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would replace one at a time (docs/adr/0004)."""
-    leaders = _leaders(facts) if facts.rollout.replaced else {}
-    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in facts.rollout.replaced]
+    replaced = () if facts.rollout is None else facts.rollout.replaced
+    leaders = _leaders(facts) if replaced else {}
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in replaced]
 
 
 def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
@@ -293,10 +346,10 @@ def _make_service(facts: _Facts) -> list[Action]:
     ]
 
 
-def _outdated_revisions(facts: _Facts, statefulset: JSONObject) -> Sequence[JSONObject]:
+def _outdated_revisions(facts: _Facts, living: JSONObject) -> Sequence[JSONObject]:
     """Return the revisions that no group uses any more, and that no pod will be created from (R-REV-14)."""
     key = facts.revision.key
-    if rollingupdate.may_create_older(statefulset, key):
+    if facts.rollout is not None and rollingupdate.may_create_older(living, key):
         return ()
     return revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key)
 
@@ -311,10 +364,13 @@ def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
     """Delete the records of recreations of groups that were scaled down: no other action would."""
     if not facts.observed.records:
         return []
-    return [
-        guarded_delete(CONTROLLER_REVISIONS, record)
-        for record in exhausted.abandoned(facts.observed.records, _leaders(facts), facts.lws.spec.replicas)
-    ]
+    found, leaders = facts.observed.records, _leaders(facts)
+    abandoned = (
+        exhausted.unfollowed(found, leaders)
+        if facts.rollout is None
+        else exhausted.abandoned(found, leaders, facts.lws.spec.replicas)
+    )
+    return [guarded_delete(CONTROLLER_REVISIONS, record) for record in abandoned]
 
 
 def _write_status(facts: _Facts, found: status.Assessment) -> list[Action]:

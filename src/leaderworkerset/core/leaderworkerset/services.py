@@ -8,24 +8,25 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 
 
 def build_shared(obj: JSONObject) -> JSONObject:
     """Build the service of all groups of a LeaderWorkerSet (R-SVC-1)."""
-    return _build(obj, meta.name(obj), {})
+    return _build(obj, meta.name(obj), meta.name(obj), {})
 
 
 def build_for_group(leader: JSONObject, name: str) -> JSONObject:
-    """Build the service of one group of the LeaderWorkerSet `name`, owned by the leader pod (R-SVC-2)."""
-    return _build(leader, name, {labels.GROUP_INDEX: meta.labels(leader).get(labels.GROUP_INDEX, "")})
+    """Build the service of one group of the LeaderWorkerSet `name`, owned by the leader pod (R-SVC-2, N-HASH-23)."""
+    return _build(leader, name, groupname.host(leader), {labels.GROUP_INDEX: groupname.label(leader)})
 
 
-def _build(owner: JSONObject, name: str, selector: dict[str, str]) -> JSONObject:
+def _build(owner: JSONObject, name: str, own_name: str, selector: dict[str, str]) -> JSONObject:
     return {
         "apiVersion": SERVICES.api_version,
         "kind": SERVICES.kind,
         "metadata": {
-            "name": meta.name(owner),
+            "name": own_name,
             "namespace": meta.namespace(owner),
             "labels": {labels.NAME: name},
             "ownerReferences": [meta.controller_reference(owner)],

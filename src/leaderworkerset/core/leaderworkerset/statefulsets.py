@@ -1,7 +1,7 @@
 """The leader StatefulSet as it shall be (R-LSTS-1 to R-LSTS-5).
 
 In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: the object to apply server-side as field
-manager `lws`.
+manager `lws`. What a leader Deployment has in common with it is here, too.
 """
 
 from kuberuntime.objects import meta
@@ -16,22 +16,15 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: RolloutStep) -> JSONObject:
     """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
-    own = {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
     return {
         "apiVersion": STATEFULSETS.api_version,
         "kind": STATEFULSETS.kind,
-        "metadata": {
-            "name": lws.name,
-            "namespace": lws.namespace,
-            "labels": lws.labels | own | {labels.ROLE: labels.LEADER},
-            "annotations": lws.annotations | {labels.REPLICAS: str(lws.spec.replicas)},
-            "ownerReferences": [meta.controller_reference(obj)],
-        },
+        "metadata": build_metadata(obj, lws, key),
         "spec": {
             "serviceName": lws.name,
             "replicas": step.replicas,
             "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}},
+            "selector": build_selector(lws),
             "updateStrategy": {
                 "type": lws.spec.rollout_strategy.type,
                 "rollingUpdate": {
@@ -39,13 +32,34 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
                     "maxUnavailable": limits.max_unavailable,
                 },
             },
-            "template": _build_template(lws, own),
+            "template": build_template(lws, key),
         }
         | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
     }
 
 
-def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
+def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
+    """Build the metadata of what keeps the leaders of all groups."""
+    return {
+        "name": lws.name,
+        "namespace": lws.namespace,
+        "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
+        "annotations": lws.annotations | {labels.REPLICAS: str(lws.spec.replicas)},
+        "ownerReferences": [meta.controller_reference(obj)],
+    }
+
+
+def build_selector(lws: LeaderWorkerSet) -> JSONObject:
+    """Build the selector of all leaders."""
+    return {"matchLabels": {labels.NAME: lws.name, labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX}}
+
+
+def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
+    return {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
+
+
+def build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
+    """Build the template of the leader pods (R-LSTS-4)."""
     template = lws.spec.leader_worker_template
     annotations = templates.group_annotations(template, lws.annotations)
     if not lws.spec.network_config.subdomain_policy.is_shared:
@@ -54,6 +68,6 @@ def _build_template(lws: LeaderWorkerSet, own: dict[str, str]) -> JSONObject:
     return templates.build_pod_template(
         lws.leader_template,
         path=f"{templates.TEMPLATE_PATH}.{field}",
-        own_labels=own | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
+        own_labels=_own_labels(lws, key) | {labels.WORKER_INDEX: labels.LEADER_WORKER_INDEX},
         own_annotations=annotations,
     )

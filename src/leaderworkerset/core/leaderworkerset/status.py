@@ -82,7 +82,7 @@ def assess(
     folded: Folded,
     revision: str,
     now: datetime,
-    given_up: Sequence[int] = (),
+    given_up: Sequence[int | str] = (),
 ) -> Assessment:
     """Count the groups and build the status; raise `UnknownIndexError` for an index that is not a number."""
     counts = count(lws, folded, revision)
@@ -105,17 +105,33 @@ def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
 
 
 def build(
-    lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime, given_up: Sequence[int] = ()
+    lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime, given_up: Sequence[int | str] = ()
 ) -> LeaderWorkerSetStatus:
-    """Build the status from the counts and the groups that are left failed (R-STAT-1, R-STAT-4, R-STAT-12)."""
+    """Build the status from the counts and the groups that are left failed (R-STAT-1, R-STAT-4)."""
+    sums = Sums(int(meta.status(statefulset).get("replicas") or 0), counts.ready, counts.updated)
+    return compose(lws, sums, choose(lws, counts), now, given_up)
+
+
+class Sums(NamedTuple):
+    """The numbers of groups that the status has: all, the ready ones, the updated ones."""
+
+    replicas: int
+    ready: int
+    updated: int
+
+
+def compose(
+    lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, given_up: Sequence[int | str]
+) -> LeaderWorkerSetStatus:
+    """Return the status with these sums and conditions (R-STAT-12)."""
     conditions = exhausted.with_condition(lws.status.conditions, given_up, lws.generation, now)
-    for outcome in choose(lws, counts):
+    for outcome in outcomes:
         conditions = set_true(conditions, outcome, lws.generation, now)
     return LeaderWorkerSetStatus(
         conditions=tuple(structs.replace(one, observed_generation=lws.generation) for one in conditions),
-        ready_replicas=counts.ready,
-        updated_replicas=counts.updated,
-        replicas=int(meta.status(statefulset).get("replicas") or 0),
+        ready_replicas=sums.ready,
+        updated_replicas=sums.updated,
+        replicas=sums.replicas,
         hpa_pod_selector=lws.status.hpa_pod_selector or f"{labels.NAME}={lws.name},{labels.WORKER_INDEX}=0",
         observed_generation=lws.generation,
     )

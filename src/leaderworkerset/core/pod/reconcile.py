@@ -10,19 +10,22 @@ Only new groups get workers: a worker StatefulSet that exists is never changed (
 from dataclasses import replace
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Create, Emit, Plan
+from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
+from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core import decisionevents
+from leaderworkerset.core import decisionevents, groupname
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import statefulset
-from leaderworkerset.core.policies import exclusive, failures, restartpolicy, startup
+from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
+
+ENDED: Final = ("Failed", "Succeeded")
+"""The phases of a pod whose containers run no more: a ReplicaSet replaces such a leader, and leaves it and its group."""
 
 AWAIT_REVISION: Final = 1.0
 """Seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
@@ -52,7 +55,7 @@ def lacking_label(pod: JSONObject) -> str:
 
 def wants_node(group: LiveGroup) -> str:
     """Return the name of the node that the decision depends on, empty if there is none."""
-    if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or _has_workers(group):
+    if labels.EXCLUSIVE_TOPOLOGY not in meta.annotations(group.obj) or _workers(group):
         return ""
     return exclusive.node_name(group.leader)
 
@@ -72,8 +75,6 @@ def _stuck(group: LiveGroup) -> Stuck | None:
 
 
 def _decide(group: LiveGroup, gang: Gang) -> Plan:
-    if group.lws.spec.group_identity.is_hash:
-        raise ValueError(leaderworkerset.HASH_UNBUILT)
     if not is_leader(group.leader):
         return _decide_stray(group)
     stuck = _stuck(group)
@@ -84,6 +85,8 @@ def _decide(group: LiveGroup, gang: Gang) -> Plan:
 def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
     if meta.is_deleting(group.leader):
         return Plan()
+    if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
+        return Plan((restartpolicy.replace_ended(group),))
     recreated = restartpolicy.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
@@ -112,12 +115,16 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
     """Create what the leader pod leads: service, gang object and worker StatefulSet (R-POD-6, R-POD-7)."""
     if meta.annotations(group.leader).get(labels.LEADER_NAME):
         return Plan((Emit(events=(decisionevents.failed_create(group.obj, _mistake_note(group), group.leader),)),))
+    if groupname.is_hash(group.leader) and not (
+        meta.spec(group.leader).get("hostname") and groupname.subdomain(group.leader)
+    ):
+        raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    actions = (*_make_service(group), *scheduled.actions)
-    is_held = scheduled.holds or startup.decide(group).holds
+    actions = (*_make_service(group), *scheduled.actions, *_report_ready(group))
+    is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
-    if size == 1 or _has_workers(group) or is_held:
+    if size == 1 or _workers(group) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
         return Plan(actions, requeue_after=AWAIT_REVISION)
@@ -140,8 +147,13 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
-    """Create the group's own service if it shall have one; the live spec decides (R-SVC-2)."""
+    """Create the group's own service if it shall have one (R-SVC-2).
+
+    The live spec decides, for groups with a random key their leader: an update may have changed the policy since.
+    """
     is_shared = group.lws.spec.network_config.subdomain_policy.is_shared
+    if groupname.is_hash(group.leader):
+        is_shared = groupname.subdomain(group.leader) != groupname.host(group.leader)
     if is_shared or group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
@@ -162,8 +174,35 @@ def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision
     )
 
 
-def _has_workers(group: LiveGroup) -> bool:
-    return any(meta.name(one) == meta.name(group.leader) for one in group.statefulsets)
+def _workers(group: LiveGroup) -> JSONObject | None:
+    """Return the StatefulSet of the group's workers, or one that has its name still."""
+    return groupname.find_workers(group.leader, group.statefulsets)
+
+
+def _report_ready(group: LiveGroup) -> tuple[Action, ...]:
+    """Write to a leader whether its workers are ready, for its readiness gate, if that changed (N-HASH-25)."""
+    gates = meta.spec(group.leader).get("readinessGates") or []
+    if {"conditionType": labels.GROUP_READY} not in gates:
+        return ()
+    workers = _workers(group)
+    is_ready = workers is not None and groupfacts.is_statefulset_ready(workers)
+    status, reason = ("True", "WorkerStatefulSetReady") if is_ready else ("False", "WorkerStatefulSetNotReady")
+    known = meta.find_condition(group.leader, labels.GROUP_READY)
+    if workers is None if known is None else known.get("status") == status:
+        return ()
+    moment = timestamps.render(group.now)
+    condition = {"type": labels.GROUP_READY, "status": status, "reason": reason, "lastTransitionTime": moment}
+    patch = {"metadata": {"uid": meta.uid(group.leader)}, "status": {"conditions": [condition]}}
+    return (
+        Patch(
+            resource=PODS,
+            key=meta.key(group.leader),
+            patch=patch,
+            subresource="status",
+            kind="strategic",
+            if_present=True,
+        ),
+    )
 
 
 def _mistake_note(group: LiveGroup) -> str:

@@ -13,8 +13,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import templates
-from leaderworkerset.core.policies import accelerators, gang, identity
+from leaderworkerset.core.policies import accelerators, gang
 from leaderworkerset.core.policies.edits import non_empty
 
 TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
@@ -27,7 +28,7 @@ def build(
     group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
-        "name": meta.name(leader),
+        "name": groupname.host(leader),
         "namespace": meta.namespace(leader),
         "labels": live.labels | own | {labels.ROLE: labels.WORKER},
         "annotations": live.annotations,
@@ -53,11 +54,11 @@ def build(
 def _service_name(revised: LeaderWorkerSet, leader: JSONObject) -> str:
     """Return the leader's own subdomain, so that a group stays with its service; else that of its revision."""
     is_shared = revised.spec.network_config.subdomain_policy.is_shared
-    return meta.spec(leader).get("subdomain") or (revised.name if is_shared else identity.leader_host(leader))
+    return meta.spec(leader).get("subdomain") or (revised.name if is_shared else groupname.host(leader))
 
 
 def _leader_address(revised: LeaderWorkerSet, leader: JSONObject) -> str:
-    return f"{identity.leader_host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}"
+    return f"{groupname.host(leader)}.{_service_name(revised, leader)}.{meta.namespace(leader)}"
 
 
 def _build_template(

@@ -10,9 +10,9 @@ from typing import Final
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
-from leaderworkerset.core.policies.identity import leader_host
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
 from leaderworkerset.core.policies.policy import Member, Policy
 
@@ -143,7 +143,7 @@ def _leader_computes(pod: JSONObject) -> bool:
 def _identity(pod: JSONObject, *, is_leader: bool) -> ordinals.Ordinal:
     """Return the leader's host name, which the pod's own name has not yet, and the pod's index in the group."""
     name = meta.name(pod)
-    identity = ordinals.Ordinal(leader_host(pod), 0) if is_leader else ordinals.split(name)
+    identity = ordinals.Ordinal(groupname.host(pod), 0) if is_leader else ordinals.split(name)
     if identity is None:
         raise DeniedError(f"parsing parent name from pod {name}")
     return identity

@@ -9,9 +9,9 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
-from leaderworkerset.core.policies.identity import is_hash, leader_host
 from leaderworkerset.core.policies.policy import Member, Policy
 
 
@@ -28,7 +28,11 @@ def build_variables(pod: JSONObject) -> dict[str, str]:
     group_index = _present(pod, own, labels.GROUP_INDEX, "group index label")
     size = _present(pod, annotations, labels.SIZE, "size annotation")
     worker_index = _present(pod, own, labels.WORKER_INDEX, "worker index label")
-    host = leader_host(pod) if is_hash(pod) and worker_index == labels.LEADER_WORKER_INDEX else f"{name}-{group_index}"
+    host = (
+        groupname.host(pod)
+        if groupname.is_hash(pod) and worker_index == labels.LEADER_WORKER_INDEX
+        else f"{name}-{group_index}"
+    )
     subdomain = meta.spec(pod).get("subdomain") or ""
     address = annotations.get(labels.LEADER_ADDRESS) or f"{host}.{subdomain}.{meta.namespace(pod)}"
     return {

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.objects import meta, ordinals, podstate
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
+from leaderworkerset.core import groupname
 
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
@@ -82,12 +83,11 @@ class _Group:
         leader = self._leader
         if meta.uid(pod) == meta.uid(leader):
             return True
-        ordinal = ordinals.split(meta.name(pod))
-        if ordinal is None or ordinal.parent != meta.name(leader) or _revision(pod) != _revision(leader):
+        if _revision(pod) != _revision(leader):
             return False
         owner = meta.controller_of(pod)
         if owner is None or owner["kind"] != "StatefulSet":
-            return _is_leader(owner, leader)
+            return groupname.leader_of(pod) == meta.name(leader) and _is_leader(owner, leader)
         statefulset = self._statefulsets.get(owner["name"])
         return (
             statefulset is not None

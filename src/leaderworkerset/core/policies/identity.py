@@ -11,7 +11,7 @@ from typing import Final
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.leaderworkerset import GroupIdentity
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import with_labels, with_spec
 from leaderworkerset.core.policies.policy import Member, Policy, Template
@@ -39,7 +39,7 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     if not member.is_leader:
         return with_labels(pod, {labels.WORKER_INDEX: str(member.worker_index)})
     own = meta.labels(pod)
-    if is_hash(pod):
+    if groupname.is_hash(pod):
         return _admit_hash(pod, own, member)
     group_index = own[labels.GROUP_INDEX] if labels.GROUP_INDEX in own else str(ordinal(pod))
     group_key = own.get(labels.GROUP_KEY, group_hash(meta.namespace(pod), meta.name(pod)))
@@ -55,16 +55,6 @@ def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObj
     if meta.spec(pod).get("hostname"):
         return named
     return with_spec(named, {"hostname": f"{own[labels.NAME]}-{key[:HOST_CHARACTERS]}"})
-
-
-def is_hash(pod: JSONObject) -> bool:
-    """Return whether the pod's group has a random key."""
-    return meta.annotations(pod).get(labels.GROUP_IDENTITY) == GroupIdentity.HASH
-
-
-def leader_host(leader: JSONObject) -> str:
-    """Return the host name of a leader, which the names of its workers begin with: its own, else that of the pod."""
-    return str(meta.spec(leader).get("hostname") or meta.name(leader))
 
 
 def ordinal(pod: JSONObject) -> int:

@@ -96,6 +96,16 @@ def record_name(leader: JSONObject) -> str:
     return f"{meta.name(leader)}{RECORD_SUFFIX}"
 
 
+def replaced_record_name(leader: JSONObject) -> str:
+    """Return the name of the record of the group that the leader's replaces; of none if it replaces none."""
+    return f"{meta.annotations(leader).get(labels.REPLACES, '')}{RECORD_SUFFIX}"
+
+
+def leader_of(record: JSONObject) -> str:
+    """Return the name of the leader pod that a record is named after."""
+    return meta.name(record).removesuffix(RECORD_SUFFIX)
+
+
 def read(record: JSONObject | None) -> Recreation | None:
     """Read a record; an unreadable one counts as absent."""
     found = {} if record is None else meta.annotations(record)

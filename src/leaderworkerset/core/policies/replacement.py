@@ -8,8 +8,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core import groupname
 from leaderworkerset.core.policies.edits import with_annotations, with_spec
-from leaderworkerset.core.policies.identity import is_hash
 from leaderworkerset.core.policies.policy import Member, Policy
 
 GATED_COST: Final = "-100"
@@ -23,7 +23,7 @@ def is_gated(leader: JSONObject) -> bool:
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Return a leader with a random key behind its gate; whatever the policy, the pod controller opens it."""
-    if not member.is_leader or not is_hash(pod):
+    if not member.is_leader or not groupname.is_hash(pod):
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):
         pod = with_annotations(pod, {labels.POD_DELETION_COST: GATED_COST})

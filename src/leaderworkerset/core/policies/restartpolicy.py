@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
-from kuberuntime.plan import Apply, Delete, Event
+from kuberuntime.plan import Action, Apply, Delete, Event, guarded_delete
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
@@ -34,9 +34,18 @@ def decide(group: LiveGroup) -> PolicyDecision:
     new = recreation.following(previous, group.leader, failure.describe(failed), group.restarts, group.now)
     if not group.restarts.remembers:
         return PolicyDecision(holds=_holds(new), actions=(_delete(group, new),))
+    recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group))
     if new.state is RecreationState.RECREATED:  # first what is due: a record that cannot be written must not delay it
-        return PolicyDecision(holds=_holds(new), actions=(_delete(group, new), _record(group, new)))
-    return PolicyDecision(holds=_holds(new), actions=(_record(group, new),), requeue_after=_wait(group, new))
+        return PolicyDecision(holds=_holds(new), actions=(_delete(group, new), *recorded))
+    return PolicyDecision(holds=_holds(new), actions=recorded, requeue_after=_wait(group, new))
+
+
+def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
+    """Delete the record of the group that this one replaced: its own record continues it."""
+    record = group.record
+    if record is None or meta.name(record) == recreation.record_name(group.leader):
+        return ()
+    return (guarded_delete(CONTROLLER_REVISIONS, record),)
 
 
 def _continue(group: LiveGroup, known: Recreation) -> PolicyDecision:
@@ -73,9 +82,20 @@ def _holds(due: Recreation) -> str:
     return f"group is recreated: pod {due.failure.pod} failed"
 
 
+def replace_ended(group: LiveGroup) -> Delete:
+    """Delete a leader that has ended, with its group: another one is there already, whatever the restart policy."""
+    name = meta.name(group.leader)
+    phase = meta.status(group.leader)["phase"]
+    return _delete_leader(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
+
+
 def _delete(group: LiveGroup, due: Recreation) -> Delete:
     name, index = meta.name(group.leader), _index(group)
     note = f"Worker pod {due.failure.pod} failed, deleted leader pod {name} to recreate group {index}"
+    return _delete_leader(group, note)
+
+
+def _delete_leader(group: LiveGroup, note: str) -> Delete:
     return Delete(
         resource=PODS,
         key=meta.key(group.leader),

@@ -2,12 +2,17 @@
 
 from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
+from leaderworkerset.core import groupname
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Hold the workers back until the leader is ready, if the live spec requires it."""
+    """Hold the workers back until the leader is ready, if the live spec requires it.
+
+    Of a group with a random key the leader's containers are to be ready: the pod is once its workers are (N-HASH-8).
+    """
     is_gated = group.lws.spec.startup_policy.awaits_leader
-    if is_gated and not meta.is_condition_true(group.leader, "Ready"):
+    condition = "ContainersReady" if groupname.is_hash(group.leader) else "Ready"
+    if is_gated and not meta.is_condition_true(group.leader, condition):
         return PolicyDecision(holds=AWAITS_LEADER)
     return PolicyDecision()

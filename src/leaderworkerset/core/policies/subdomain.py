@@ -6,15 +6,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
+from leaderworkerset.core import groupname
 from leaderworkerset.core.policies.edits import with_spec
-from leaderworkerset.core.policies.identity import leader_host
 from leaderworkerset.core.policies.policy import Member, Policy
 
 
 def admit(pod: JSONObject, member: Member) -> JSONObject:
     """Return a leader with its host name as subdomain; workers get theirs from their StatefulSet's service."""
     is_unique = meta.annotations(pod).get(labels.SUBDOMAIN_POLICY) == SubdomainPolicy.UNIQUE_PER_REPLICA
-    return with_spec(pod, {"subdomain": leader_host(pod)}) if member.is_leader and is_unique else pod
+    return with_spec(pod, {"subdomain": groupname.host(pod)}) if member.is_leader and is_unique else pod
 
 
 POLICY: Final = Policy(admit=admit)

@@ -10,10 +10,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
+from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.affinity import with_exclusive_terms
 from leaderworkerset.core.policies.edits import non_empty, with_labels
-from leaderworkerset.core.policies.identity import group_hash, is_hash
+from leaderworkerset.core.policies.identity import group_hash
 from leaderworkerset.core.policies.numbers import read_annotation
 from leaderworkerset.core.policies.policy import Member, Policy, Template
 
@@ -55,7 +56,7 @@ def _needs_subgroup(pod: JSONObject) -> bool:
 
 
 def _join(pod: JSONObject, *, index: int, leader: str) -> JSONObject:
-    key = group_hash(meta.labels(pod)[labels.GROUP_KEY] if is_hash(pod) else leader, str(index))
+    key = group_hash(meta.labels(pod)[labels.GROUP_KEY] if groupname.is_hash(pod) else leader, str(index))
     joined = with_labels(pod, {labels.SUBGROUP_INDEX: str(index), labels.SUBGROUP_KEY: key})
     topology_key = meta.annotations(pod).get(labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
     if topology_key is None:

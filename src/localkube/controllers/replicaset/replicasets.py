@@ -5,7 +5,7 @@ given out and not yet seen are therefore used first: a pod that is there already
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -21,17 +21,10 @@ from kuberuntime.objects.resources import PODS, REPLICA_SETS
 from kuberuntime.plan import Plan
 from localkube.controllers import controllerrefs
 from localkube.controllers.replicaset import replicacontrol
+from localkube.controllers.templatehash import SAFE_CHARACTERS
 
-BY_CONTROLLER: Final = "controller"
-ORPHANS: Final = "orphans of a namespace"
-SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 LONGEST_PREFIX: Final = 57
 """Characters of the set's name in a pod's, which is a host name of 63 at most."""
-
-
-def orphan_index(obj: JSONObject) -> Iterable[str]:
-    """Index an object without controller by its namespace."""
-    return [] if meta.controller_of(obj) else [meta.namespace(obj)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +49,12 @@ class ReplicaSets:
         replicaset = self.sets.store.get(key)
         if replicaset is None:
             return Plan()
-        owned = self.pods.store.by_index(BY_CONTROLLER, meta.uid(replicaset))
-        orphans = self.pods.store.by_index(ORPHANS, meta.namespace(replicaset))
+        owned = self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(replicaset))
+        orphans = self.pods.store.by_index(controllerrefs.ORPHANS, meta.namespace(replicaset))
         orphans = [pod for pod in orphans if replicacontrol.is_active(pod)]
         claimed = controllerrefs.claim(replicaset, owned, orphans)
-        released = [controllerrefs.release(PODS, replicaset, pod) for pod in claimed.released]
-        adopted = [controllerrefs.adopt(PODS, replicaset, pod) for pod in claimed.adopted]
-        if adopted and not await controllerrefs.is_alive(self.client, REPLICA_SETS, replicaset):
-            adopted = []
-        if released or claimed.adopted:
-            return Plan((*released, *adopted))
-        return replicacontrol.plan(self._observe(replicaset, claimed.members))
+        owners = await controllerrefs.plan_owners(self.client, REPLICA_SETS, replicaset, PODS, claimed)
+        return owners if owners is not None else replicacontrol.plan(self._observe(replicaset, claimed.members))
 
     def _observe(self, replicaset: JSONObject, pods: Sequence[JSONObject]) -> replicacontrol.ObservedReplicaSet:
         missing = replicacontrol.missing(replicaset, pods)
@@ -84,15 +72,15 @@ class ReplicaSets:
             return ()
         unseen = self._unseen[meta.uid(replicaset)]
         while len(unseen) < wanted:
-            suffix = "".join(randomness.source().choices(SUFFIX, k=5))
+            suffix = "".join(randomness.source().choices(SAFE_CHARACTERS, k=5))
             unseen[f"{meta.name(replicaset)[:LONGEST_PREFIX]}-{suffix}"] = None
         return [*unseen][:wanted]
 
     def _related(self, replicaset: JSONObject) -> list[JSONObject]:
         """Return the pods of all sets that have the same controller, its own among them."""
         owner = meta.controller_of(replicaset)
-        siblings = self.sets.store.by_index(BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
-        pods = (self.pods.store.by_index(BY_CONTROLLER, meta.uid(one)) for one in siblings)
+        siblings = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, owner["uid"]) if owner else [replicaset]
+        pods = (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(one)) for one in siblings)
         return list(chain.from_iterable(pods))
 
     def _changed_set(self, change: Change) -> Iterator[ObjectKey]:

@@ -20,25 +20,13 @@ from localkube.controllers.statefulset import identity, podclaims, revisions
 from localkube.controllers.statefulset.setcontrol import ObservedStatefulSet, missing
 from localkube.controllers.statefulset.setcontrol import plan as plan_set
 
-BY_CONTROLLER = "controller"
-ORPHANS = "orphans"
-
-
-def controller_index(obj: JSONObject) -> Iterable[str]:
-    """Index an object by the UID of its controller."""
-    reference = meta.controller_of(obj)
-    return [reference.get("uid", "")] if reference else []
+BY_PARENT = "orphans by the set in their names"
 
 
 def orphan_pod_index(pod: JSONObject) -> Iterable[str]:
     """Index a pod without controller by the set in its name."""
     parsed = identity.parse_pod_name(meta.name(pod))
     return [f"{meta.namespace(pod)}/{parsed[0]}"] if parsed and not meta.controller_of(pod) else []
-
-
-def orphan_revision_index(revision: JSONObject) -> Iterable[str]:
-    """Index a revision without controller by its namespace."""
-    return [] if meta.controller_of(revision) else [meta.namespace(revision)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +61,8 @@ class StatefulSets:
         return plan_set(self._observe(statefulset, claimed.members))
 
     def _claim_pods(self, statefulset: JSONObject) -> controllerrefs.Claimed:
-        owned = self.pods.store.by_index(BY_CONTROLLER, meta.uid(statefulset))
-        orphans = self.pods.store.by_index(ORPHANS, str(meta.key(statefulset)))
+        owned = self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(statefulset))
+        orphans = self.pods.store.by_index(BY_PARENT, str(meta.key(statefulset)))
         return controllerrefs.claim(statefulset, owned, orphans, partial(identity.is_member, statefulset))
 
     async def _change_owners(self, statefulset: JSONObject, claimed: controllerrefs.Claimed) -> Actions:
@@ -95,12 +83,12 @@ class StatefulSets:
         selector = controllerrefs.selector_of(statefulset)
         return [
             revision
-            for revision in self.revisions.store.by_index(ORPHANS, meta.namespace(statefulset))
+            for revision in self.revisions.store.by_index(controllerrefs.ORPHANS, meta.namespace(statefulset))
             if selector.matches(meta.labels(revision)) and not meta.is_deleting(revision)
         ]
 
     def _observe(self, statefulset: JSONObject, pods: Sequence[JSONObject]) -> ObservedStatefulSet:
-        history = revisions.order(self.revisions.store.by_index(BY_CONTROLLER, meta.uid(statefulset)))
+        history = revisions.order(self.revisions.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(statefulset)))
         update, collisions, renewal = self._update_revision(statefulset, history)
         return ObservedStatefulSet(
             statefulset=statefulset,

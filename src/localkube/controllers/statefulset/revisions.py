@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.fnv import fnv1
-from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.templatehash import hash_of
 
 HASH_LABEL: Final = "controller.kubernetes.io/hash"
 HISTORY_LIMIT: Final = 10
 LONGEST_PREFIX: Final = 223
-SAFE_CHARACTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +98,6 @@ def template_of(revision: JSONObject) -> JSONObject:
 def number_of(revision: JSONObject) -> int:
     """Return the number of the revision in the history."""
     return int(revision.get("revision") or 0)
-
-
-def hash_of(data: JSONObject, collisions: int) -> str:
-    """Hash the data of a revision: FNV-1 of its JSON as Go writes it, in characters that spell no words."""
-    digest = str(fnv1(canonical_json(data) + str(collisions).encode()))
-    return "".join(SAFE_CHARACTERS[ord(digit) % len(SAFE_CHARACTERS)] for digit in digest)
 
 
 def _created(revision: JSONObject) -> str:

@@ -9,16 +9,17 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import msgspec
+from tests import builders
 from tests.simulation import product
 from tests.simulation.virtualtime import VirtualClock
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.controller.controller import Controller
 from kuberuntime.controller.executor import Executor
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
@@ -28,9 +29,7 @@ from kuberuntime.objects.resources import (
     CUSTOM_RESOURCE_DEFINITIONS,
     EVENTS,
     NODES,
-    PERSISTENT_VOLUME_CLAIMS,
     PODS,
-    STATEFULSETS,
     Resource,
 )
 from leaderworkerset.api import labels
@@ -44,8 +43,12 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.model.kind import Kind, Operation
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
+from localkube.controllers.composition import Driver, build_controller
+from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.statefulset import controller as statefulset
+from localkube.controllers.informers import build_informers
+from localkube.controllers.replicaset.replicasets import ReplicaSets
+from localkube.controllers.statefulset.controller import StatefulSets
 
 NAMESPACE = "default"
 RACK = {"rack": "r7"}
@@ -86,7 +89,7 @@ class Cluster:
         """Run the cluster without our controllers."""
         await self.server.start()
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(each) for each in (self._run_statefulsets(), self._collect(), self._run_pods())]
+            tasks = [group.create_task(each) for each in (self._run_workloads(), self._collect(), self._run_pods())]
             yield self
             for task in tasks:
                 task.cancel()
@@ -135,6 +138,22 @@ class Cluster:
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
 
+    async def live_with_random_keys(self) -> None:
+        """Create a LeaderWorkerSet whose groups have random keys; let one fail twice, and all be replaced."""
+        spec = {"groupIdentity": "Hash"}
+        await self.create(builders.leaderworkerset_object("random", spec=spec))
+        await self.settle()
+        for _ in range(2):
+            worker = next(name for name in await self.uids() if name.startswith("random-") and name.endswith("-1"))
+            await self.restart_container(worker)
+            await self.settle(60)
+        template = {"spec": {"leaderWorkerTemplate": {"workerTemplate": builders.pod_template("app:2")}}}
+        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"), template, kind="merge")
+        await self.settle(120)
+        assert len([name for name in await self.uids() if name.startswith("random-")]) == 4
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"))
+        await self.settle()
+
     async def bind(self, pod: str, node: str) -> None:
         """Put a pod on a node, which is made for it with the label `rack`."""
         await self.client.create(
@@ -152,29 +171,36 @@ class Cluster:
         patch = {"status": meta.status(pod) | {"containerStatuses": statuses}}
         await self.client.patch(PODS, meta.key(pod), patch, kind="merge", subresource="status")
 
-    async def _run_statefulsets(self) -> None:
-        client, by = self.client, statefulset
-        sets = by.StatefulSets(
-            sets=Informer(client, STATEFULSETS),
-            pods=Informer(
-                client, PODS, indexes={by.BY_CONTROLLER: by.controller_index, by.ORPHANS: by.orphan_pod_index}
+    async def _run_workloads(self) -> None:
+        """Run the controllers of StatefulSets, Deployments and ReplicaSets."""
+        client, clock, read = self.client, self.clock, build_informers(self.client)
+        drivers: dict[str, Driver] = {
+            "statefulset": StatefulSets(
+                sets=read.statefulsets,
+                pods=read.pods,
+                revisions=read.revisions,
+                claims=read.claims,
+                client=client,
+                clock=clock,
             ),
-            revisions=Informer(
-                client,
-                CONTROLLER_REVISIONS,
-                indexes={by.BY_CONTROLLER: by.controller_index, by.ORPHANS: by.orphan_revision_index},
+            "replicaset": ReplicaSets(sets=read.replicasets, pods=read.pods, client=client, clock=clock),
+            "deployment": Deployments(
+                deployments=read.deployments, sets=read.replicasets, pods=read.pods, client=client, clock=clock
             ),
-            claims=Informer(client, PERSISTENT_VOLUME_CLAIMS),
-            client=client,
-            clock=self.clock,
-        )
-        executor = Executor(client, _Silence(), self.clock)
+        }
+        executor = Executor(client, _Silence(), clock)
         async with asyncio.TaskGroup() as group:
-            for informer in (sets.sets, sets.pods, sets.revisions, sets.claims):
+            for informer in (
+                read.statefulsets,
+                read.replicasets,
+                read.deployments,
+                read.pods,
+                read.revisions,
+                read.claims,
+            ):
                 group.create_task(informer.run())
-            group.create_task(
-                Controller("statefulset", watches=sets.watches(), plan=sets.plan, executor=executor).run()
-            )
+            for name, driver in drivers.items():
+                group.create_task(build_controller(name, driver, executor).run())
 
     async def _collect(self) -> None:
         definitions = Informer(self.client, CUSTOM_RESOURCE_DEFINITIONS)
@@ -222,7 +248,10 @@ def served_kinds() -> list[Kind]:
 
 
 def _admitting(pods: Kind) -> Kind:
+    requests = map(str, count())
+
     def prepare(operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        return pods.prepare(operation, admit_pod(new) if operation == "create" else new, old)
+        admitted = admit_pod(new, request=next(requests)) if operation == "create" else new
+        return pods.prepare(operation, admitted, old)
 
     return replace(pods, prepare=prepare)

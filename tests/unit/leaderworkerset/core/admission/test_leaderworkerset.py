@@ -403,7 +403,7 @@ LIMITED = {"maxGroupRestarts": 3}
 
 @pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
 def test_the_identity_of_groups_cannot_be_changed(new: dict[str, Any], old: dict[str, Any]) -> None:
-    """N-VAL-1."""
+    """N-HASH-9, N-VAL-1."""
     value = new.get("groupIdentity", "Ordinal")
     assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
 

@@ -40,10 +40,9 @@ def test_a_group_whose_leader_is_the_one_of_the_record_is_named() -> None:
         (record(RecreationState.WAITING), {"web-0": GROUP}),
         (record(), {}),
         (record(), {"web-0": replace(GROUP, is_deleting=True)}),
-        (record(), {"web-0": replace(GROUP, index=None)}),
         (record(leader=builders.leader_pod(LWS, uid="earlier")), {"web-0": GROUP}),
     ],
-    ids=["waits", "no leader", "leader goes", "no index", "another leader"],
+    ids=["waits", "no leader", "leader goes", "another leader"],
 )
 def test_other_groups_are_not(found: JSONObject, leaders: dict[str, Any]) -> None:
     assert exhausted.groups([found], leaders) == []

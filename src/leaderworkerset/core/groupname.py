@@ -1,0 +1,63 @@
+"""What names a group: its label, its leader pod, and the name that its workers and services get.
+
+| identity | label `group-index` | leader pod | host, worker StatefulSet, own service |
+|---|---|---|---|
+| `Ordinal` | the index | `<set>-<index>` | as the leader pod |
+| `Hash` | a random key | a name of the ReplicaSet's | `<set>-<first characters of the key>` |
+
+In: a pod as admission left it. Whatever belongs to a group is found by one of these names, never by an index.
+"""
+
+from collections.abc import Iterable
+
+from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import GroupIdentity
+
+
+def label(pod: JSONObject) -> str:
+    """Return the label that all objects of the pod's group carry, verbatim; empty without one."""
+    return meta.labels(pod).get(labels.GROUP_INDEX, "")
+
+
+def is_hash(pod: JSONObject) -> bool:
+    """Return whether the pod's group has a random key."""
+    return meta.annotations(pod).get(labels.GROUP_IDENTITY) == GroupIdentity.HASH
+
+
+def is_hash_set(lws: JSONObject) -> bool:
+    """Return whether the groups of a LeaderWorkerSet have random keys."""
+    return bool(meta.spec(lws).get("groupIdentity") == GroupIdentity.HASH)
+
+
+def host(leader: JSONObject) -> str:
+    """Return a leader's host name, which its worker StatefulSet, its workers and its own service are named after."""
+    return str(meta.spec(leader).get("hostname") or meta.name(leader))
+
+
+def subdomain(leader: JSONObject) -> str:
+    """Return a leader's subdomain, empty if it has none."""
+    return str(meta.spec(leader).get("subdomain") or "")
+
+
+def leader_of(pod: JSONObject) -> str:
+    """Return the name of the leader of a pod's group; the pod's own name if it is one, or names none."""
+    if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
+        return meta.name(pod)
+    ordinal = ordinals.split(meta.name(pod))
+    parsed = meta.name(pod) if ordinal is None else ordinal.parent
+    return meta.annotations(pod).get(labels.LEADER_NAME, parsed) if is_hash(pod) else parsed
+
+
+def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSONObject | None:
+    """Return the StatefulSet that has the name of the leader's workers, or whose controller the leader is.
+
+    Other versions of the controller name it after the leader pod (N-HASH-20).
+    """
+    name = host(leader)
+    return next((one for one in statefulsets if meta.name(one) == name or _is_led_by(one, leader)), None)
+
+
+def _is_led_by(statefulset: JSONObject, leader: JSONObject) -> bool:
+    return (meta.controller_of(statefulset) or {}).get("uid") == meta.uid(leader)

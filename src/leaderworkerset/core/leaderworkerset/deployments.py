@@ -1,0 +1,95 @@
+"""The leader Deployment of groups with random keys as it shall be, and what its status says (N-HASH-5, section 5.2, 7.2).
+
+In: the LeaderWorkerSet and the key of its revision; later the Deployment as it is, and the leaders. Out: the object to
+apply server-side as field manager `lws`; the counts of groups. Pace and order of a rollout are the Deployment
+controller's: each revision is a ReplicaSet of its own, and a leader is Ready once its workers are (`group-ready`).
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
+from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import statefulsets, status
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.revisions import key_of
+from leaderworkerset.core.leaderworkerset.status import Assessment, Sums
+
+
+@dataclass(frozen=True, slots=True)
+class Leaders:
+    """The leaders of a LeaderWorkerSet: their Deployment, their groups, the revision they shall have, if older ones exist."""
+
+    deployment: JSONObject
+    groups: Collection[GroupFacts]
+    key: str
+    has_older: bool
+
+
+def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str) -> JSONObject:
+    """Build the leader Deployment; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+    rolling = lws.spec.rollout_strategy.rolling_update_configuration
+    return {
+        "apiVersion": DEPLOYMENTS.api_version,
+        "kind": DEPLOYMENTS.kind,
+        "metadata": statefulsets.build_metadata(obj, lws, key),
+        "spec": {
+            "replicas": lws.spec.replicas,
+            "selector": statefulsets.build_selector(lws),
+            "strategy": {
+                "type": lws.spec.rollout_strategy.type,
+                "rollingUpdate": {"maxUnavailable": rolling.max_unavailable, "maxSurge": rolling.max_surge},
+            },
+            "template": _build_template(lws, key),
+        },
+    }
+
+
+def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
+    template = statefulsets.build_template(lws, key)
+    metadata, spec = template["metadata"], template["spec"]
+    gates = [*(spec.get("readinessGates") or []), {"conditionType": labels.GROUP_READY}]
+    return template | {
+        "metadata": metadata
+        | {"annotations": metadata["annotations"] | {labels.GROUP_IDENTITY: GroupIdentity.HASH.value}},
+        "spec": spec | {"subdomain": lws.name} | ({"readinessGates": gates} if lws.size > 1 else {}),
+    }
+
+
+def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime, given_up: Sequence[int | str] = ()) -> Assessment:
+    """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
+
+    An update is in progress only while there is an older revision: other changes of the Deployment are no update.
+    """
+    found = meta.status(leaders.deployment)
+    of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
+    sums = Sums(
+        replicas=found.get("replicas") or 0,
+        ready=found.get("readyReplicas") or 0,
+        updated=min(found.get("updatedReplicas") or 0, of_revision),
+    )
+    current = is_current(leaders)
+    is_whole = current and set(sums) == {lws.spec.replicas}
+    is_updating = leaders.has_older and not (current and sums.updated >= sums.replicas)
+    outcomes = (UPDATE_IN_PROGRESS, PROGRESSING) if is_updating else (AVAILABLE,) if is_whole else (PROGRESSING,)
+    new = status.compose(lws, sums, outcomes, now, given_up)
+    return Assessment(new, outcomes[0], status.event_note(lws, new, outcomes[0]), is_whole)
+
+
+def is_current(leaders: Leaders) -> bool:
+    """Return whether the Deployment is of the revision, and all leaders that shall be have been created from it (N-ST-2).
+
+    Leaders of it that are being deleted count: they are replaced, but not rolled out.
+    """
+    deployment, groups, key = leaders.deployment, leaders.groups, leaders.key
+    if key_of(deployment) != key or not meta.is_observed(deployment):
+        return False
+    if any(group.revision != key for group in groups if not group.is_deleting):
+        return False
+    replicas = int(meta.spec(deployment).get("replicas", 1))
+    return not groups or sum(group.revision == key for group in groups) >= replicas

@@ -1,0 +1,160 @@
+"""Which new leaders may be scheduled while other groups still end: the replacement gate (contract section 6, docs/adr/0017).
+
+Leaders with random keys are created with a scheduling gate; this decides about all of a LeaderWorkerSet's at once, the
+oldest first. With `Immediate` they go ahead. With `PostTermination` some wait, so that groups that live and groups that
+end never hold more than the set may have.
+
+| a gated leader | goes ahead |
+|---|---|
+| of another revision than the Deployment's | never: the Deployment deletes it |
+| beyond `spec.replicas` of its revision | once another leader is gone |
+| the youngest ones, as many as groups end that are replaced | once one of these is gone |
+| any other | at once |
+
+A leader that waits names a group that ends (annotation `replaces`). Groups that no leader names while none is missing
+are *surplus*: they were scaled down, and nobody waits for them. The caller keeps these between decisions; after a restart
+they are found again, since the names are on the leaders.
+
+In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Patch, Together
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.replacement import GATED_COST
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedLeaders:
+    """The gated leaders that stay, the groups that end, and which of these were surplus at the last decision.
+
+    `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end.
+    """
+
+    leaders: Sequence[JSONObject] = ()
+    ending: Mapping[str, str] = field(default_factory=dict)
+    surplus: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The patches of gated leaders, and the groups that end and that none replaces."""
+
+    actions: tuple[Action, ...]
+    surplus: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Who goes ahead and who waits, each the oldest first; `missing` says that leaders are still to be created."""
+
+    ahead: Sequence[JSONObject]
+    waiting: Sequence[JSONObject]
+    relevant: Collection[str]
+    missing: bool
+
+
+def decide(
+    obj: JSONObject,
+    lws: LeaderWorkerSet,
+    key: str,
+    groups: Collection[GroupFacts],
+    gated: GatedLeaders,
+    records: Iterable[JSONObject],
+) -> Replacement:
+    """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
+    turn = _take_turns(lws, key, groups, gated)
+    named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending}
+    free = iter(sorted(set(turn.relevant) - set(named.values()), key=gated.ending.__getitem__, reverse=True))
+    patches = []
+    for leader in turn.waiting:
+        if meta.name(leader) not in named:
+            named[meta.name(leader)] = next(free)
+            patches.append(_name(obj, leader, named[meta.name(leader)], len(turn.relevant)))
+    taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
+    others = chain(free, _recorded(records, key, groups))
+    followed = (name for name in others if name not in taken)
+    patches += [_admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
+    surplus = set(gated.surplus) if turn.missing else set(gated.ending) - set(named.values())
+    actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
+    return Replacement(actions, frozenset(surplus & gated.ending.keys()))
+
+
+def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
+    """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
+    live = [group for group in groups if not group.is_deleting]
+    placed = [group for group in live if not group.awaits]
+    current = sorted((one for one in gated.leaders if _revision(one) == key), key=_age)
+    room = lws.spec.replicas - sum(group.revision == key for group in placed)
+    within = current[: max(room, 0)]
+    is_rolling = any(group.revision != key for group in live)
+    wanted = budget.read(lws.spec).burst if is_rolling else lws.spec.replicas
+    missing = max(wanted - len(placed) - len(within), 0)
+    named = {_replaces(leader) for leader in current} & gated.ending.keys()
+    relevant = (set(gated.ending) - set(gated.surplus)) | named
+    awaited = max(len(relevant) - missing, 0) if lws.spec.group_replacement_policy.awaits_termination else 0
+    ahead = max(len(within) - awaited, 0)
+    return _Turn(within[:ahead], within[ahead:], relevant, missing > 0)
+
+
+def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
+    """Yield the leaders of this revision that were recreated and are gone, the last one first."""
+    known = {group.leader for group in groups if not group.is_deleting}
+    found = [
+        (read.due, recreation.leader_of(one))
+        for one in records
+        if (read := recreation.read(one)) and read.revision == key
+    ]
+    yield from (leader for _, leader in sorted(found, reverse=True) if leader not in known)
+
+
+def _name(obj: JSONObject, leader: JSONObject, replaced: str, ending: int) -> Patch:
+    """Let a leader wait for a group; it is reported once."""
+    is_first = not _replaces(leader)
+    return Patch(
+        resource=PODS,
+        key=meta.key(leader),
+        patch={"metadata": {"uid": meta.uid(leader), "annotations": {labels.REPLACES: replaced}}},
+        if_present=True,
+        on_success=(decisionevents.replacement_deferred(obj, leader, ending),) if is_first else (),
+    )
+
+
+def _admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
+    """Remove the gate, and the cost that goes with it; other gates stay."""
+    own = meta.annotations(leader)
+    changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
+    if own.get(labels.POD_DELETION_COST) == GATED_COST:
+        changes[labels.POD_DELETION_COST] = None
+    gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
+    metadata = {"uid": meta.uid(leader)} | ({"annotations": changes} if changes else {})
+    return Patch(
+        resource=PODS,
+        key=meta.key(leader),
+        patch={"metadata": metadata, "spec": {"schedulingGates": gates or None}},
+        if_present=True,
+        on_success=(decisionevents.replacement_admitted(obj, leader),),
+    )
+
+
+def _age(leader: JSONObject) -> tuple[str, str]:
+    return str(meta.metadata(leader).get("creationTimestamp") or ""), meta.name(leader)
+
+
+def _replaces(leader: JSONObject) -> str:
+    return meta.annotations(leader).get(labels.REPLACES, "")
+
+
+def _revision(leader: JSONObject) -> str:
+    return meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")

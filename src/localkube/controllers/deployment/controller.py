@@ -1,0 +1,92 @@
+"""The driver of the Deployment controller: observes through caches and lets `deploymentcontrol.py` decide."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
+from kuberuntime.plan import Plan
+from localkube.controllers import controllerrefs, podhealth
+from localkube.controllers.deployment import deploymentcontrol, history, sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployments:
+    """The driver, with its caches: ReplicaSets and pods by their controller, and orphaned ReplicaSets; and a client."""
+
+    deployments: Informer
+    sets: Informer
+    pods: Informer
+    client: Client
+    clock: Clock
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, with the Deployments that a change affects."""
+        return (
+            Watch(self.deployments, lambda change: [meta.key(change.object)]),
+            Watch(self.sets, self._deployments_of_set),
+            Watch(self.pods, self._deployments_of_ended_pod),
+        )
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Return the plan of one Deployment: first the owner references of ReplicaSets, then the ReplicaSets."""
+        deployment = self.deployments.store.get(key)
+        if deployment is None:
+            return Plan()
+        owned = self.sets.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(deployment))
+        orphans = self.sets.store.by_index(controllerrefs.ORPHANS, meta.namespace(deployment))
+        claimed = controllerrefs.claim(deployment, owned, orphans)
+        owners = await controllerrefs.plan_owners(self.client, DEPLOYMENTS, deployment, REPLICA_SETS, claimed)
+        return owners if owners is not None else deploymentcontrol.plan(self._observe(deployment, claimed.members))
+
+    def _observe(self, deployment: JSONObject, sets: Sequence[JSONObject]) -> deploymentcontrol.ObservedDeployment:
+        pods = () if sizes.is_rolling(deployment) else (self._pods_of(one) for one in sets)
+        return deploymentcontrol.ObservedDeployment(
+            deployment=deployment,
+            sets=sets,
+            pods=[*chain.from_iterable(pods)],
+            collisions=self._collisions(deployment, sets),
+            now=self.clock.now(),
+        )
+
+    def _pods_of(self, replicaset: JSONObject) -> Sequence[JSONObject]:
+        return self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(replicaset))
+
+    def _collisions(self, deployment: JSONObject, sets: Sequence[JSONObject]) -> int:
+        """Return the first count from the present one with which no ReplicaSet has the name of a new one."""
+        collisions = int(meta.status(deployment).get("collisionCount") or 0)
+        if history.find_new(deployment, sets) is not None:
+            return collisions
+        while self.sets.store.get(meta.key(history.build(deployment, collisions))) is not None:
+            collisions += 1
+        return collisions
+
+    def _deployments_of_set(self, change: Change) -> Iterator[ObjectKey]:
+        for replicaset in (change.old, change.new):
+            if replicaset is not None:
+                yield from _owner_keys(replicaset)
+        if change.new is not None and not meta.controller_of(change.new):
+            for deployment in self.deployments.store.list():
+                same = meta.namespace(deployment) == meta.namespace(change.new)
+                if same and controllerrefs.selector_of(deployment).matches(meta.labels(change.new)):
+                    yield meta.key(deployment)
+
+    def _deployments_of_ended_pod(self, change: Change) -> Iterator[ObjectKey]:
+        """Yield the Deployment whose new pods may wait for the end of this one."""
+        owner = meta.controller_of(change.object)
+        if owner and (change.new is None or podhealth.is_finished(change.new)):
+            replicaset = self.sets.store.get(ObjectKey(meta.namespace(change.object), owner["name"]))
+            if replicaset is not None and meta.uid(replicaset) == owner["uid"]:
+                yield from _owner_keys(replicaset)
+
+
+def _owner_keys(replicaset: JSONObject) -> Iterator[ObjectKey]:
+    owner = meta.controller_of(replicaset)
+    if owner and owner.get("kind") == DEPLOYMENTS.kind:
+        yield ObjectKey(meta.namespace(replicaset), owner["name"])

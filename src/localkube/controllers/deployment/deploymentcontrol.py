@@ -1,0 +1,180 @@
+"""Decides which ReplicaSets of a Deployment to create, resize and delete, and what its status is.
+
+Mirrors `syncDeployment`. A change of the Deployment's own size comes before a rollout; while it is paused, there is no
+rollout. One plan makes one step: the next one follows when the ReplicaSets report what came of it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
+from kuberuntime.plan import Action, Create, Delete, Event, Finally, Plan, PutStatus, guarded_patch
+from localkube.controllers import eventobjects, podhealth
+from localkube.controllers.deployment import history, progress, sizes
+from localkube.controllers.deployment.sizes import Sizes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedDeployment:
+    """Everything that the decision depends on: the Deployment, its ReplicaSets, and where it counts their pods.
+
+    `collisions` is the count with which the name of a new ReplicaSet is free.
+    """
+
+    deployment: JSONObject
+    sets: Sequence[JSONObject]
+    pods: Sequence[JSONObject]
+    collisions: int
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """The next step: the new ReplicaSet (to create if it was not there), the new sizes, the sets to delete."""
+
+    new: JSONObject | None
+    created: bool = False
+    sizes: Sizes
+    deleted: Sequence[JSONObject] = ()
+    rolling_out: bool = False
+
+
+def plan(observed: ObservedDeployment) -> Plan:
+    """Return the next actions of a Deployment."""
+    deployment = observed.deployment
+    found = history.find_new(deployment, observed.sets)
+    old = [one for one in sizes.by_age(observed.sets) if one is not found]
+    if meta.is_deleting(deployment):
+        return _acted(observed, old, found, _Step(new=found, sizes={}))
+    new = None if found is None else _renewed(deployment, found, old)
+    return _acted(observed, old, found, _next_step(observed, new, old))
+
+
+def _next_step(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
+    deployment = observed.deployment
+    is_paused = bool(meta.spec(deployment).get("paused"))
+    if is_paused or sizes.is_scaled(deployment, [*old, new] if new else old):
+        deleted = history.obsolete(deployment, old) if is_paused else ()
+        return _Step(new=new, sizes=sizes.scaled(deployment, new, old), deleted=deleted)
+    step = _rolled(observed, new, old) if sizes.is_rolling(deployment) else _recreated(observed, new, old)
+    if step.sizes or not progress.is_complete(deployment, meta.status(deployment)):
+        return step
+    return replace(step, deleted=history.obsolete(deployment, old))
+
+
+def _rolled(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
+    deployment = observed.deployment
+    if new is not None:
+        return _Step(new=new, sizes=sizes.rolled(deployment, new, old), rolling_out=True)
+    built = _built(observed, old)
+    built = _resized(deployment, built, sizes.surged(deployment, built, old))
+    return _Step(new=built, created=True, sizes=sizes.rolled(deployment, built, old), rolling_out=True)
+
+
+def _recreated(observed: ObservedDeployment, new: JSONObject | None, old: Sequence[JSONObject]) -> _Step:
+    """Stop all old pods first; the new set comes, or gets its pods, when none of them runs any more."""
+    deployment = observed.deployment
+    leaving = {meta.name(one): 0 for one in old if sizes.size(one)}
+    if leaving or _do_old_pods_run(observed, old):
+        return _Step(new=new, sizes=leaving, rolling_out=True)
+    wanted = sizes.size(deployment)
+    if new is None:
+        built = _resized(deployment, _built(observed, old), wanted)
+        return _Step(new=built, created=True, sizes={}, rolling_out=True)
+    grown = {meta.name(new): wanted} if sizes.size(new) != wanted else {}
+    return _Step(new=new, sizes=grown, rolling_out=True)
+
+
+def _do_old_pods_run(observed: ObservedDeployment, old: Sequence[JSONObject]) -> bool:
+    owners = [(meta.controller_of(pod) or {}).get("uid") for pod in observed.pods if not podhealth.is_finished(pod)]
+    return any(meta.status(one).get("replicas") or meta.uid(one) in owners for one in old)
+
+
+def _built(observed: ObservedDeployment, old: Sequence[JSONObject]) -> JSONObject:
+    built = history.build(observed.deployment, observed.collisions)
+    return _annotated(built, history.annotated(observed.deployment, built, old))
+
+
+def _renewed(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> JSONObject:
+    """Return the new ReplicaSet with what it takes over from the Deployment."""
+    spec = meta.spec(new) | {"minReadySeconds": meta.spec(deployment).get("minReadySeconds") or 0}
+    return _annotated(new, history.annotated(deployment, new, old)) | {"spec": spec}
+
+
+def _resized(deployment: JSONObject, replicaset: JSONObject, size: int) -> JSONObject:
+    resized = replicaset | {"spec": meta.spec(replicaset) | {"replicas": size}}
+    return _annotated(resized, sizes.annotations(deployment))
+
+
+def _annotated(replicaset: JSONObject, annotations: dict[str, str]) -> JSONObject:
+    metadata = meta.metadata(replicaset)
+    return replicaset | {"metadata": metadata | {"annotations": meta.annotations(replicaset) | annotations}}
+
+
+def _acted(observed: ObservedDeployment, old: Sequence[JSONObject], found: JSONObject | None, step: _Step) -> Plan:
+    """Return the actions of a step: write the ReplicaSets that change, then the status."""
+    deployment = observed.deployment
+
+    def after(replicaset: JSONObject) -> JSONObject:
+        size = step.sizes.get(meta.name(replicaset))
+        return replicaset if size is None else _resized(deployment, replicaset, size)
+
+    new = after(step.new) if step.new else None
+    situation = progress.Situation(
+        deployment=deployment,
+        sets=[*map(after, old), new] if new else [*map(after, old)],
+        new=new,
+        created=step.created,
+        rolling_out=step.rolling_out,
+        collisions=observed.collisions,
+        now=observed.now,
+    )
+    created: list[Action] = [_create(situation, new)] if new and step.created else []
+    before = [*old, found] if found else old
+    changed = [_change(deployment, *pair) for pair in zip(before, situation.sets, strict=False) if pair[0] != pair[1]]
+    deleted = [Delete(resource=REPLICA_SETS, key=meta.key(one), uid=meta.uid(one)) for one in step.deleted]
+    status = progress.build(situation)
+    noted = _noted(deployment, new) if not meta.is_deleting(deployment) else deployment
+    written: list[Action] = []
+    if noted != deployment or status != {name: one for name, one in meta.status(deployment).items() if one is not None}:
+        version = meta.resource_version(deployment)
+        put = noted | {"status": status}
+        written = [PutStatus(resource=DEPLOYMENTS, object=put, resource_version=version, if_present=True)]
+    check = progress.next_check(deployment, status, observed.now) if step.rolling_out else None
+    return Plan((*created, *changed, *deleted, *written), requeue_after=check)
+
+
+def _noted(deployment: JSONObject, new: JSONObject | None) -> JSONObject:
+    """Return the Deployment with the number of its new ReplicaSet."""
+    number = meta.annotations(new).get(history.REVISION) if new else None
+    return _annotated(deployment, {history.REVISION: number}) if number else deployment
+
+
+def _create(situation: progress.Situation, new: JSONObject) -> Action:
+    deployment = situation.deployment
+    message = f'Failed to create new replica set "{meta.name(new)}": {{error}}'
+    refused = eventobjects.warning(deployment, progress.CREATE_ERROR, "Create", message)
+    done = (_scaled(deployment, new, 0),) if sizes.size(new) else ()
+    create = Create(resource=REPLICA_SETS, object=new, if_absent=True, on_success=done, on_failure=(refused,))
+    change = {"status": progress.failed(situation, message)}
+    report = guarded_patch(DEPLOYMENTS, deployment, change, subresource="status")
+    return Finally(actions=(create,), after=(), on_failure=(report,))
+
+
+def _change(deployment: JSONObject, before: JSONObject, after: JSONObject) -> Action:
+    change = {
+        "metadata": {"annotations": meta.annotations(after)},
+        "spec": {name: meta.spec(after)[name] for name in ("replicas", "minReadySeconds") if name in meta.spec(after)},
+    }
+    patch = guarded_patch(REPLICA_SETS, before, change)
+    is_resized = sizes.size(before) != sizes.size(after)
+    return replace(patch, on_success=(_scaled(deployment, after, sizes.size(before)),) if is_resized else ())
+
+
+def _scaled(deployment: JSONObject, replicaset: JSONObject, before: int) -> Event:
+    size = sizes.size(replicaset)
+    note = f"Scaled {'up' if size > before else 'down'} replica set {meta.name(replicaset)} from {before} to {size}"
+    return eventobjects.normal(deployment, "ScalingReplicaSet", "Scale", note)

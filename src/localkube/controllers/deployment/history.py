@@ -1,0 +1,105 @@
+"""The history of a Deployment: its ReplicaSets, of which one has the present template, and their numbers.
+
+Mirrors `getNewReplicaSet`, `SetNewReplicaSetAnnotations` and `cleanupDeployment` of kube-controller-manager.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.deployment import sizes
+from localkube.controllers.templatehash import hash_of
+
+HASH_LABEL: Final = "pod-template-hash"
+REVISION: Final = "deployment.kubernetes.io/revision"
+FORMER: Final = "deployment.kubernetes.io/revision-history"
+FORMER_LIMIT: Final = 2000
+"""Characters of the annotation that lists the former numbers of a ReplicaSet."""
+
+NOT_COPIED: Final = {
+    "kubectl.kubernetes.io/last-applied-configuration",
+    "deprecated.deployment.rollback.to",
+    REVISION,
+    FORMER,
+    sizes.DESIRED,
+    sizes.MOST,
+}
+LONGEST_NAME: Final = 253
+UNLIMITED: Final = 2**31 - 1
+
+
+def find_new(deployment: JSONObject, sets: Iterable[JSONObject]) -> JSONObject | None:
+    """Return the oldest ReplicaSet with the Deployment's template, None where there is none yet."""
+    template = meta.spec(deployment)["template"]
+    return next((one for one in sizes.by_age(sets) if template_of(one) == template), None)
+
+
+def template_of(replicaset: JSONObject) -> JSONObject:
+    """Return the template of a ReplicaSet as the Deployment had it: without the label of its hash."""
+    template: JSONObject = meta.spec(replicaset)["template"]
+    labels = {name: value for name, value in meta.labels(template).items() if name != HASH_LABEL}
+    return template | {"metadata": meta.metadata(template) | {"labels": labels}}
+
+
+def build(deployment: JSONObject, collisions: int) -> JSONObject:
+    """Build the ReplicaSet of the Deployment's template, without pods and annotations."""
+    spec = meta.spec(deployment)
+    template, selector = spec["template"], spec["selector"]
+    digest = hash_of(template, collisions)
+    label = {HASH_LABEL: digest}
+    labels = meta.labels(template) | label
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": f"{meta.name(deployment)[: LONGEST_NAME - len(digest) - 1]}-{digest}",
+            "namespace": meta.namespace(deployment),
+            "labels": labels,
+            "ownerReferences": [meta.controller_reference(deployment)],
+        },
+        "spec": {
+            "replicas": 0,
+            "minReadySeconds": spec.get("minReadySeconds") or 0,
+            "selector": selector | {"matchLabels": (selector.get("matchLabels") or {}) | label},
+            "template": template | {"metadata": meta.metadata(template) | {"labels": labels}},
+        },
+    }
+
+
+def annotated(deployment: JSONObject, new: JSONObject, old: Iterable[JSONObject]) -> dict[str, str]:
+    """Return the annotations of the new ReplicaSet: those of the Deployment, and the highest number of all."""
+    copied = {name: value for name, value in meta.annotations(deployment).items() if name not in NOT_COPIED}
+    found = meta.annotations(new) | copied
+    number = max((number_of(one) for one in old), default=0) + 1
+    if number_of(new) >= number or decimals.integer(found.get(REVISION, "0")) is None:
+        return found
+    return found | _former(found) | {REVISION: str(number)}
+
+
+def number_of(replicaset: JSONObject) -> int:
+    """Return the number of a ReplicaSet in the history, 0 where it has none."""
+    return decimals.integer(meta.annotations(replicaset).get(REVISION, "")) or 0
+
+
+def obsolete(deployment: JSONObject, old: Iterable[JSONObject]) -> Sequence[JSONObject]:
+    """Return the oldest ReplicaSets above the history limit that have no pods."""
+    limit = int(meta.spec(deployment)["revisionHistoryLimit"])
+    alive = sorted(sizes.by_age(one for one in old if not meta.is_deleting(one)), key=number_of)
+    surplus = alive[: max(0, len(alive) - limit)] if limit < UNLIMITED else []
+    return [one for one in surplus if _is_empty(one)]
+
+
+def _is_empty(replicaset: JSONObject) -> bool:
+    pods = sizes.size(replicaset) or meta.status(replicaset).get("replicas")
+    return not pods and meta.is_observed(replicaset)
+
+
+def _former(annotations: dict[str, str]) -> dict[str, str]:
+    """Return the annotation of former numbers with the present one, the earliest left out where it gets too long."""
+    if REVISION not in annotations:
+        return {}
+    numbers = [number for number in annotations.get(FORMER, "").split(",") if number] + [annotations[REVISION]]
+    while len(text := ",".join(numbers)) > FORMER_LIMIT:
+        numbers = numbers[1:]
+    return {FORMER: text}

@@ -1,0 +1,207 @@
+"""The status of a Deployment: counts of pods, and the conditions Available, Progressing and ReplicaFailure.
+
+Mirrors `calculateStatus`, `syncRolloutStatus` and `checkPausedConditions` of kube-controller-manager.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from localkube.controllers.deployment import sizes
+
+AVAILABLE: Final = "Available"
+PROGRESSING: Final = "Progressing"
+FAILURE: Final = "ReplicaFailure"
+
+COMPLETE: Final = "NewReplicaSetAvailable"
+TIMED_OUT: Final = "ProgressDeadlineExceeded"
+PAUSED: Final = "DeploymentPaused"
+CREATE_ERROR: Final = "ReplicaSetCreateError"
+
+UNLIMITED: Final = 2**31 - 1
+
+Conditions: TypeAlias = dict[str, JSONObject]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the status depends on: the ReplicaSets as they will be, the new one among them, and what was done.
+
+    `created` says that the new one is created by this plan, `rolling_out` that this plan is no mere change of sizes.
+    """
+
+    deployment: JSONObject
+    sets: Sequence[JSONObject]
+    new: JSONObject | None
+    created: bool
+    rolling_out: bool
+    collisions: int
+    now: datetime
+
+
+def build(situation: Situation) -> JSONObject:
+    """Build the whole status; counts of 0 are left out where the API type omits them."""
+    counts = _counts(situation)
+    conditions = _available(situation, counts, _announced(situation))
+    if situation.rolling_out:
+        conditions = _failures(situation, _progressed(situation, counts, conditions))
+    status = counts | {"conditions": list(conditions.values())}
+    return {name: value for name, value in status.items() if value or name == "terminatingReplicas"}
+
+
+def failed(situation: Situation, message: str) -> JSONObject:
+    """Return the status in which the new ReplicaSet could not be created."""
+    deployment = situation.deployment
+    conditions = _conditions(deployment)
+    if has_deadline(deployment):
+        conditions = _set(conditions, (PROGRESSING, "False", CREATE_ERROR, message), situation.now)
+    return meta.status(deployment) | {"conditions": list(conditions.values())}
+
+
+def is_complete(deployment: JSONObject, status: JSONObject) -> bool:
+    """Return whether all pods are of the new ReplicaSet, and available."""
+    counts = {int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")}
+    return counts == {sizes.size(deployment)} and int(status.get("observedGeneration") or 0) >= meta.generation(
+        deployment
+    )
+
+
+def has_deadline(deployment: JSONObject) -> bool:
+    """Return whether the Deployment says how long a rollout may go without progress."""
+    return int(meta.spec(deployment)["progressDeadlineSeconds"]) < UNLIMITED
+
+
+def next_check(deployment: JSONObject, status: JSONObject, now: datetime) -> float | None:
+    """Return in how many seconds a rollout without progress has timed out, None where it cannot."""
+    condition = meta.find_condition({"status": status}, PROGRESSING)
+    if condition is None or not has_deadline(deployment) or is_complete(deployment, status):
+        return None
+    if condition["reason"] in {COMPLETE, TIMED_OUT, PAUSED}:
+        return None
+    return max(0.0, (_deadline(deployment, condition) - now).total_seconds()) + 1
+
+
+def _counts(situation: Situation) -> JSONObject:
+    def total(field: str, sets: Iterable[JSONObject] = situation.sets) -> int:
+        return sum(int(meta.status(one).get(field) or 0) for one in sets)
+
+    available = total("availableReplicas")
+    return {
+        "observedGeneration": meta.generation(situation.deployment),
+        "replicas": total("replicas"),
+        "updatedReplicas": total("replicas", [situation.new] if situation.new else []),
+        "readyReplicas": total("readyReplicas"),
+        "availableReplicas": available,
+        "unavailableReplicas": max(0, sum(map(sizes.size, situation.sets)) - available),
+        "terminatingReplicas": total("terminatingReplicas"),
+        "collisionCount": situation.collisions,
+    }
+
+
+def _announced(situation: Situation) -> Conditions:
+    """Return the conditions with what this plan begins: a pause, a resumption, or a new ReplicaSet."""
+    deployment, conditions = situation.deployment, _conditions(situation.deployment)
+    if not has_deadline(deployment) or meta.is_deleting(deployment):
+        return conditions
+    reason = conditions.get(PROGRESSING, {}).get("reason")
+    paused = bool(meta.spec(deployment).get("paused"))
+    if reason != TIMED_OUT and paused != (reason == PAUSED):
+        word = "paused" if paused else "resumed"
+        found = (PROGRESSING, "Unknown", f"Deployment{word.title()}", f"Deployment is {word}")
+        conditions = _set(conditions, found, situation.now)
+    if situation.new is None or not (situation.created or PROGRESSING not in conditions):
+        return conditions
+    name = meta.name(situation.new)
+    created = ("NewReplicaSetCreated", f'Created new replica set "{name}"')
+    existing = ("FoundNewReplicaSet", f'Found new replica set "{name}"')
+    return _set(conditions, (PROGRESSING, "True", *(created if situation.created else existing)), situation.now)
+
+
+def _available(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
+    least = sizes.size(situation.deployment) - sizes.bounds(situation.deployment)[1]
+    if counts["availableReplicas"] >= least:
+        found = ("True", "MinimumReplicasAvailable", "Deployment has minimum availability.")
+    else:
+        found = ("False", "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    return _set(conditions, (AVAILABLE, *found), situation.now)
+
+
+def _progressed(situation: Situation, counts: JSONObject, conditions: Conditions) -> Conditions:
+    deployment, current = situation.deployment, conditions.get(PROGRESSING)
+    if not has_deadline(deployment):
+        return _without(conditions, PROGRESSING)
+    if current and current["reason"] == COMPLETE and counts["replicas"] == counts["updatedReplicas"]:
+        return conditions
+    new = situation.new
+    subject = f'ReplicaSet "{meta.name(new)}"' if new else f'Deployment "{meta.name(deployment)}"'
+    if is_complete(deployment, counts):
+        found = ("True", COMPLETE, f"{subject} has successfully progressed.")
+        return _set(conditions, (PROGRESSING, *found), situation.now)
+    if _has_progress(meta.status(deployment), counts):
+        found = ("True", "ReplicaSetUpdated", f"{subject} is progressing.")
+        renewed = _set(_without(conditions, PROGRESSING), (PROGRESSING, *found), situation.now)
+        if current and current["status"] == "True":
+            renewed[PROGRESSING]["lastTransitionTime"] = current["lastTransitionTime"]
+        return renewed
+    if current and _is_late(deployment, current, situation.now):
+        found = ("False", TIMED_OUT, f"{subject} has timed out progressing.")
+        return _set(conditions, (PROGRESSING, *found), situation.now)
+    return conditions
+
+
+def _has_progress(before: JSONObject, after: JSONObject) -> bool:
+    def count(status: JSONObject, field: str) -> int:
+        return int(status.get(field) or 0)
+
+    def old_pods(status: JSONObject) -> int:
+        return count(status, "replicas") - count(status, "updatedReplicas")
+
+    more = any(
+        count(after, name) > count(before, name) for name in ("updatedReplicas", "readyReplicas", "availableReplicas")
+    )
+    return more or old_pods(after) < old_pods(before)
+
+
+def _is_late(deployment: JSONObject, progressing: JSONObject, now: datetime) -> bool:
+    reason = progressing["reason"]
+    return reason != COMPLETE and (reason == TIMED_OUT or _deadline(deployment, progressing) < now)
+
+
+def _deadline(deployment: JSONObject, progressing: JSONObject) -> datetime:
+    updated = timestamps.parse(progressing["lastUpdateTime"])
+    return updated + timedelta(seconds=meta.spec(deployment)["progressDeadlineSeconds"])
+
+
+def _failures(situation: Situation, conditions: Conditions) -> Conditions:
+    sets = [situation.new, *situation.sets] if situation.new else situation.sets
+    failure = next(filter(None, (meta.find_condition(one, FAILURE) for one in sets)), None)
+    if failure is None:
+        return _without(conditions, FAILURE)
+    since = failure["lastTransitionTime"]
+    known = conditions.get(FAILURE, {})
+    if (known.get("status"), known.get("reason")) == (failure["status"], failure["reason"]):
+        return conditions
+    return _without(conditions, FAILURE) | {FAILURE: failure | {"lastUpdateTime": since}}
+
+
+def _conditions(deployment: JSONObject) -> Conditions:
+    return {one["type"]: one for one in meta.status(deployment).get("conditions") or ()}
+
+
+def _without(conditions: Conditions, name: str) -> Conditions:
+    return {other: one for other, one in conditions.items() if other != name}
+
+
+def _set(conditions: Conditions, found: tuple[str, str, str, str], now: datetime) -> Conditions:
+    """Return the conditions with one (type, status, reason, message); one of the same status and reason stays."""
+    name, status, reason, message = found
+    known = conditions.get(name, {})
+    if (known.get("status"), known.get("reason")) == (status, reason):
+        return conditions
+    moment = timestamps.render(now)
+    since = known["lastTransitionTime"] if known.get("status") == status else moment
+    condition = {"type": name, "status": status, "reason": reason, "message": message}
+    return _without(conditions, name) | {name: condition | {"lastUpdateTime": moment, "lastTransitionTime": since}}

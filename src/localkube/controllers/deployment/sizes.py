@@ -1,0 +1,142 @@
+"""How many pods each ReplicaSet of a Deployment has next.
+
+Mirrors `rolling.go`, `recreate.go` and `scale` of kube-controller-manager. Every function returns the new sizes by the
+name of the ReplicaSet; a set that is not named keeps its size.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import decimals, intstr, meta
+from kuberuntime.objects.meta import JSONObject
+
+DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
+MOST: Final = "deployment.kubernetes.io/max-replicas"
+
+Sizes: TypeAlias = Mapping[str, int]
+
+
+def size(replicated: JSONObject) -> int:
+    """Return `spec.replicas` of a Deployment or ReplicaSet."""
+    return int(meta.spec(replicated)["replicas"])
+
+
+def available(replicaset: JSONObject) -> int:
+    """Return how many of the pods that a ReplicaSet keeps are available; its status may still count others."""
+    return min(int(meta.status(replicaset).get("availableReplicas") or 0), size(replicaset))
+
+
+def by_age(sets: Iterable[JSONObject]) -> list[JSONObject]:
+    """Sort ReplicaSets from oldest to newest."""
+    return sorted(sets, key=lambda one: (meta.metadata(one).get("creationTimestamp") or "", meta.name(one)))
+
+
+def is_rolling(deployment: JSONObject) -> bool:
+    """Return whether the Deployment replaces its pods little by little."""
+    return bool(meta.spec(deployment)["strategy"]["type"] == "RollingUpdate")
+
+
+def bounds(deployment: JSONObject) -> tuple[int, int]:
+    """Return maxSurge and maxUnavailable in pods; where both round to 0, one pod may be unavailable."""
+    if not is_rolling(deployment):
+        return 0, 0
+    wanted = size(deployment)
+    rolling = meta.spec(deployment)["strategy"]["rollingUpdate"]
+    surge = intstr.scale_up(rolling["maxSurge"], wanted)
+    unavailable = intstr.scale_down(rolling["maxUnavailable"], wanted)
+    return surge, min(unavailable or int(not surge), wanted)
+
+
+def annotations(deployment: JSONObject) -> dict[str, str]:
+    """Return the annotations by which a ReplicaSet shows for which size of the Deployment its own was chosen."""
+    wanted = size(deployment)
+    return {DESIRED: str(wanted), MOST: str(wanted + bounds(deployment)[0])}
+
+
+def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
+    """Return whether the Deployment has another size than the one for which a ReplicaSet with pods has its own."""
+    desired = (_number(replicaset, DESIRED) for replicaset in sets if size(replicaset))
+    return any(number not in {None, size(deployment)} for number in desired)
+
+
+def surged(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
+    """Return to which size the new ReplicaSet may grow while the old ones have their pods."""
+    room = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
+    return size(new) + max(0, min(room, size(deployment) - size(new)))
+
+
+def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
+    """Return the next step of a rolling update: the new set grows, or else the old ones (oldest first) shrink."""
+    grown = min(surged(deployment, new, old), size(deployment))
+    return {meta.name(new): grown} if grown != size(new) else _shrunk(deployment, new, old)
+
+
+def _shrunk(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
+    """Take pods from the old sets: first those that are not available, then as many as may be unavailable."""
+    least = size(deployment) - bounds(deployment)[1]
+    may_go = sum(map(size, (*old, new))) - least - (size(new) - available(new))
+    if may_go <= 0:
+        return {}
+    broken = _spread(may_go, [size(one) - available(one) for one in old])
+    spare = sum(map(available, (*old, new))) - least
+    healthy = _spread(spare, [size(one) - gone for one, gone in zip(old, broken, strict=True)])
+    gone = map(sum, zip(broken, healthy, strict=True))
+    return {meta.name(one): size(one) - count for one, count in zip(old, gone, strict=True) if count}
+
+
+def _spread(count: int, limits: Sequence[int]) -> list[int]:
+    """Spread a count over places of these limits, from the first one on.
+
+    >>> _spread(5, [2, 2, 4])
+    [2, 2, 1]
+    """
+    parts: list[int] = []
+    for limit in limits:
+        parts.append(max(0, min(count - sum(parts), limit)))
+    return parts
+
+
+def scaled(deployment: JSONObject, new: JSONObject | None, old: Sequence[JSONObject]) -> Sizes:
+    """Return the sizes after the Deployment's own size changed; during a rollout in proportion, so as not to hasten it."""
+    sets = [*old, new] if new is not None else [*old]
+    active = [one for one in sets if size(one)]
+    wanted = size(deployment)
+    if len(active) <= 1:
+        only = (active or sets)[-1:]
+        return {meta.name(one): wanted for one in only if size(one) != wanted}
+    if new is not None and _is_saturated(deployment, new):
+        return {meta.name(one): 0 for one in active if one is not new}
+    return _proportional(deployment, active) if is_rolling(deployment) else {}
+
+
+def _proportional(deployment: JSONObject, active: Sequence[JSONObject]) -> Sizes:
+    most = size(deployment) + bounds(deployment)[0] if size(deployment) else 0
+    change = left = most - sum(map(size, active))
+    aged = by_age(active)
+    by_size = sorted(aged if change < 0 else reversed(aged), key=size, reverse=True)
+    sizes = {}
+    for one in by_size:
+        share = _share(deployment, one) if change else 0
+        share = min(share, left) if change > 0 else max(share, left)
+        sizes[meta.name(one)] = size(one) + share
+        left -= share
+    largest = meta.name(by_size[0])
+    return sizes | {largest: max(0, sizes[largest] + left)}
+
+
+def _share(deployment: JSONObject, replicaset: JSONObject) -> int:
+    """Return by how many pods the set grows if it keeps its part of the whole, rounded to the nearest number."""
+    if not size(deployment):
+        return -size(replicaset)
+    before = _number(replicaset, MOST) or int(meta.status(deployment).get("replicas") or 0)
+    most = size(deployment) + bounds(deployment)[0]
+    return (2 * size(replicaset) * most + before) // (2 * before) - size(replicaset) if before else 0
+
+
+def _is_saturated(deployment: JSONObject, new: JSONObject) -> bool:
+    wanted = size(deployment)
+    return size(new) == available(new) == _number(new, DESIRED) == wanted
+
+
+def _number(replicaset: JSONObject, annotation: str) -> int | None:
+    return decimals.natural(meta.annotations(replicaset).get(annotation, ""))
