@@ -69,6 +69,7 @@ SET_BY_US: Final = frozenset(
         "GROUP_RESTART_BUDGET_CLEANUP",
         "GROUP_READY",
         "REPLACEMENT_GATE",
+        "REPLACES",
     ]
 )
 """The labels and annotations that controllers, webhooks and commands write, and no user; by their names in `labels`."""

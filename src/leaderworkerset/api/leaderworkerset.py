@@ -120,12 +120,6 @@ class GroupIdentity(StrEnum):
                 assert_never(self)
 
 
-HASH_UNBUILT: Final = (
-    "spec.groupIdentity: Hash is not supported by this version of the manager: its groups are left alone"
-)
-"""The error about groups that another version of the controller created, until their controllers are built."""
-
-
 class GroupReplacementPolicy(StrEnum):
     """When the replacement of a group may be scheduled."""
 

@@ -33,9 +33,9 @@ from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import Decision, ObservedLeaderWorkerSet, OnDemand, decide
-from leaderworkerset.core.leaderworkerset.replacement import Waiting
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
@@ -175,16 +175,18 @@ class LeaderWorkerSetDriver(Driver):
             edition=memory.edition,
             applied=memory.applied,
             leader_deployment=self._informers.deployments.store.get(key),
-            waiting=self._observe_waiting(key, groups, memory.surplus) if is_hash else Waiting(),
+            gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
         )
 
-    def _observe_waiting(self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]) -> Waiting:
+    def _observe_gated(
+        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
+    ) -> GatedLeaders:
         staying = {name for name, group in groups.items() if not group.is_deleting}
         pods = (
             self._informers.pods.store.get(ObjectKey(key.namespace, name)) for name in staying if groups[name].awaits
         )
         gated = [pod for pod in pods if pod is not None]
-        return Waiting(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
+        return GatedLeaders(leaders=gated, ending=self._endings.of(key, staying), surplus=surplus)
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the LeaderWorkerSets that a change enqueues."""

@@ -33,7 +33,7 @@ class GroupFacts:
     `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
     `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
-    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`replacement.py`).
+    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`).
     """
 
     leader: str

@@ -5,7 +5,7 @@ contract:
 
 1. record a revision;
 2. apply the leader StatefulSet; if nothing changes in it, replace outdated leaders. Groups with random keys have a leader
-   Deployment, which replaces them itself; then leaders that wait for the end of other groups are let go (`replacement.py`);
+   Deployment, which replaces them itself; then leaders that wait for the end of other groups are let go (`gatedleaders.py`);
 3. create the shared service;
 4. write the status, and delete revisions that no group needs.
 
@@ -31,7 +31,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
     deployments,
     exhausted,
-    replacement,
+    gatedleaders,
     revisionhistory,
     revisions,
     rollingupdate,
@@ -41,8 +41,8 @@ from leaderworkerset.core.leaderworkerset import (
 )
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders, Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.replacement import Replacement, Waiting
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -70,7 +70,7 @@ class ObservedLeaderWorkerSet:
 
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `waiting` are
+    recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
     of groups with random keys, which have no leader StatefulSet.
     """
 
@@ -87,7 +87,7 @@ class ObservedLeaderWorkerSet:
     edition: Edition | None = None
     applied: LastApply | None = None
     leader_deployment: JSONObject | None = None
-    waiting: Waiting = field(default_factory=Waiting)
+    gated: GatedLeaders = field(default_factory=GatedLeaders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
         0 if rollout is None else rollout.step.partition,
     )
     moves = _move_leaders(facts, source)
-    let_go = Replacement((), frozenset(facts.observed.waiting.surplus)) if moves else _let_go(facts)
+    let_go = Replacement((), frozenset(facts.observed.gated.surplus)) if moves else _let_go(facts)
     replaced = moves or [*_replace_leaders(facts), *let_go.actions]
     actions = [*_record_revision(facts), *replaced, *_make_service(facts)]
     needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
@@ -198,8 +198,8 @@ def _let_go(facts: _Facts) -> Replacement:
     if facts.rollout is not None:
         return Replacement((), frozenset())
     observed = facts.observed
-    return replacement.decide(
-        facts.obj, facts.lws, facts.revision.key, observed.groups, observed.waiting, observed.records
+    return gatedleaders.decide(
+        facts.obj, facts.lws, facts.revision.key, observed.groups, observed.gated, observed.records
     )
 
 

@@ -9,9 +9,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 import msgspec
+from tests import builders
 from tests.simulation import product
 from tests.simulation.virtualtime import VirtualClock
 
@@ -136,6 +138,22 @@ class Cluster:
     async def delete_pod(self, name: str) -> None:
         await self.client.delete(PODS, ObjectKey(NAMESPACE, name))
 
+    async def live_with_random_keys(self) -> None:
+        """Create a LeaderWorkerSet whose groups have random keys; let one fail twice, and all be replaced."""
+        spec = {"groupIdentity": "Hash"}
+        await self.create(builders.leaderworkerset_object("random", spec=spec))
+        await self.settle()
+        for _ in range(2):
+            worker = next(name for name in await self.uids() if name.startswith("random-") and name.endswith("-1"))
+            await self.restart_container(worker)
+            await self.settle(60)
+        template = {"spec": {"leaderWorkerTemplate": {"workerTemplate": builders.pod_template("app:2")}}}
+        await self.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"), template, kind="merge")
+        await self.settle(120)
+        assert len([name for name in await self.uids() if name.startswith("random-")]) == 4
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"))
+        await self.settle()
+
     async def bind(self, pod: str, node: str) -> None:
         """Put a pod on a node, which is made for it with the label `rack`."""
         await self.client.create(
@@ -230,7 +248,10 @@ def served_kinds() -> list[Kind]:
 
 
 def _admitting(pods: Kind) -> Kind:
+    requests = map(str, count())
+
     def prepare(operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
-        return pods.prepare(operation, admit_pod(new) if operation == "create" else new, old)
+        admitted = admit_pod(new, request=next(requests)) if operation == "create" else new
+        return pods.prepare(operation, admitted, old)
 
     return replace(pods, prepare=prepare)

@@ -45,6 +45,7 @@ def _reads() -> list[Reads]:
 async def live(cluster: Cluster) -> None:
     """Create, place, fail, roll, scale and delete, with everything that makes the controllers read more."""
     async with cluster.managed():
+        await cluster.live_with_random_keys()
         await cluster.create(placed())
         await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.settle()
@@ -124,7 +125,7 @@ def run_all() -> None:
 
 def test_nothing_is_read_of_a_cached_object_that_is_not_declared(reads: list[Reads]) -> None:
     kinds = {one.kind for one in reads}
-    assert kinds == {"Pod", "StatefulSet", "Service", "ControllerRevision"}
+    assert kinds == {"Pod", "StatefulSet", "Service", "ControllerRevision", "Deployment"}
     assert_declared(reads)
 
 
@@ -142,6 +143,7 @@ def is_read(path: Path, read: set[Path]) -> bool:
         ("Pod", [declared.POD]),
         ("StatefulSet", [declared.LEADER_STATEFULSET, declared.WORKER_STATEFULSET]),
         ("ControllerRevision", [declared.REVISION]),
+        ("Deployment", [declared.DEPLOYMENT]),
     ],
 )
 def test_everything_that_is_declared_is_read(

@@ -36,7 +36,7 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class GatedLeaders:
     """The gated leaders that stay, the groups that end, and which of these were surplus at the last decision.
 
     `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end.
@@ -70,13 +70,13 @@ def decide(
     lws: LeaderWorkerSet,
     key: str,
     groups: Collection[GroupFacts],
-    waiting: Waiting,
+    gated: GatedLeaders,
     records: Iterable[JSONObject],
 ) -> Replacement:
     """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
-    turn = _take_turns(lws, key, groups, waiting)
-    named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in waiting.ending}
-    free = iter(sorted(set(turn.relevant) - set(named.values()), key=waiting.ending.__getitem__, reverse=True))
+    turn = _take_turns(lws, key, groups, gated)
+    named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending}
+    free = iter(sorted(set(turn.relevant) - set(named.values()), key=gated.ending.__getitem__, reverse=True))
     patches = []
     for leader in turn.waiting:
         if meta.name(leader) not in named:
@@ -86,23 +86,23 @@ def decide(
     others = chain(free, _recorded(records, key, groups))
     followed = (name for name in others if name not in taken)
     patches += [_admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
-    surplus = set(waiting.surplus) if turn.missing else set(waiting.ending) - set(named.values())
+    surplus = set(gated.surplus) if turn.missing else set(gated.ending) - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
-    return Replacement(actions, frozenset(surplus & waiting.ending.keys()))
+    return Replacement(actions, frozenset(surplus & gated.ending.keys()))
 
 
-def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], waiting: Waiting) -> _Turn:
+def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
     """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
     live = [group for group in groups if not group.is_deleting]
     placed = [group for group in live if not group.awaits]
-    gated = sorted((one for one in waiting.leaders if _revision(one) == key), key=_age)
+    current = sorted((one for one in gated.leaders if _revision(one) == key), key=_age)
     room = lws.spec.replicas - sum(group.revision == key for group in placed)
-    within = gated[: max(room, 0)]
+    within = current[: max(room, 0)]
     is_rolling = any(group.revision != key for group in live)
     wanted = budget.read(lws.spec).burst if is_rolling else lws.spec.replicas
     missing = max(wanted - len(placed) - len(within), 0)
-    named = {_replaces(leader) for leader in gated} & waiting.ending.keys()
-    relevant = (set(waiting.ending) - set(waiting.surplus)) | named
+    named = {_replaces(leader) for leader in current} & gated.ending.keys()
+    relevant = (set(gated.ending) - set(gated.surplus)) | named
     awaited = max(len(relevant) - missing, 0) if lws.spec.group_replacement_policy.awaits_termination else 0
     ahead = max(len(within) - awaited, 0)
     return _Turn(within[:ahead], within[ahead:], relevant, missing > 0)
