@@ -11,6 +11,7 @@ import itertools
 import os
 import signal
 import socket
+import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PORT = 8080
@@ -20,7 +21,7 @@ TURNS = itertools.count()
 
 def leaders() -> list[str]:
     """Return the addresses of the ready leaders, in turn."""
-    found = sorted({entry[4][0] for entry in socket.getaddrinfo("leaders", PORT, type=socket.SOCK_STREAM)})
+    found = sorted({str(entry[4][0]) for entry in socket.getaddrinfo("leaders", PORT, type=socket.SOCK_STREAM)})
     turn = next(TURNS) % len(found)
     return found[turn:] + found[:turn]
 
@@ -70,7 +71,7 @@ def main() -> None:
     """Serve until told to end; requests under way are answered."""
     server = ThreadingHTTPServer((os.environ.get("POD_IP", "0.0.0.0"), PORT), Handler)
     server.daemon_threads = False
-    signal.signal(signal.SIGTERM, lambda *_: server.socket.close() or exit(0))
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"router of version {os.environ['VERSION']} listens on {PORT}", flush=True)
     server.serve_forever()
 
