@@ -199,3 +199,28 @@ def applied(lws: JSONObject, statefulset: JSONObject) -> LastApply:
     current = rollingupdate.position(statefulset)
     source = Source(Identity.of(lws), revisions.key_of(statefulset), current.replicas, current.partition)
     return LastApply(source, Identity.of(statefulset))
+
+
+def hash_object(name: str = "web", *, policy: str = "PostTermination", **fields: Any) -> JSONObject:
+    """Return a LeaderWorkerSet whose groups have random keys."""
+    return leaderworkerset_object(
+        name, spec={"groupIdentity": "Hash", "groupReplacementPolicy": policy} | fields.pop("spec", {}), **fields
+    )
+
+
+def hash_leader(
+    lws: JSONObject, letter: str = "a", *, gated: bool = False, replaces: str = "", created: str = "", **fields: Any
+) -> JSONObject:
+    """Return a leader as admission left it, with a random key of one repeated letter; a `gated` one has the gate."""
+    key, name = letter * 40, f"{meta.name(lws)}-7d9f8b6c4-{letter * 5}"
+    own = {labels.GROUP_INDEX: key, labels.GROUP_KEY: key}
+    annotations = {labels.GROUP_IDENTITY: "Hash"} | ({labels.REPLACES: replaces} if replaces else {})
+    annotations |= {labels.POD_DELETION_COST: "-100"} if gated else {}
+    size = fields.pop("size", meta.spec(lws)["leaderWorkerTemplate"]["size"])
+    annotations |= {labels.SIZE: str(size)} | fields.pop("annotations", {})
+    made = leader_pod(lws, uid=fields.pop("uid", f"uid-of-{name}"), extra_labels=own, annotations=annotations, **fields)
+    spec: JSONObject = {"hostname": f"{meta.name(lws)}-{key[:8]}", "subdomain": meta.name(lws)}
+    spec |= {"readinessGates": [{"conditionType": labels.GROUP_READY}]} if size > 1 else {}
+    spec |= {"schedulingGates": [{"name": labels.REPLACEMENT_GATE}]} if gated else {}
+    metadata = {"name": name, "creationTimestamp": created or f"2026-03-01T12:00:{ord(letter) - 97:02}Z"}
+    return made | {"metadata": made["metadata"] | metadata, "spec": made["spec"] | spec}

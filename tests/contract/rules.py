@@ -84,6 +84,9 @@ BUILT: Final = frozenset(
         *("N-API-1", "N-API-2", "N-API-3", "N-API-7", "N-AT-18", "N-DEF-1", "N-KEY-1"),
         *("N-VAL-1", "N-VAL-2", "N-VAL-3", "N-VAL-4", "N-VAL-5", "N-VAL-6", "N-VAL-8", "N-VAL-10", "N-VAL-11"),
         *("N-ADM-1", "N-ADM-2", "N-ADM-3", "N-ADM-4", "N-ADM-5", "N-ADM-6", "N-ADM-7", "N-ADM-10", "N-AT-2", "N-AT-3"),
+        *(f"N-HASH-{number}" for number in (*range(1, 10), *range(20, 24), 25)),
+        *("N-GATE-1", "N-GATE-2", "N-GATE-3", "N-GATE-4", "N-GATE-5", "N-GATE-6", "N-GATE-9", "N-GATE-13"),
+        *("N-ST-2", "N-ST-3", "N-AT-1", "N-AT-4", "N-AT-5", "N-AT-7", "N-AT-8", "N-AT-22", "N-AT-23"),
         *("N-AT-9", "N-DS-1", "N-DS-2", "N-DS-3", "N-RB-18"),
     ]
 )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, conditions, is_ready, revision_of
@@ -125,6 +126,19 @@ async def test_workers_wait_until_their_leaders_containers_are_ready(space: Spac
     """N-HASH-8: the leader itself is ready once its workers are."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
+
+
+@pytest.mark.parametrize(("length", "size"), [(43, 2), (54, 1)])
+async def test_the_longest_names_work(space: Space, length: int, size: int) -> None:
+    """N-AT-4, N-VAL-8."""
+    name = "n" * length
+    await space.create(lws(name, replicas=1, size=size, **HASH))
+
+    def is_available(state: State) -> None:
+        assert conditions(state.leaderworkersets[name])["Available"] == "True"
+        assert len(state.of(name)) == size
+
+    await space.until(is_available)
 
 
 async def replaced(space: Space, before: State, groups: int, *, size: int = 2) -> State:

@@ -126,3 +126,23 @@ def test_objects_are_filed_under_leaderworkerset_and_group() -> None:
     assert list(indexes.revision_values(revision | {"metadata": bare})) == ["default/web"]
     assert list(indexes.revision_values(owned_by(WORKERS, revision))) == []
     assert list(indexes.revision_values(UNLABELED)) == []
+
+
+def test_the_end_of_any_pod_with_a_random_key_concerns_its_leaderworkerset() -> None:
+    """N-HASH-4, N-GATE-4: a gated leader may wait for it."""
+    lws = builders.hash_object()
+    leader = builders.hash_leader(lws)
+    worker = builders.worker_pod(leader)
+    own = worker | {"metadata": worker["metadata"] | {"annotations": {labels.GROUP_IDENTITY: "Hash"}}}
+
+    assert list(leaderworkerset.keys_of_pod(Change(own, None))) == [WEB]
+    assert list(leaderworkerset.keys_of_pod(Change(None, own))) == []
+    assert list(leaderworkerset.keys_of_pod(Change(None, leader))) == [WEB]
+
+
+def test_a_worker_with_a_random_key_concerns_the_leader_that_it_names() -> None:
+    worker = builders.worker_pod(builders.hash_leader(builders.hash_object()))
+    named = {labels.GROUP_IDENTITY: "Hash", labels.LEADER_NAME: "web-7d9f8b6c4-aaaaa"}
+    found = worker | {"metadata": worker["metadata"] | {"name": "web-aaaaaaaa-1", "annotations": named}}
+
+    assert list(pod.keys_of_pod(Change(None, found))) == [ObjectKey("default", "web-7d9f8b6c4-aaaaa")]

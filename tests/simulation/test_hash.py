@@ -1,0 +1,133 @@
+"""Groups with random keys in a simulated cluster: what holds of the replacement gate whatever happens."""
+
+from collections.abc import Iterable
+from random import Random
+
+import pytest
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.faults import Schedule
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS, PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies.replacement import is_gated
+from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.runner import Exit
+
+STEPS = 6
+MOST = 5
+"""The replicas that a schedule chooses from are fewer."""
+
+
+class Held:
+    """How many groups hold capacity, at every write, and how many may."""
+
+    def __init__(self, surge: int) -> None:
+        self._pods: dict[str, JSONObject] = {}
+        self._surge = surge
+        self.allowed = 0
+        self.broken: list[str] = []
+
+    def pod_changed(self, change: Change) -> None:
+        """Count again after a pod was written."""
+        self._pods.pop(change.key.name, None)
+        if change.type != "DELETED":
+            self._pods[change.key.name] = change.object
+        if (now := len(self.groups())) > self.allowed:
+            self.broken.append(f"{now} groups hold capacity, and {self.allowed} may")
+
+    def groups(self) -> set[str]:
+        """Return the groups of which a pod is not gated."""
+        return {meta.labels(pod)[labels.GROUP_INDEX] for pod in self._pods.values() if not is_gated(pod)}
+
+    def scaled(self, replicas: int) -> None:
+        """Allow what is held now until the surplus is gone."""
+        self.allowed = max(replicas + self._surge, len(self.groups()), self.allowed)
+
+    def settled(self, replicas: int) -> None:
+        """Allow what the spec does."""
+        self.allowed = replicas + self._surge
+
+
+def leaders(pods: Iterable[JSONObject]) -> list[JSONObject]:
+    return [pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX]
+
+
+async def end_a_process(world: World, random: Random) -> None:
+    """End the process of any pod with an error."""
+    processes = sorted(world.runner.processes)
+    if processes:
+        world.runner.end(random.choice(processes), Exit(1))
+
+
+async def schedule(world: World, held: Held, random: Random) -> None:
+    """Edit, fail, delete and kill in any order, some of it at once; at the end the set is at rest."""
+    replicas = 3
+    held.settled(replicas)
+    spec = {"groupIdentity": "Hash", "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {}}}
+    spec["rolloutStrategy"]["rollingUpdateConfiguration"] = {"maxUnavailable": 1, "maxSurge": held._surge}  # type: ignore[index]
+    await world.create(groups(replicas, 2, **spec))
+    for step in range(STEPS):
+        if random.random() < 0.6:
+            await world.ready()
+            held.settled(replicas)
+        match random.choice(["scale", "roll", "fail", "delete", "kill"]):
+            case "scale":
+                replicas = random.randrange(1, MOST)
+                held.scaled(replicas)
+                await world.edit(replicas=replicas)
+            case "roll":
+                await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step}")})
+            case "fail":
+                await end_a_process(world, random)
+            case "delete":
+                found = leaders(await world.objects(PODS))
+                if found:
+                    await world.delete(PODS, meta.name(random.choice(found)))
+            case "kill":
+                await world.kill_manager("manager-0")
+                world.start_manager("manager-0", SLOW)
+    await world.ready()
+    pods = await world.objects(PODS)
+    assert [meta.name(pod) for pod in pods if is_gated(pod)] == []
+    assert len(pods) == 2 * replicas
+
+
+@pytest.mark.parametrize("surge", [0, 1])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int, surge: int) -> None:
+    """N-AT-5."""
+    held = Held(surge)
+
+    async def scenario(world: World) -> None:
+        world.observe(PODS, held.pod_changed)
+        await schedule(world, held, Random(f"{seed} {surge}"))
+
+    simulate(scenario, Settings(seed=seed, managers=(SLOW,), others=SLOW))
+    assert held.broken == []
+
+
+def test_a_manager_that_dies_after_any_write_comes_to_the_same_end() -> None:
+    async def creation(world: World) -> None:
+        await world.create(groups(2, 2, groupIdentity="Hash"))
+        await world.ready()
+        assert len(await world.objects(PODS)) == 4
+
+    writes = len(simulate(creation, Settings(managers=(Schedule(),))).trace.of("manager-0"))
+    for last in range(1, writes + 1):
+        simulate(creation, Settings(managers=(Schedule(crash_after=last),)))
+
+
+def test_a_deletion_leaves_nothing() -> None:
+    async def scenario(world: World) -> None:
+        await world.create(groups(2, 2, groupIdentity="Hash"))
+        await world.ready()
+        await world.delete(LEADERWORKERSETS, "web")
+        await world.at_rest()
+        for resource in (DEPLOYMENTS, STATEFULSETS, PODS):
+            assert await world.objects(resource) == []
+
+    simulate(scenario, Settings(managers=(SLOW,), others=SLOW))

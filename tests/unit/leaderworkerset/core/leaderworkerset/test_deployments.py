@@ -1,0 +1,213 @@
+"""The Deployment of leaders with random keys, and the status that follows from it."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS
+from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Together
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.leaderworkerset import deployments, groupfacts, revisions
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.leaderworkerset.reconcile import (
+    RECHECK_DELETION,
+    ObservedLeaderWorkerSet,
+    OnDemand,
+    decide,
+    reconcile,
+)
+
+LWS = builders.hash_object(replicas=3)
+EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation": 2})
+
+
+def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
+    """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
+    desired = deployments.build(lws, leaderworkerset.decode(lws), key=builders.key_of(lws))
+    replicas = meta.spec(lws)["replicas"]
+    whole = {"replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas} | counts
+    live = builders.as_applied(desired, status=whole | {"observedGeneration": 1 if observed else 0})
+    return live | {"metadata": live["metadata"] | {"generation": 1}}
+
+
+def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fields: Any) -> ObservedLeaderWorkerSet:
+    """Return what is observed of a set whose leaders, by letters, are of the Deployment's revision."""
+    key = "" if live is None else revisions.key_of(live)
+    pods = [builders.hash_leader(lws, letter, key=key) for letter in leaders]
+    known: dict[str, Any] = {"revisions": [builders.revision(lws)], "has_shared_service": True} | fields
+    if live is not None and "applied" not in known:
+        source = Source(Identity.of(lws), key, meta.spec(lws)["replicas"], 0)
+        known["applied"] = LastApply(source, Identity.of(live))
+    return ObservedLeaderWorkerSet(
+        leaderworkerset=lws,
+        leader_deployment=live,
+        groups=[groupfacts.describe(pod, None) for pod in pods],
+        **known,
+    )
+
+
+def conditions(plan: Plan) -> dict[str, str]:
+    """Return the conditions that a plan writes."""
+    (written,) = [action for action in plan.actions if isinstance(action, PutStatus)]
+    return {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
+
+
+def test_the_deployment_of_leaders() -> None:
+    """Section 5.2: surge and unavailability verbatim, a readiness gate for groups with workers."""
+    lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
+
+    built = deployments.build(lws, leaderworkerset.decode(lws), key="k")
+
+    own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"}
+    assert built["metadata"] == {
+        "name": "web",
+        "namespace": "default",
+        "labels": own | {labels.ROLE: "leader"},
+        "annotations": {labels.REPLICAS: "3"},
+        "ownerReferences": [meta.controller_reference(lws)],
+    }
+    template = built["spec"].pop("template")
+    assert built["spec"] == {
+        "replicas": 3,
+        "selector": {"matchLabels": {labels.NAME: "web", labels.WORKER_INDEX: "0"}},
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "50%"}},
+    }
+    assert template["metadata"]["labels"] == own | {labels.WORKER_INDEX: "0"}
+    assert template["metadata"]["annotations"] == {labels.SIZE: "2", labels.GROUP_IDENTITY: "Hash"}
+    assert template["spec"]["subdomain"] == "web"
+    assert template["spec"]["readinessGates"] == [{"conditionType": labels.GROUP_READY}]
+
+
+def test_leaders_without_workers_have_no_readiness_gate() -> None:
+    alone = builders.hash_object(size=1)
+
+    built = deployments.build(alone, leaderworkerset.decode(alone), key="k")
+
+    assert "readinessGates" not in built["spec"]["template"]["spec"]
+
+
+def test_a_new_set_gets_revision_deployment_and_service() -> None:
+    """N-HASH-1, N-HASH-2."""
+    plan = reconcile(observe(LWS, None, "", revisions=(), has_shared_service=False), builders.NOW)
+
+    assert [type(action) for action in plan.actions] == [Create, Apply, Create]
+    apply = plan.actions[1]
+    assert isinstance(apply, Apply)
+    assert (apply.resource, apply.manager) == (DEPLOYMENTS, "lws")
+    assert [event.note for event in apply.on_success] == ["Created leader deployment web"]
+    assert [event.note for event in apply.on_failure] == ["Failed to create leader deployment web: {error}"]
+
+
+def test_nothing_is_written_at_rest() -> None:
+    live = deployment()
+    first = reconcile(observe(LWS, live), builders.NOW)
+    (written,) = first.actions
+    assert isinstance(written, PutStatus)
+    assert conditions(first) == {"Available": "True"}
+    assert meta.status(written.object)["readyReplicas"] == 3
+
+    done = LWS | {"status": meta.status(written.object)}
+    assert reconcile(observe(done, live), builders.NOW) == Plan()
+
+
+def test_a_deployment_that_is_deleted_is_waited_for() -> None:
+    """N-HASH-1."""
+    live = deployment()
+    going = live | {"metadata": live["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
+
+    assert reconcile(observe(LWS, going), builders.NOW) == Plan(requeue_after=RECHECK_DELETION)
+
+
+def test_nothing_is_done_for_a_set_that_is_deleted() -> None:
+    """N-GATE-6: its gated leaders stay behind their gates."""
+    going = LWS | {"metadata": LWS["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
+    gated = GatedLeaders(leaders=[builders.hash_leader(LWS, "d", gated=True)])
+
+    assert reconcile(observe(going, deployment(), "ab", gated=gated), builders.NOW) == Plan()
+
+
+def test_an_update_is_not_done_before_the_deployment_controller_saw_it() -> None:
+    """N-AT-1: both revisions stay until all groups are of the new one and ready."""
+    both = [builders.revision(LWS), builders.revision(EDITED, number=2)]
+    old = deployment()
+
+    begun = reconcile(observe(EDITED, old, revisions=both), builders.NOW)
+    assert conditions(begun) == {"UpdateInProgress": "True", "Progressing": "True"}
+    paused = deployment(EDITED, observed=False)
+    waiting = decide(observe(EDITED, paused, revisions=both), builders.NOW)
+    assert conditions(waiting.plan) == {"UpdateInProgress": "True", "Progressing": "True"}
+    assert waiting.needs == set()
+    rolled = decide(observe(EDITED, deployment(EDITED), revisions=both), builders.NOW)
+    assert conditions(rolled.plan) == {"Available": "True"}
+    assert rolled.needs == {OnDemand.HISTORY}
+
+
+@pytest.mark.parametrize(
+    ("counts", "leaders", "older", "expected"),
+    [
+        ({}, "ab", False, {"Progressing": "True"}),
+        ({"readyReplicas": 2}, "abc", False, {"Progressing": "True"}),
+        ({"updatedReplicas": 2}, "abc", True, {"UpdateInProgress": "True", "Progressing": "True"}),
+        ({"readyReplicas": 2}, "abc", True, {"Progressing": "True"}),
+        ({}, "ab", True, {"UpdateInProgress": "True", "Progressing": "True"}),
+    ],
+    ids=["scaled up", "one fails", "rolls", "last step", "last step, a leader is missing"],
+)
+def test_conditions(counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]) -> None:
+    """N-AT-7: a group that fails later is no update; an update lasts until all leaders are of it."""
+    known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
+
+    plan = reconcile(observe(LWS, deployment(**counts), leaders, revisions=known), builders.NOW)
+
+    assert conditions(plan) == expected
+
+
+def test_a_set_without_groups_is_available() -> None:
+    """N-ST-2."""
+    empty = builders.hash_object(replicas=0)
+
+    assert conditions(reconcile(observe(empty, deployment(empty), ""), builders.NOW)) == {"Available": "True"}
+
+
+def test_a_live_leader_of_another_revision_is_an_update() -> None:
+    observed = observe(
+        LWS, deployment(), "abc", revisions=[builders.revision(LWS), builders.revision(EDITED, number=2)]
+    )
+    old = groupfacts.describe(builders.hash_leader(LWS, "d", key="old"), None)
+    groups = [*observed.groups, old]
+
+    leaders = deployments.Leaders(deployment(), groups, builders.key_of(LWS), has_older=True)
+
+    assert not deployments.is_current(leaders)
+
+
+def test_gated_leaders_go_ahead_once_the_deployment_is_as_it_shall_be() -> None:
+    new = builders.hash_leader(LWS, "d", gated=True)
+    gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus=frozenset({"gone"}))
+
+    let_go = decide(observe(LWS, deployment(), "ab", gated=gated), builders.NOW)
+    (together,) = [action for action in let_go.plan.actions if isinstance(action, Together)]
+    ((patch,),) = together.sequences
+    assert isinstance(patch, Patch)
+    assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone"})
+    moving = decide(observe(LWS, deployment(), "ab", gated=gated, applied=None), builders.NOW)
+    assert not any(isinstance(action, Together) for action in moving.plan.actions)
+    assert (moving.surplus, moving.plan.requeue_after) == ({"gone"}, 0)
+
+
+def test_records_that_no_leader_continues_are_deleted() -> None:
+    lws = LWS
+    records = [
+        {"metadata": {"name": f"web-7d9f8b6c4-{letter * 5}-recreations", "namespace": "default", "uid": letter}}
+        for letter in "abx"
+    ]
+
+    plan = reconcile(observe(lws, deployment(), records=records), builders.NOW)
+
+    deleted = [action.key.name for action in plan.actions if isinstance(action, Delete)]
+    assert deleted == ["web-7d9f8b6c4-xxxxx-recreations"]
+    assert all(action.resource == CONTROLLER_REVISIONS for action in plan.actions if isinstance(action, Delete))

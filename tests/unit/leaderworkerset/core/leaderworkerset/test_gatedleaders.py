@@ -1,0 +1,180 @@
+"""Which leaders with random keys may be scheduled while other groups still end."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Patch, Together
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.leaderworkerset import gatedleaders, groupfacts
+from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.recreation import Recreation
+from leaderworkerset.core.restarts.failure import Failure
+
+LWS = builders.hash_object(replicas=4)
+KEY = builders.key_of(LWS)
+
+
+class Outcome:
+    """What a decision does, by the letters of leaders: who goes ahead, who waits for whom anew, what is told."""
+
+    def __init__(self, patches: Sequence[Patch], surplus: frozenset[str]) -> None:
+        self.patches = {patch.key.name[-1]: patch for patch in patches}
+        self.ahead = "".join(letter for letter, patch in self.patches.items() if "spec" in patch.patch)
+        self.named = {
+            letter: meta.annotations(patch.patch).get(labels.REPLACES, "") for letter, patch in self.patches.items()
+        }
+        self.notes = [event.note for patch in patches for event in patch.on_success]
+        self.surplus = surplus
+
+
+def decide(
+    lws: JSONObject = LWS,
+    *,
+    live: str = "",
+    gated: Sequence[JSONObject] = (),
+    ending: Mapping[str, str] | None = None,
+    surplus: frozenset[str] = frozenset(),
+    records: Sequence[JSONObject] = (),
+    old: str = "",
+) -> Outcome:
+    """Decide with ready groups by letters, the `old` ones of an earlier revision."""
+    leaders = [builders.hash_leader(lws, letter) for letter in live]
+    leaders += [builders.hash_leader(lws, letter, key="old") for letter in old]
+    groups = [groupfacts.describe(leader, None) for leader in (*leaders, *gated)]
+    facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus)
+    found = gatedleaders.decide(lws, leaderworkerset.decode(lws), KEY, groups, facts, records)
+    together = found.actions[0] if found.actions else Together(sequences=())
+    assert isinstance(together, Together)
+    patches = [patch for sequence in together.sequences for patch in sequence if isinstance(patch, Patch)]
+    return Outcome(patches, found.surplus)
+
+
+def waiting(letter: str, replaces: str = "", lws: JSONObject = LWS, **fields: Any) -> JSONObject:
+    return builders.hash_leader(lws, letter, gated=True, replaces=replaces, **fields)
+
+
+def test_the_first_leaders_all_go_ahead() -> None:
+    """N-GATE-5; gate and cost go in one patch, which leaves other gates alone (N-GATE-3)."""
+    others = waiting("d")
+    others["spec"]["schedulingGates"].append({"name": "other"})
+
+    found = decide(gated=[waiting("a"), waiting("b"), waiting("c"), others])
+
+    assert found.ahead == "abcd"
+    assert found.patches["a"].patch == {
+        "metadata": {"uid": "uid-of-web-7d9f8b6c4-aaaaa", "annotations": {labels.POD_DELETION_COST: None}},
+        "spec": {"schedulingGates": None},
+    }
+    assert found.patches["d"].patch["spec"] == {"schedulingGates": [{"name": "other"}]}
+    assert found.notes[0] == "Leader pod web-7d9f8b6c4-aaaaa admitted for scheduling"
+
+
+def test_a_cost_of_the_users_stays() -> None:
+    own = waiting("a")
+    own["metadata"]["annotations"][labels.POD_DELETION_COST] = "7"
+
+    assert "annotations" not in decide(gated=[own]).patches["a"].patch["metadata"]
+
+
+def test_a_replacement_waits_for_the_group_that_ended_last_and_is_reported_once() -> None:
+    """N-GATE-2, N-GATE-13."""
+    ending = {"early": "2026-03-01T12:00:00Z", "late": "2026-03-01T12:00:09Z"}
+    new = waiting("x")
+
+    first = decide(live="ab", gated=[new, waiting("y")], ending=ending)
+    assert (first.ahead, first.named) == ("", {"x": "late", "y": "early"})
+    assert first.notes[0] == (
+        "Leader pod web-7d9f8b6c4-xxxxx waits for 2 terminating group(s) to be removed before scheduling"
+    )
+
+    assert decide(live="ab", gated=[waiting("x", "late"), waiting("y", "early")], ending=ending).patches == {}
+    after = decide(live="ab", gated=[waiting("x", "late"), waiting("y", "early")], ending={"early": ending["early"]})
+    assert (after.ahead, after.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
+
+
+def test_the_oldest_goes_ahead_where_less_groups_end_than_leaders_are_new() -> None:
+    """N-AT-5, gate events: exactly one Deferred event, for the younger."""
+    found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
+
+    assert (found.ahead, found.named["y"]) == ("x", "gone")
+    assert [note for note in found.notes if "waits" in note] == [
+        "Leader pod web-7d9f8b6c4-yyyyy waits for 1 terminating group(s) to be removed before scheduling"
+    ]
+
+
+def test_a_leader_that_comes_alone_does_not_wait_for_a_group_that_a_later_one_replaces() -> None:
+    assert decide(live="ab", gated=[waiting("x")], ending={"gone": "~"}).ahead == "x"
+
+
+def test_nobody_waits_for_groups_that_were_scaled_down() -> None:
+    """N-AT-5, scale-down: known while no leader is missing, and found again from the names on leaders."""
+    small = builders.hash_object(replicas=2)
+    ending = {"one": "~", "two": "~"}
+
+    surplus = decide(small, live="ab", ending=ending).surplus
+    assert surplus == {"one", "two"}
+    crashed = decide(small, live="a", ending=ending | {"three": "~"}, surplus=surplus)
+    assert crashed.surplus == {"one", "two"}
+    held = decide(small, live="a", gated=[waiting("x", lws=small)], ending=ending | {"three": "~"}, surplus=surplus)
+    assert held.named == {"x": "three"}
+    named = waiting("x", "three", lws=small)
+    again = decide(small, live="a", gated=[named], ending=ending | {"three": "~"}, surplus=frozenset())
+    assert not again.patches
+    assert again.surplus == {"one", "two"}
+    assert decide(small, live="a", gated=[named], ending=ending, surplus=again.surplus).ahead == "x"
+
+
+def test_a_surge_slot_is_used_and_not_exceeded() -> None:
+    """N-AT-5, surge: three live and two ending groups are the five that there may be."""
+    surging = builders.hash_object(replicas=4, rollout={"maxSurge": 1})
+    new = [waiting("x", lws=surging), waiting("y", lws=surging)]
+
+    assert decide(surging, old="abc", gated=new, ending={"d": "~"}).ahead == "x"
+    held = decide(surging, old="ab", live="x", gated=[waiting("y", "d", lws=surging)], ending={"d": "~", "c": "~"})
+    assert held.ahead == ""
+    assert decide(surging, old="abc", live="x", ending={"d": "~"}).surplus == set()
+    assert decide(surging, live="wxyz", ending={"d": "~"}).surplus == {"d"}
+
+
+def test_a_leader_of_an_older_revision_never_goes_ahead() -> None:
+    """N-AT-22, N-HASH-7."""
+    found = decide(old="ab", gated=[waiting("x", key="old"), waiting("y")])
+
+    assert found.ahead == "y"
+
+
+def test_no_more_leaders_of_a_revision_go_ahead_than_there_shall_be() -> None:
+    """N-GATE-9: held without an event."""
+    found = decide(live="abc", gated=[waiting("x"), waiting("y")])
+
+    assert (found.ahead, found.notes) == ("x", ["Leader pod web-7d9f8b6c4-xxxxx admitted for scheduling"])
+
+
+def test_a_changed_policy_lets_leaders_go_ahead() -> None:
+    """N-AT-23, N-GATE-1."""
+    at_once = builders.hash_object(replicas=4, policy="Immediate")
+
+    assert decide(at_once, live="abc", gated=[waiting("x", "gone", lws=at_once)], ending={"gone": "~"}).ahead == "x"
+
+
+def record(letter: str, **changes: Any) -> JSONObject:
+    leader = builders.hash_leader(LWS, letter)
+    fields: dict[str, Any] = {"revision": KEY, "due": builders.NOW} | changes
+    made = Recreation(leader=meta.uid(leader), count=3, failure=Failure(pod="x"), **fields)
+    return recreation.build(LWS, leader, made)
+
+
+def test_a_leader_continues_the_record_of_a_group_that_is_gone() -> None:
+    """Back-off goes on with the group that replaces the failed one, the last one first; each record is continued once."""
+    later = builders.NOW + timedelta(seconds=1)
+    records = [record("f"), record("g", due=later), record("h", revision="old"), record("a")]
+
+    found = decide(live="a", gated=[waiting("x"), waiting("y"), waiting("z")], records=records)
+
+    assert [name[-1:] for name in found.named.values()] == ["g", "f", ""]
