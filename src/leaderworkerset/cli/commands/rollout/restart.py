@@ -180,7 +180,7 @@ class Restart:
     def _next(self, view: View) -> Turn | None:
         """Return the next turn, or that all are done; None while the command only waits."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
-        done = len(self._old) - len(turn.left)
+        done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
         self._progress.show(
             f"{self.wanted.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
         )
