@@ -41,7 +41,7 @@ from leaderworkerset.webhooks.permissions import SERVICE_NAME
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
-SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts")
+SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts", "featureGates")
 """Values that are sections of the manager's configuration; empty ones are omitted."""
 
 _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)

@@ -87,6 +87,7 @@ BUILT: Final = frozenset(
         *(f"N-HASH-{number}" for number in (*range(1, 10), *range(20, 24), 25)),
         *("N-GATE-1", "N-GATE-2", "N-GATE-3", "N-GATE-4", "N-GATE-5", "N-GATE-6", "N-GATE-9", "N-GATE-13"),
         *("N-ST-2", "N-ST-3", "N-AT-1", "N-AT-4", "N-AT-5", "N-AT-7", "N-AT-8", "N-AT-22", "N-AT-23"),
+        *("N-CFG-1", "N-CFG-3"),
         *("N-AT-9", "N-DS-1", "N-DS-2", "N-DS-3", "N-RB-18"),
     ]
 )

@@ -183,13 +183,20 @@ def test_restarts_of_groups_reach_the_configuration_and_roll_the_pods() -> None:
     assert hashed(chosen) != hashed("groupRestarts.backoff=true")
 
 
+def test_feature_gates_reach_the_configuration() -> None:
+    """N-CFG-1."""
+    found = render("--set", "featureGates.WorkloadAwareScheduling=true")
+    text = found["ConfigMap", "lws-manager-config"]["data"]["controller_manager_config.yaml"]
+    assert configurationfile.parse(text.encode()).feature_gates.workload_aware_scheduling
+
+
 @pytest.mark.parametrize("row", pairs.rows())
 def test_what_a_process_is_started_with_can_be_rendered(row: factors.Row, tmp_path: Path) -> None:
     """The sections that are values of the chart arrive in the file as they are in the matrix, with the rights they need."""
     wanted = {
         name: section
         for name, section in factors.document(row, directory="", metrics=0, probes=0).items()
-        if name in {"gangSchedulingManagement", "groupRestarts"}
+        if name in {"gangSchedulingManagement", "groupRestarts", "featureGates"}
     }
     external = row["internalCertManagement.enable"] is False
     values = tmp_path / "values.yaml"
@@ -221,6 +228,7 @@ def hashed(values: str) -> str:
         "service.port=443",
         "image.manager.pullPolicy=Sometimes",
         "groupRestarts.backof=false",
+        "featureGates.Workload=true",
         "groupRestarts.firstDelay=ten",
         "groupRestarts.maxGroupRestarts=2000",
     ],

@@ -73,7 +73,7 @@ def _settle(obj: JSONObject) -> JSONObject:
     if obj["kind"] == PODS.kind:
         # docs/reference/contract.md, section 15: we inject LWS_GROUP_INDEX beside the three variables of R-ENV-1.
         settled = obj | {"spec": _without_group_index(obj["spec"])}
-        if obj["labels"][labels.WORKER_INDEX] == labels.LEADER_WORKER_INDEX:
+        if obj["labels"].get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX:
             return settled
         # The annotation changes the template of workers, hence the label.
         return settled | {

@@ -89,6 +89,7 @@ FIELDS: Final = (
     one("groupRestarts.resetAfter", *limits(settings.RESETS)),
     one("groupRestarts.maxGroupRestarts", 1, MOST_RESTARTS),
     one("groupRestarts.releaseLostPodsAfter", *limits(settings.RELEASES)),
+    one("featureGates.WorkloadAwareScheduling", None, False, True),
 )
 
 FLAGS: Final = (

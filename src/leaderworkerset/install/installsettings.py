@@ -18,7 +18,7 @@ A name without a host would be pulled from a public registry, where anyone may o
 """
 
 CONFIGURATION: Final = """\
-apiVersion: config.lws.x-k8s.io/v1alpha1
+apiVersion: config.lws.x-k8s.io/v1
 kind: Configuration
 leaderElection:
   leaderElect: true

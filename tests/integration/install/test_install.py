@@ -24,7 +24,7 @@ MUTATING = "mutatingwebhookconfiguration/lws-mutating-webhook-configuration"
 DEPLOYMENT = ("deployment/lws-controller-manager", *IN)
 CONFIGURATION = ("configmap/lws-manager-config", *IN)
 OWN_CONFIGURATION = """\
-apiVersion: config.lws.x-k8s.io/v1alpha1
+apiVersion: config.lws.x-k8s.io/v1
 kind: Configuration
 clientConnection: {qps: 50, burst: 100}
 """

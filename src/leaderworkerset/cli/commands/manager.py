@@ -18,7 +18,7 @@ from leaderworkerset.cli import errors, gocommand
 from leaderworkerset.cli.gocommand import GoCommand
 from leaderworkerset.manager import buildinfo, managerflags, managerlog
 from leaderworkerset.manager.config import configurationfile
-from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.manager.config.configuration import API_VERSION, DEPRECATED, ConfigurationError
 from leaderworkerset.manager.managerlog import Threshold
 
 NAMESPACE: Final = "lws-system"
@@ -50,6 +50,8 @@ def run(given: Mapping[str, Any], kubeconfig: str, threshold: Threshold) -> int:
     except ConfigurationError as error:
         log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
         return errors.FAILED
+    if chosen.api_version == DEPRECATED:
+        log.warning("the version of the configuration is deprecated", logger="setup", found=DEPRECATED, use=API_VERSION)
     from leaderworkerset.manager import managerprocess
 
     settings = managerprocess.ManagerSettings(

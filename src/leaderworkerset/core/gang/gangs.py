@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action, Create, Delete, guarded_delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core import decisionevents
+from leaderworkerset.core import decisionevents, groupname
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.native import NATIVE
@@ -137,7 +137,7 @@ class Gangs:
     def _mark_leader(self, pod: JSONObject, provider: Provider, request: str) -> JSONObject:
         record = {} if provider.name == self.default and provider.is_named_by_revision else _record(provider)
         if not provider.is_named_by_revision:
-            record[labels.GANG_GROUP] = _incarnation(meta.name(pod), request)
+            record[labels.GANG_GROUP] = _incarnation(groupname.host(pod), request)
         marked = with_annotations(pod, record) if record else pod
         return provider.link(marked, self._group_name(marked, provider))
 

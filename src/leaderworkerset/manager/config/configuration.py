@@ -1,4 +1,4 @@
-"""The manager's configuration file: `config.lws.x-k8s.io/v1alpha1`, kind `Configuration` (contract 12.2).
+"""The manager's configuration file: `config.lws.x-k8s.io/v1`, or `v1alpha1`, kind `Configuration` (contract 12.2, N-CFG-3).
 
 In: a document as a YAML reader returns it. Out: a `Configuration` with all defaults, or a `ConfigurationError`, with
 the text of the Go manager if that has one. Decoding is strict: a field that does not exist is an error. As in Go, null
@@ -23,7 +23,10 @@ from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import ciphersuites
 
-API_VERSION: Final = "config.lws.x-k8s.io/v1alpha1"
+API_VERSION: Final = "config.lws.x-k8s.io/v1"
+DEPRECATED: Final = "config.lws.x-k8s.io/v1alpha1"
+"""The version of the file before, with the same fields."""
+
 KIND: Final = "Configuration"
 
 TLS12: Final = "VersionTLS12"
@@ -122,6 +125,12 @@ class TLS(_Section, frozen=True, kw_only=True):
     cipher_suites: tuple[str, ...] = ()
 
 
+class FeatureGates(_Section, frozen=True, kw_only=True):
+    """The features that are on or off by their gate; another name is an unknown field (N-CFG-1)."""
+
+    workload_aware_scheduling: bool = msgspec.field(default=False, name="WorkloadAwareScheduling")
+
+
 class Configuration(_Section, frozen=True, kw_only=True):
     """The whole file."""
 
@@ -136,6 +145,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     client_connection: ClientConnection = ClientConnection()
     tls: TLS = TLS()
     group_restarts: GroupRestarts | None = None
+    feature_gates: FeatureGates = FeatureGates()
 
     @property
     def restarts(self) -> RestartSettings:
@@ -164,7 +174,7 @@ def decode(document: JSON) -> Configuration:
     if not isinstance(document, dict):
         raise ConfigurationError(f"expected an object with apiVersion {API_VERSION} and kind {KIND}")
     found = (document.get("apiVersion"), document.get("kind"))
-    if found != (API_VERSION, KIND):
+    if found not in ((API_VERSION, KIND), (DEPRECATED, KIND)):
         raise ConfigurationError(
             f'no kind "{found[1]}" is registered for version "{found[0]}": expected {KIND} of {API_VERSION}'
         )

@@ -8,7 +8,7 @@ from leaderworkerset.install.conflicts import misfits
 from leaderworkerset.install.installsettings import CONFIGURATION
 from leaderworkerset.manager.config import configuration
 
-HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
+HEAD = {"apiVersion": "config.lws.x-k8s.io/v1", "kind": "Configuration"}
 
 
 def test_the_installed_configuration_fits() -> None:

@@ -36,7 +36,7 @@ CHOSEN = InstallSettings(
     namespace="serving",
     image="registry.example/lws@sha256:0123",
     replicas=3,
-    configuration="apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n",
+    configuration="apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n",
 )
 
 

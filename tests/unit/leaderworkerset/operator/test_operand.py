@@ -264,7 +264,7 @@ def test_the_file_of_the_manager_says_who_issues_its_certificates() -> None:
     """R-OP-20."""
     (config,) = [obj for kind, obj in build(cluster()) if kind == CONFIG_MAPS]
     assert yaml.safe_load(config["data"]["controller_manager_config.yaml"]) == {
-        "apiVersion": "config.lws.x-k8s.io/v1alpha1",
+        "apiVersion": "config.lws.x-k8s.io/v1",
         "kind": "Configuration",
         "leaderElection": {"leaderElect": True},
         "internalCertManagement": {"enable": False},

@@ -14,7 +14,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 
-HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
+HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_words_that_do_not_fit_are_refused(words: list[str], message: str, capsy
     ("content", "message"),
     [
         ("a: [", "not valid YAML"),
-        ("", "expected an object with apiVersion config.lws.x-k8s.io/v1alpha1 and kind Configuration"),
+        ("", "expected an object with apiVersion config.lws.x-k8s.io/v1 and kind Configuration"),
         (f"{HEAD}---\n{HEAD}", "not valid YAML"),
         (f"{HEAD}webhok: {{}}\n", 'strict decoding error: unknown field "webhok"'),
         (f"{HEAD}webhook: {{port: 9444}}\n", 'webhook.port: Unsupported value: 9444: supported values: "9443"'),

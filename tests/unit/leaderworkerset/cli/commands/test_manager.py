@@ -10,7 +10,7 @@ from leaderworkerset.cli import app, errors, gocommand
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.manager import buildinfo
 
-HEAD = "apiVersion: config.lws.x-k8s.io/v1alpha1\nkind: Configuration\n"
+HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
 
 @pytest.fixture(autouse=True)
@@ -61,6 +61,19 @@ def test_a_configuration_that_cannot_be_used_ends_the_manager(
     logged = capsys.readouterr().err
     assert "\tERROR\tsetup\tunable to load the configuration\t" in logged
     assert message in logged
+
+
+@pytest.mark.parametrize(("version", "warnings"), [("v1", 0), ("v1alpha1", 1)])
+def test_the_version_of_the_configuration_before_is_read_with_a_warning(
+    version: str, warnings: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """N-CFG-3: the manager gets as far as without it, here to a kubeconfig that does not exist."""
+    file = tmp_path / "config.yaml"
+    file.write_text(HEAD.replace("v1\n", f"{version}\n"))
+    assert app.run(["manager", f"--config={file}", "--kubeconfig", "/no/such/file"]) == 1
+    logged = capsys.readouterr().err
+    assert logged.count("\tsetup\tthe version of the configuration is deprecated\t") == warnings
+    assert "\tERROR\tsetup\tproblem running manager\t" in logged
 
 
 def test_a_file_that_is_not_there_ends_the_manager(capsys: pytest.CaptureFixture[str]) -> None:

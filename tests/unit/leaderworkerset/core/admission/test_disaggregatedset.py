@@ -207,7 +207,7 @@ def test_what_its_leaderworkersets_would_be_refused_for_is_refused(entry: JSONOb
 
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43)])
 def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
-    """N-AT-4, N-DS-3: of the generated name, with the characters that a random key needs."""
+    """N-DS-3, N-VAL-8: of the generated name, with the characters that a random key needs."""
     room = longest - len("-0-12345678-prefill")
     (error,) = errors_of(role_with(size=size, **HASH), name="s" * (room + 1))
     assert error.startswith("spec.roles[0].name: Invalid value: ")

@@ -61,7 +61,7 @@ def test_a_leader_keeps_a_host_name_of_its_own() -> None:
 
 
 def test_a_group_with_its_own_service_has_the_host_name_as_subdomain() -> None:
-    """N-ADM-3, N-HASH-23."""
+    """N-ADM-3."""
     spec = meta.spec(admit_pod(pod({labels.SUBDOMAIN_POLICY: "UniquePerReplica"}), request="one"))
 
     assert spec["subdomain"] == spec["hostname"]

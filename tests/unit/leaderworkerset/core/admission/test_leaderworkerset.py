@@ -403,7 +403,7 @@ LIMITED = {"maxGroupRestarts": 3}
 
 @pytest.mark.parametrize(("new", "old"), [({}, HASH), (HASH, {}), (HASH, {"groupIdentity": "Ordinal"})])
 def test_the_identity_of_groups_cannot_be_changed(new: dict[str, Any], old: dict[str, Any]) -> None:
-    """N-VAL-1, N-HASH-9."""
+    """N-HASH-9, N-VAL-1."""
     value = new.get("groupIdentity", "Ordinal")
     assert errors(lws(**new), lws(**old)) == [f'{IDENTITY}: Invalid value: "{value}": groupIdentity is immutable']
 
@@ -449,7 +449,7 @@ def test_leaders_with_random_keys_have_no_host_name_in_common(field: str) -> Non
 
 @pytest.mark.parametrize(("size", "longest"), [(1, 54), (2, 43), (4, 43)])
 def test_names_leave_space_for_the_host_names_of_random_keys(size: int, longest: int) -> None:
-    """N-AT-4, N-VAL-5, N-VAL-8."""
+    """N-VAL-5, N-VAL-8."""
     allowed, refused = "a" * longest, "a" * (longest + 1)
     expected = (
         f'metadata.name: Invalid value: "{refused}": must be no more than {longest} characters with groupIdentity'

@@ -87,6 +87,20 @@ def test_every_leader_gets_a_group_of_its_own_and_its_workers_the_same(provider:
     assert link_of(worker_of(first, gang)) == link_of(first)
 
 
+def test_a_leader_that_has_no_name_yet_gives_its_group_that_of_its_host() -> None:
+    pod = created()
+    random = {
+        "generateName": "web-7d9f8b6c4-",
+        "annotations": pod["metadata"]["annotations"] | {labels.GROUP_IDENTITY: "Hash"},
+    }
+    nameless = {key: value for key, value in pod["metadata"].items() if key != "name"} | random
+
+    leader = admit_pod(pod | {"metadata": nameless}, Gangs(default="coscheduling"), "r1")
+
+    assert meta.annotations(leader)[labels.GANG_GROUP].startswith(f"{leader['spec']['hostname']}-")
+    assert leader["spec"]["hostname"].startswith("web-")
+
+
 def test_a_group_name_is_short_enough_for_a_label() -> None:
     gang = Gangs(default="coscheduling")
 

@@ -66,7 +66,7 @@ HASHED = LEADER | {
 
 
 def test_workers_of_a_random_key_find_their_leader_by_its_host_name() -> None:
-    """N-HASH-21: the leader's own subdomain, whatever the LeaderWorkerSet says by now."""
+    """Of the leader: its own subdomain, whatever the LeaderWorkerSet says by now."""
     built = build(PLAIN, HASHED)
 
     assert built["spec"]["serviceName"] == "web-a1b2c3d4"

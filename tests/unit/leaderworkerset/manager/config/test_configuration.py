@@ -4,12 +4,13 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.manager.config.configuration import TLS, Configuration, ConfigurationError
 
-HEAD = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
+HEAD = {"apiVersion": "config.lws.x-k8s.io/v1", "kind": "Configuration"}
 
 
 def decode(**sections: Any) -> Configuration:
@@ -41,6 +42,25 @@ def test_the_defaults_are_upstreams() -> None:
     assert configuration.validate(chosen) == []
 
 
+def test_the_version_before_has_the_same_fields() -> None:
+    """N-CFG-3: still read, and known for the warning; strictly."""
+    old = {"apiVersion": "config.lws.x-k8s.io/v1alpha1", "kind": "Configuration"}
+    gates = {"featureGates": {"WorkloadAwareScheduling": True}}
+    assert replace(configuration.decode(old | gates), api_version=configuration.API_VERSION) == decode(**gates)
+    assert configuration.decode(old).api_version == configuration.DEPRECATED
+    with pytest.raises(ConfigurationError, match='unknown field "foo"'):
+        configuration.decode(old | {"foo": 1})
+
+
+def test_a_feature_gate_is_off_until_it_is_switched_on() -> None:
+    """N-CFG-1."""
+    assert not decode().feature_gates.workload_aware_scheduling
+    assert not decode(featureGates={"WorkloadAwareScheduling": False}).feature_gates.workload_aware_scheduling
+    assert decode(featureGates={"WorkloadAwareScheduling": True}).feature_gates.workload_aware_scheduling
+    with pytest.raises(ConfigurationError, match=r"featureGates\.WorkloadAwareScheduling: Expected `bool`"):
+        decode(featureGates={"WorkloadAwareScheduling": "yes"})
+
+
 def test_null_empty_and_zero_mean_the_default() -> None:
     """As in Go, where nothing else can be told apart."""
     empty = {
@@ -62,6 +82,7 @@ def test_false_is_no_default() -> None:
     ("sections", "message"),
     [
         ({"foo": 1}, 'strict decoding error: unknown field "foo"'),
+        ({"featureGates": {"Foo": True}}, 'strict decoding error: unknown field "featureGates.Foo"'),
         ({"webhook": {"prt": 1}}, 'strict decoding error: unknown field "webhook.prt"'),
         (
             {"a": 1, "gangSchedulingManagement": {"b": 1}},
@@ -88,7 +109,7 @@ def test_decoding_is_strict(sections: dict[str, Any], message: str) -> None:
 
 @pytest.mark.parametrize("document", [None, [], "text", {"kind": "Configuration"}, HEAD | {"kind": "Pod"}])
 def test_another_kind_of_document_is_refused(document: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"config\.lws\.x-k8s\.io/v1alpha1"):
+    with pytest.raises(ConfigurationError, match=r"config\.lws\.x-k8s\.io/v1\b"):
         configuration.decode(document)
 
 
