@@ -4,6 +4,7 @@ python3 check.py http://127.0.0.1:8080 [prompt]
 """
 
 import json
+import socket
 import sys
 import time
 import urllib.error
@@ -14,7 +15,7 @@ import numpy as np
 from model import Shard, generate
 
 PATIENCE = 10.0
-"""Seconds that whoever forwards the port may take to listen."""
+"""Seconds that whoever forwards the port, or has the name, may take to listen."""
 
 
 def ask(url: str, question: dict[str, Any]) -> Any:
@@ -25,7 +26,7 @@ def ask(url: str, question: dict[str, Any]) -> Any:
             with urllib.request.urlopen(url, json.dumps(question).encode(), timeout=60) as response:
                 return json.load(response)
         except urllib.error.URLError as error:
-            if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > deadline:
+            if not isinstance(error.reason, ConnectionRefusedError | socket.gaierror) or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
 

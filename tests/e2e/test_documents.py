@@ -31,6 +31,7 @@ ELSEWHERE = {
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/restarts.md": "speaks of kubectl: each annotation is tested in tests/integration/lws/test_restart_bounds.py",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
+    "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
     "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/integration/manager/test_hostile.py",
     "docs/how-to/operate.md": "needs a manager on a cluster",
 }

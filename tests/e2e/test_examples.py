@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.e2e.harness import ROOT, Shell, line_with
+from tests.e2e.harness import ROOT, SECONDS, Shell, line_with, until
 from tests.e2e.pages import follow
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -13,7 +13,7 @@ def test_every_example_has_manifest_program_and_readme() -> None:
     folders = [path for path in (ROOT / "examples").iterdir() if path.is_dir() and not path.name.startswith((".", "_"))]
     alone = {"kuberuntime", "localkube"}  # without LeaderWorkerSets: test_packages_alone.py
     alone |= {"python-client"}  # makes its own: docs/how-to/python-client.md
-    groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated"}
+    groups = {"allreduce", "tensor-parallel", "jax-data-parallel", "disaggregated", "router"}
     assert {folder.name for folder in folders} == {*groups, *alone}
     for folder in folders:
         assert (folder / "lws.yaml").exists() is (folder.name not in alone)
@@ -39,6 +39,15 @@ def test_each_tensor_parallel_group_answers_as_the_unsplit_model(shell: Shell) -
         address = line_with(forward, "->").split(" ")[0]
         other = shell.run(["python3", "examples/tensor-parallel/check.py", f"http://{address}"])
     assert "4 ranks answer as one" in other.stdout
+
+
+def test_a_deployment_of_routers_serves_and_is_replaced_while_the_groups_stay(shell: Shell) -> None:
+    printed = follow(shell, "examples/router/README.md")
+    assert printed.count("4 ranks answer as one") == 2
+    version = "import urllib.request as u; print(u.urlopen('http://router:8080/healthz').headers['X-Router'])"
+    ask = ["exec", "--local", "tensor-parallel/1", "--", "python3", "-c", version]
+    until(lambda: {shell.lws(*ask).stdout.strip() for _ in range(4)} == {"2"}, "only routers of version 2", SECONDS)
+    shell.lws("wait", "--local", "tensor-parallel")
 
 
 def test_prefill_and_decode_roll_together_without_a_failed_request(shell: Shell) -> None:

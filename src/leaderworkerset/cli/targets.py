@@ -7,16 +7,16 @@ from typing import Final
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import APIError, ForbiddenError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, Resource
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.views.groups import View, place_of, view
+from leaderworkerset.views.groups import View, name_of, order_of, view
 from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
 
@@ -48,9 +48,10 @@ def parse(words: str) -> Selection:
     if parts[0] in KIND_WORDS and len(parts) > 1 and not parts[1].isdecimal():
         parts = parts[1:]
     name, *numbers = parts
-    if not name or len(numbers) > 2 or not all(number.isdecimal() for number in numbers):
+    group, rank = (name_of(numbers[0]) if numbers else None), (decimals.natural(numbers[1]) if numbers[1:] else None)
+    if not name or len(numbers) > 2 or [group, rank][: len(numbers)].count(None):
         raise UsageError(f"{words!r} names no rank: write LWS, LWS/GROUP or LWS/GROUP/RANK, as in web/0/2")
-    return Selection(name, *map(int, numbers))
+    return Selection(name, group, rank)
 
 
 def whole(words: str, command: str) -> str:
@@ -209,7 +210,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
     """Return the selected pods, by group and rank; if there are none, the error says which groups and ranks exist."""
     lws = await find(session, selection.name)
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selection.label_selector())
-    pods = sorted(filter(selection.covers, listing.items), key=lambda pod: place_of(pod) or (0, 0))
+    pods = sorted(filter(selection.covers, listing.items), key=order_of)
     if not pods:
         replicas = meta.spec(lws).get("replicas", 1)
         size = meta.spec(lws)["leaderWorkerTemplate"].get("size", 1)
@@ -219,5 +220,7 @@ async def pods_of(session: Session, selection: Selection) -> list[JSONObject]:
 
 async def one_pod(session: Session, selection: Selection) -> JSONObject:
     """Return one pod: that of the named rank, or the leader of the named (or first) group."""
-    chosen = Selection(selection.name, selection.group or 0, selection.rank or 0)
-    return (await pods_of(session, chosen))[0]
+    group = selection.group
+    if group is None and not groupname.is_hash_set(await find(session, selection.name)):
+        group = 0
+    return (await pods_of(session, Selection(selection.name, group, selection.rank or 0)))[0]

@@ -20,7 +20,7 @@ from leaderworkerset.client.passing import alone, passed
 from leaderworkerset.observation.podlogs import PodLogOptions, Sink, read
 from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
-from leaderworkerset.views.groups import View, place_of, view
+from leaderworkerset.views.groups import View, order_of, place_of, view
 from leaderworkerset.views.selection import Filter, Selection
 
 MANAGER: Final = "lws-client"
@@ -31,7 +31,7 @@ MANAGER: Final = "lws-client"
 class LogLine:
     """One line of a rank's log."""
 
-    group: int
+    group: int | str
     rank: int
     pod: str
     text: str
@@ -41,7 +41,7 @@ class LogLine:
 class LogOptions:
     """The selected lines and ranks; `group` and `rank` of None mean all, `since` is in seconds."""
 
-    group: int | None = None
+    group: int | str | None = None
     rank: int | None = None
     container: str | None = None
     tail: int | None = None
@@ -179,7 +179,7 @@ class AsyncClient:
         await self._open.get(LEADERWORKERSETS, self._key(name))
         selector = wanted.chosen.label_selector()
         listing = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        for pod in sorted(filter(wanted.covers, listing.items), key=lambda pod: place_of(pod) or (0, 0)):
+        for pod in sorted(filter(wanted.covers, listing.items), key=order_of):
             async for text in read(self._open, pod, asked):
                 yield log_line(pod, text)
 

@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api import groupname
 from leaderworkerset.controllers import indexes
-from leaderworkerset.core import groupname
 from leaderworkerset.core.policies.replacement import is_gated
 
 UNKNOWN = "~"

@@ -15,11 +15,10 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS, Resource
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.core import groupname
 from leaderworkerset.core.pod.reconcile import is_leader
 
 BY_LWS: Final = "leaderworkerset"

@@ -20,7 +20,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from kuberuntime.plan import Plan, PutStatus
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
@@ -29,7 +29,6 @@ from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, ga
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted

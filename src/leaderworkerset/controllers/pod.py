@@ -19,12 +19,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.plan import Apply, Delete, Plan
+from leaderworkerset.api import groupname
 from leaderworkerset.controllers import indexes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core import groupname
 from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang

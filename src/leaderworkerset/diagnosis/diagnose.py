@@ -29,7 +29,7 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
         return False
     if chosen.group is None:
         return view.is_ready and view.up_to_date >= view.desired
-    found = [group for group in view.groups if group.index == chosen.group]
+    found = [group for group in view.groups if group.name == chosen.group]
     asked = [rank for group in found for rank in group.ranks if chosen.rank in (None, rank.index)]
     return bool(asked) and all(rank.is_ready for rank in asked)
 

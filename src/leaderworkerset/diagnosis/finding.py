@@ -24,7 +24,7 @@ class Subject:
 
     kind: str
     name: str
-    group: int | None = None
+    group: int | str | None = None
     rank: int | None = None
 
     def __str__(self) -> str:

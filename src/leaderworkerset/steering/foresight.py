@@ -15,7 +15,7 @@ import msgspec
 from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.ordinals import ranges
-from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
@@ -70,6 +70,8 @@ class Foreseen:
     forecast: Forecast
     startup: timedelta | None
     samples: int
+    is_open: bool = False
+    """Whether the Deployment controller chooses the order of groups, so that no steps are predicted."""
 
     @property
     def takes(self) -> timedelta | None:
@@ -89,7 +91,8 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     content = revisions.build_data(after)
     rolls = old is not None and revisions.build_data(old) != content
     starts = startups(before.view) if before else []
-    world = _world(before, revisions.content_hash(content) if rolls else "")
+    is_open = groupname.is_hash_set(after)
+    world = World(Current(0, 0, "")) if is_open else _world(before, revisions.content_hash(content) if rolls else "")
     return Foreseen(
         name=meta.name(after),
         is_new=old is None,
@@ -99,7 +102,10 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         changes=() if old is None else tuple(field_changes(_read(old), _read(after))),
         size=lws.size,
         budget=limits,
-        forecast=forecast(limits, world, is_new_revision=rolls),
+        forecast=Forecast(waves=(), held=0, is_stuck=False)
+        if is_open
+        else forecast(limits, world, is_new_revision=rolls),
+        is_open=is_open,
         startup=median_low(starts) if starts else None,
         samples=len(starts),
     )
@@ -207,6 +213,11 @@ def _summary(found: Foreseen) -> str:
     making = sum(len(wave.groups) for wave in found.forecast.waves)
     if found.is_new:
         return f"{counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} would be created"
+    if found.is_open and found.rolls:
+        bounds = f"at most {found.budget.unavailable} unavailable, at most {found.budget.surge} more than wanted"
+        return f"a new revision: the Deployment controller replaces all groups, in an order of its own; {bounds}"
+    if found.is_open:
+        return f"no new revision: {counted(found.budget.replicas, 'group')} of {counted(found.size, 'pod')} wanted"
     if not found.forecast.waves:
         return "no group is created or removed" + (_held(found) if found.rolls else "")
     has = "has" if found.kept == 1 else "have"

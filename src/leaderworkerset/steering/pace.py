@@ -54,7 +54,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
     ready = sum(group.is_ready for group in view.groups if group.index < view.desired)
     is_observed = meta.is_observed(lws)
     wanted = view.desired - held
-    is_complete = is_observed and statefulset is not None and len(done) == wanted and not view.is_updating
+    is_complete = is_observed and statefulset is not None and len(done) >= wanted and not view.is_updating
     return RolloutProgress(
         name=view.name,
         done=len(done),

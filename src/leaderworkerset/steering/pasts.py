@@ -13,18 +13,18 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisionhistory, revisions
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.groups import GroupName, View
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One revision: its number and key, its time and change cause, and the indexes of its groups."""
+    """One revision: its number and key, its time and change cause, and the names of its groups."""
 
     number: int
     key: str
     created: str
     cause: str
-    groups: tuple[int, ...]
+    groups: tuple[GroupName, ...]
     is_current: bool
     revision: JSONObject = field(repr=False)
 
@@ -37,9 +37,9 @@ def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
     lws = view.object
     own = [one for one in found if (meta.controller_of(one) or {}).get("uid", meta.uid(lws)) == meta.uid(lws)]
     by_key = {key: one for one in sorted(own, key=_rank) if (key := revisionhistory.key_of(one))}
-    running: dict[str, list[int]] = {}
+    running: dict[str, list[GroupName]] = {}
     for group in view.groups:
-        running.setdefault(group.revision, []).append(group.index)
+        running.setdefault(group.revision, []).append(group.name)
     living = [one for one in by_key.values() if not _is_history(one)]
     current = max(living, key=revisions.number_of, default=None)
     return [

@@ -10,27 +10,27 @@ from dataclasses import dataclass
 from kuberuntime.objects import meta
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import failures
-from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.groups import Group, GroupName, Rank, View
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """The ranks to delete now, and the indexes of the groups that are not ready again yet."""
+    """The ranks to delete now, and the names of the groups that are not ready again yet."""
 
     now: tuple[Rank, ...]
-    left: tuple[int, ...]
+    left: tuple[GroupName, ...]
 
 
-def pods_to_delete(view: View, indexes: Sequence[int], rank: int | None = None) -> dict[int, str]:
+def pods_to_delete(view: View, names: Sequence[GroupName], rank: int | None = None) -> dict[GroupName, str]:
     """Return, by group, the UID of the pod to delete: the leader's, or that of the named rank.
 
     Groups without that pod are omitted: it is being created.
     """
-    found: dict[int, str] = {}
+    found: dict[GroupName, str] = {}
     for group in view.groups:
         member = _member(group, rank or 0)
-        if group.index in indexes and member is not None and member.object is not None:
-            found[group.index] = member.uid
+        if group.name in names and member is not None and member.object is not None:
+            found[group.name] = member.uid
     return found
 
 
@@ -43,25 +43,27 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
     return has_started or not failures.waits_for_start(lws)
 
 
-def turn(view: View, old: Mapping[int, str], budget: int, *, rank: int | None = None) -> Turn:
+def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:
     """Return the next turn: groups that are not ready anyway at once, ready ones within the budget."""
     unavailable = view.more + sum(not group.is_ready for group in view.groups if group.index < view.desired)
     chosen: list[Rank] = []
-    left: list[int] = []
+    left: list[GroupName] = []
     for group in sorted(view.groups, key=lambda one: one.index, reverse=True):
-        if group.index not in old:
+        if group.name not in old:
+            if group.key and group.index < view.desired and not group.is_ready:
+                left.append(group.name)  # it may replace one that was restarted
             continue
         member = _member(group, rank or 0)
-        is_old = member is not None and member.uid == old[group.index]
+        is_old = member is not None and member.uid == old[group.name]
         if is_old or not group.is_ready:
-            left.append(group.index)
+            left.append(group.name)
         if member is None or not is_old or _is_going(member):
             continue
         if group.is_ready and unavailable >= budget:
             continue
         unavailable += group.is_ready
         chosen.append(member)
-    return Turn(tuple(chosen), tuple(sorted(left)))
+    return Turn(tuple(chosen), tuple(sorted(left, key=str)))
 
 
 def _member(group: Group, rank: int) -> Rank | None:

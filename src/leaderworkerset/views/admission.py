@@ -44,9 +44,15 @@ def _group(pod: JSONObject) -> str:
     return f"waits until all {size} pods of its group fit on the nodes"
 
 
+def _replacement(pod: JSONObject) -> str:
+    replaced = meta.annotations(pod).get(labels.REPLACES, "")
+    return f"waits until the group of {replaced} has ended" if replaced else "waits for its turn to replace a group"
+
+
 KNOWN: Final[Mapping[str, Callable[[JSONObject], str]]] = {
     labels.QUOTA_GATE: _quota,
     labels.TOPOLOGY_GATE: _topology,
     labels.GANG_GATE: _group,
+    labels.REPLACEMENT_GATE: _replacement,
 }
 """The gates with a sentence of their own, in the order in which they are removed."""

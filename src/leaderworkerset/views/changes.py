@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.views import wording
-from leaderworkerset.views.folding import FEW_GROUPS, folds, ranges
+from leaderworkerset.views.folding import FEW_GROUPS, Fold, folds
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import summary
 
@@ -64,7 +64,8 @@ def shared(found: Mapping[str, str], known: Mapping[str, ViewSubject], now: date
             many[known[name].owner, text.endswith(GONE)].append(group)
     for (owner, is_gone), groups in many.items():
         if is_gone:
-            told.append(f"{owner} groups {ranges(sorted(group.index for group in groups))}{GONE}")
+            names = Fold(tuple(sorted(groups, key=lambda group: group.index)), "", "").places
+            told.append(f"{owner} groups {names}{GONE}")
         else:
             told += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
     return told
@@ -89,7 +90,7 @@ def _subjects(view: View, now: datetime, prefix: str) -> Iterator[ViewSubject]:
     numbers = f"READY {view.ready}, DESIRED {view.desired}, UP-TO-DATE {view.up_to_date}"
     yield ViewSubject(name, name, {name: numbers}, f"{name}: {numbers}")
     for group in view.groups:
-        own = f"{name} group {group.index}"
+        own = f"{name} group {group.name}"
         whole = f"{prefix}{summary(view, group, now)}"
         is_one_of_many = len(view.groups) > FEW_GROUPS
         yield ViewSubject(own, name, dict(_facts(group, name, own)), whole, group if is_one_of_many else None)

@@ -102,7 +102,7 @@ def _recreations(told: Recreations) -> JSONObject:
 
 def _group_document(group: Group) -> JSONObject:
     return {
-        "group": group.index,
+        "group": group.name,
         "ready": group.is_ready,
         "revision": group.revision,
         "recreations": _recreations(group.recreations) if group.recreations else None,

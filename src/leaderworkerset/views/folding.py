@@ -41,8 +41,11 @@ class Fold:
 
     @property
     def places(self) -> str:
-        """Return the numbers of the groups as ranges."""
-        return ranges([group.index for group in self.groups])
+        """Return the numbers of the groups as ranges, or the first few of their keys."""
+        keys = [group.key for group in self.groups if group.key]
+        if not keys:
+            return ranges([group.index for group in self.groups])
+        return ",".join(keys[:MOST_RANGES]) + (f",… ({len(keys)})" if len(keys) > MOST_RANGES else "")
 
     @property
     def ready_ranks(self) -> int:

@@ -3,25 +3,32 @@
 In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. Pure.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import Final
+from typing import Final, TypeAlias
 
-from kuberuntime.objects import decimals, meta, podstate
+from kuberuntime.objects import decimals, meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
+
+GroupName: TypeAlias = int | str
+"""What a group is called: its index, or the characters of its random key that are part of its host names."""
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
 
 LISTED: Final = 10_000
 """The maximum number of ranks that are listed of groups without any pod; one such group is always listed."""
+
+KEY: Final = re.compile(r"[0-9a-f]{8,40}")
+"""A random key, or so much of it that it is the name of a group; no index has as many digits."""
 
 NOT_CREATED: Final = "not created yet"
 """Why there is no pod, if no other reason is known."""
@@ -31,7 +38,7 @@ NOT_CREATED: Final = "not created yet"
 class Rank:
     """One rank of a group. Without a pod, `state` is `Missing` and `why` says what it waits for."""
 
-    group: int
+    group: GroupName
     index: int
     pod: str
     state: str
@@ -76,12 +83,21 @@ class Recreations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod."""
+    """One leader and its workers; `ranks` has every rank up to the group's size, with or without a pod.
+
+    `index` counts up; with random keys the youngest group is the first, and those whose leader goes are the last.
+    """
 
     index: int
     ranks: tuple[Rank, ...]
     revision: str = ""
     recreations: Recreations | None = None
+    key: str = ""
+
+    @property
+    def name(self) -> GroupName:
+        """Return what the group is called."""
+        return self.key or self.index
 
     @property
     def is_ready(self) -> bool:
@@ -137,19 +153,17 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
     template = spec.get("leaderWorkerTemplate") or {}
     size = int(template.get("size", 1))
     desired = int(spec.get("replicas", 1))
-    by_group: dict[int, dict[int, JSONObject]] = {}
+    named: dict[GroupName, dict[int, JSONObject]] = {}
     for pod in pods:
         place = place_of(pod)
         if place is not None:
-            by_group.setdefault(place[0], {})[place[1]] = pod
+            named.setdefault(place[0], {})[place[1]] = pod
+    by_group = _numbered(named, desired)
     lacking = desired - sum(0 <= index < desired for index in by_group)
-    listed = min(lacking, max(LISTED // size, 1))
-    by_group |= {index: {} for index in islice((at for at in range(desired) if at not in by_group), listed)}
+    listed = 0 if groupname.is_hash_set(lws) else min(lacking, max(LISTED // size, 1))
+    by_group |= {index: (index, {}) for index in islice((at for at in range(desired) if at not in by_group), listed)}
     waits_for_leader = spec.get("startupPolicy") == StartupPolicy.LEADER_READY
-    groups = (
-        _group(meta.name(lws), index, _size_of(members, size), members, waits_for_leader)
-        for index, members in sorted(by_group.items())
-    )
+    groups = (_group(lws, _Members(index, *found), size, waits_for_leader) for index, found in sorted(by_group.items()))
     return View(
         name=meta.name(lws),
         namespace=meta.namespace(lws),
@@ -163,30 +177,95 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
     )
 
 
-def place_of(pod: JSONObject) -> tuple[int, int] | None:
+def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
     """Return group and rank of a pod by its labels, None where it has none."""
-    own = meta.labels(pod)
-    group, rank = (decimals.natural(own.get(name, "")) for name in (labels.GROUP_INDEX, labels.WORKER_INDEX))
+    group, rank = name_of(groupname.label(pod)), decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
     return None if group is None or rank is None else (group, rank)
 
 
-def _size_of(members: dict[int, JSONObject], size: int) -> int:
+def name_of(label: str) -> GroupName | None:
+    """Return what the group with this label is called, None where the label names none.
+
+    >>> name_of("12"), name_of("95e88034e460983f51a9952fe128729fbc0663b5"), name_of("95e88034"), name_of("a")
+    (12, '95e88034', '95e88034', None)
+    """
+    if len(label) >= groupname.HOST_CHARACTERS and KEY.fullmatch(label):
+        return label[: groupname.HOST_CHARACTERS]
+    return decimals.natural(label)
+
+
+def places(names: Sequence[GroupName]) -> str:
+    """Return the names of groups: numbers as ranges, keys one by one.
+
+    >>> places([0, 1, 2, 5]), places(["95e88034", "0b1c2d3e"])
+    ('0-2,5', '95e88034,0b1c2d3e')
+    """
+    numbers = [name for name in names if isinstance(name, int)]
+    return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
+
+
+def order_of(pod: JSONObject) -> tuple[int, str, int]:
+    """Return the key by which the pods of one LeaderWorkerSet are sorted: by group and rank."""
+    group, rank = place_of(pod) or (-1, -1)
+    return (group, "", rank) if isinstance(group, int) else (0, group, rank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Members:
+    """The pods of one group by rank."""
+
+    index: int
+    name: GroupName
+    pods: dict[int, JSONObject]
+
+    @property
+    def leader(self) -> JSONObject | None:
+        return self.pods.get(0)
+
+    @property
+    def ends(self) -> bool:
+        """Return whether nobody replaces its pods: its random key goes with its leader."""
+        return isinstance(self.name, str) and (self.leader is None or meta.is_deleting(self.leader))
+
+
+def _numbered(
+    named: dict[GroupName, dict[int, JSONObject]], desired: int
+) -> dict[int, tuple[GroupName, dict[int, JSONObject]]]:
+    """Return the groups by number: as they are called, or the youngest first and those that end last."""
+    numbered: dict[int, tuple[GroupName, dict[int, JSONObject]]] = {
+        name: (name, pods) for name, pods in named.items() if isinstance(name, int)
+    }
+    keyed = [_Members(-1, name, pods) for name, pods in named.items() if isinstance(name, str)]
+    living = sorted((one for one in keyed if not one.ends), key=_age, reverse=True)
+    ending = sorted((one for one in keyed if one.ends), key=lambda one: str(one.name))
+    numbered |= {index: (one.name, one.pods) for index, one in enumerate(living)}
+    first = max(desired, len(living))
+    return numbered | {index: (one.name, one.pods) for index, one in enumerate(ending, first)}
+
+
+def _age(members: _Members) -> tuple[str, str]:
+    return str(meta.metadata(members.leader or {}).get("creationTimestamp") or ""), str(members.name)
+
+
+def _size_of(members: _Members, size: int) -> int:
     """Return the size that the group was created with; during a rollout it may differ from the spec's."""
-    leader = members.get(0)
-    own = decimals.natural(meta.annotations(leader).get(labels.SIZE, "")) if leader else None
+    if members.ends:
+        return 0
+    own = decimals.natural(meta.annotations(members.leader).get(labels.SIZE, "")) if members.leader else None
     return size if own is None else own
 
 
-def _group(name: str, index: int, size: int, members: dict[int, JSONObject], waits_for_leader: bool) -> Group:  # noqa: FBT001
-    leader = members.get(0)
-    leader_is_ready = leader is not None and meta.is_condition_true(leader, "Ready")
-    held = waits_for_leader and not leader_is_ready
+def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001
+    leader = members.leader
+    awaited = "ContainersReady" if leader is not None and groupname.is_hash(leader) else "Ready"
+    held = waits_for_leader and not (leader is not None and meta.is_condition_true(leader, awaited))
     ranks = tuple(
-        rank_of(members[number]) if number in members else _missing(name, index, number, held=held)
-        for number in sorted({*range(size), *members})
+        rank_of(members.pods[number]) if number in members.pods else _missing(lws, members, number, held=held)
+        for number in sorted({*range(_size_of(members, size)), *members.pods})
     )
     revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
-    return Group(index=index, ranks=ranks, revision=revision)
+    key = members.name if isinstance(members.name, str) else ""
+    return Group(index=members.index, key=key, ranks=ranks, revision=revision)
 
 
 def rank_of(pod: JSONObject) -> Rank:
@@ -212,7 +291,7 @@ def rank_of(pod: JSONObject) -> Rank:
     )
 
 
-def _missing(name: str, group: int, rank: int, *, held: bool) -> Rank:
-    pod = f"{name}-{group}" if rank == 0 else f"{name}-{group}-{rank}"
+def _missing(lws: JSONObject, members: _Members, rank: int, *, held: bool) -> Rank:
+    host = groupname.host(members.leader) if members.leader else f"{meta.name(lws)}-{members.name}"
     why = AWAITS_LEADER if held and rank else NOT_CREATED
-    return Rank(group=group, index=rank, pod=pod, state=MISSING, why=why)
+    return Rank(group=members.name, index=rank, pod=f"{host}-{rank}" if rank else host, state=MISSING, why=why)

@@ -68,7 +68,7 @@ def summary(view: View, group: Group, now: datetime) -> str:
         text = f"{ranks} completed"
     else:
         text = f"{group.ready_ranks} of {ranks} ready" + (f" ({others})" if others else "")
-    text = f"{view.name} group {group.index}: {text}"
+    text = f"{view.name} group {group.name}: {text}"
     told = recreations.sentence(group.recreations, now) if group.recreations else ""
     return "; ".join(filter(None, [text, first_problem(group), told]))
 

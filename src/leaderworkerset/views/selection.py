@@ -6,7 +6,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.selectors import EVERYTHING, LabelSelector
 from leaderworkerset.api import labels
-from leaderworkerset.views.groups import View, place_of
+from leaderworkerset.views.groups import GroupName, View, place_of
 from leaderworkerset.views.reasons import is_fine
 
 
@@ -15,7 +15,7 @@ class Selection:
     """A LeaderWorkerSet, or one group or one rank of it."""
 
     name: str
-    group: int | None = None
+    group: GroupName | None = None
     rank: int | None = None
 
     def __str__(self) -> str:
@@ -29,8 +29,9 @@ class Selection:
         return self.group in (None, place[0]) and self.rank in (None, place[1])
 
     def label_selector(self) -> str:
-        """Return the label selector of the selected pods."""
-        pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, self.group), (labels.WORKER_INDEX, self.rank)]
+        """Return a label selector of the selected pods; it selects others too where the group's whole key is not known."""
+        index = self.group if isinstance(self.group, int) else None
+        pairs = [(labels.NAME, self.name), (labels.GROUP_INDEX, index), (labels.WORKER_INDEX, self.rank)]
         return ",".join(f"{key}={value}" for key, value in pairs if value is not None)
 
 
@@ -39,7 +40,7 @@ class Filter:
     """The selected pods of a LeaderWorkerSet: of the selection those of these groups and ranks (none: all), by label."""
 
     chosen: Selection
-    groups: frozenset[int] = frozenset()
+    groups: frozenset[GroupName] = frozenset()
     ranks: frozenset[int] = frozenset()
     labels: LabelSelector = EVERYTHING
 
@@ -55,7 +56,7 @@ def narrow(view: View, chosen: Selection) -> View:
     """Reduce a view to one group or rank."""
     if chosen.group is None:
         return view
-    groups = (group for group in view.groups if group.index == chosen.group)
+    groups = (group for group in view.groups if group.name == chosen.group)
     kept = tuple(
         replace(group, ranks=tuple(rank for rank in group.ranks if chosen.rank in (None, rank.index)))
         for group in groups

@@ -24,7 +24,7 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
-from leaderworkerset.views.groups import place_of
+from leaderworkerset.views.groups import GroupName, name_of, order_of
 from leaderworkerset.views.podcontainers import containers, default_container
 from leaderworkerset.views.selection import Filter, Selection
 from leaderworkerset.views.unlogged import summed
@@ -46,7 +46,7 @@ class LogsRequest:
     """Which logs are printed, and which of their lines: of what was chosen, or else of the pods with these labels."""
 
     chosen: tuple[Selection, ...]
-    groups: frozenset[int]
+    groups: frozenset[GroupName]
     ranks: frozenset[int]
     pattern: re.Pattern[str] | None
     most: int
@@ -70,6 +70,14 @@ class LogsRequest:
         return Matching(printer, self.pattern, stamped=self.options.timestamps)
 
 
+def group_name(text: str) -> GroupName:
+    """Read the name of a group."""
+    name = name_of(text)
+    if name is None:
+        raise click.BadParameter(f"{text!r} names no group: write its number, or the first characters of its key")
+    return name
+
+
 @click.command("logs")
 @click.argument("names", nargs=-1, metavar="[LWS[/GROUP[/RANK]]|SET]...", shell_complete=completing.names)
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Of the pods with these labels, without names.")
@@ -78,9 +86,9 @@ class LogsRequest:
 @click.option(
     "--group",
     "groups",
-    type=click.IntRange(min=0),
+    type=group_name,
     multiple=True,
-    metavar="N",
+    metavar="GROUP",
     help="Only this group; may be repeated.",
 )
 @click.option(
@@ -217,7 +225,7 @@ async def members(session: Session, resource: Resource, one: Selection) -> list[
     """Return the pods of a LeaderWorkerSet or of a DisaggregatedSet, by LeaderWorkerSet, group and rank."""
     selector = one.label_selector() if resource == LEADERWORKERSETS else f"{SET_NAME}={one.name},{labels.NAME}"
     listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
-    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), place_of(pod) or (0, 0)))
+    return sorted(listing.items, key=lambda pod: (meta.labels(pod).get(labels.NAME, ""), order_of(pod)))
 
 
 def has_previous(pod: JSONObject, container: str | None) -> bool:

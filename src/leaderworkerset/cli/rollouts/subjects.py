@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, STATEFULSETS
-from leaderworkerset.api import labels
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
@@ -76,10 +76,10 @@ async def view_of(session: Session, obj: JSONObject) -> View:
 
 
 async def situation_of(session: Session, lws: JSONObject) -> Situation:
-    """Read the pods and the leader StatefulSet of a LeaderWorkerSet."""
+    """Read the pods and the leader StatefulSet (or Deployment) of a LeaderWorkerSet."""
     selector = f"{labels.NAME}={meta.name(lws)}"
     listing = await session.client.list(PODS, namespace=meta.namespace(lws), label_selector=selector)
-    return foresight.situation(lws, listing.items, await leader_statefulset(session.client, meta.key(lws)))
+    return foresight.situation(lws, listing.items, await leaders_of(session.client, lws))
 
 
 async def entries(session: Session, view: View) -> list[Entry]:
@@ -108,9 +108,9 @@ def entry_of(session: Session, name: str, found: list[Entry], number: int) -> En
     return entry
 
 
-async def leader_statefulset(client: Client, key: ObjectKey) -> JSONObject | None:
-    """Return the leader StatefulSet, None if it does not exist yet."""
+async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
+    """Return the leader StatefulSet, of groups with random keys the Deployment; None if it does not exist yet."""
     try:
-        return await client.get(STATEFULSETS, key)
+        return await client.get(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))
     except NotFoundError:
         return None

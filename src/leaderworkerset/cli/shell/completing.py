@@ -68,16 +68,16 @@ def where(words: Sequence[str], root: click.Command) -> dict[str, str]:
 
 
 async def _names(session: "Session", incomplete: str) -> list[str]:
-    from kuberuntime.objects import decimals, meta
+    from kuberuntime.objects import meta
     from kuberuntime.objects.resources import PODS
     from leaderworkerset.api.resources import LEADERWORKERSETS
     from leaderworkerset.cli import targets
-    from leaderworkerset.views.groups import place_of
+    from leaderworkerset.views.groups import name_of, place_of
     from leaderworkerset.views.selection import Selection
 
     name, *rest = incomplete.split("/")
     if rest:
-        group = decimals.natural(rest[0]) if len(rest) > 1 else None
+        group = name_of(rest[0]) if len(rest) > 1 else None
         selector = Selection(name, group, None if len(rest) > 1 else 0).label_selector()  # of groups the leaders
         listing = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
         return places(name, [place for pod in listing.items if (place := place_of(pod))], incomplete)
@@ -87,7 +87,7 @@ async def _names(session: "Session", incomplete: str) -> list[str]:
     return [one for one in found if one.startswith(incomplete)][:MOST]
 
 
-def places(name: str, found: Sequence[tuple[int, int]], incomplete: str) -> list[str]:
+def places(name: str, found: Sequence[tuple[int | str, int]], incomplete: str) -> list[str]:
     """Return groups, or the ranks of the typed group.
 
     >>> places("web", [(0, 0), (0, 1), (1, 0)], "web/")

@@ -142,7 +142,7 @@ def _group(view: View, group: Group, now: datetime) -> list[str]:
     leader = group.ranks[0] if group.ranks else None
     head = facts(
         [
-            ("Group", f"{view.name}/{group.index}"),
+            ("Group", f"{view.name}/{group.name}"),
             ("Namespace", view.namespace),
             ("Leader", leader.pod if leader else ""),
             ("Created", when(leader.created, now) if leader else ""),

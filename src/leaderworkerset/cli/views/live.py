@@ -14,7 +14,7 @@ from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
 from leaderworkerset.cli.views.terminal import escaped, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
-from leaderworkerset.views.groups import Group, Recreations, View
+from leaderworkerset.views.groups import Group, GroupName, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
 
 REFRESH: Final = 0.5
@@ -27,7 +27,7 @@ BETWEEN_PICTURES: Final = timedelta(seconds=0.1)
 """The minimum time between two drawings of the table."""
 
 
-Place: TypeAlias = tuple[str, str, int]
+Place: TypeAlias = tuple[str, str, GroupName]
 """Namespace, name and group."""
 
 Facts: TypeAlias = tuple[int, str, Recreations | None]
@@ -92,7 +92,7 @@ class PlainDisplay:
         now = self._clock.now()
         for view in self._views:
             for group in view.groups:
-                place, facts = (view.namespace, view.name, group.index), _facts(group)
+                place, facts = (view.namespace, view.name, group.name), _facts(group)
                 is_due = place not in self._last or now - self._last[place] >= distance
                 if is_due and self._shown.get(place, UNTOUCHED) != facts:
                     self._shown[place], self._last[place] = facts, now

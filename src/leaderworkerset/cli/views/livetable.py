@@ -114,7 +114,7 @@ def _of_group(group: Group, now: datetime) -> _Row:
     told = recreations.sentence(group.recreations, now) if group.recreations else ""
     leader = group.ranks[0] if group.ranks else None
     cells = (
-        str(group.index),
+        str(group.name),
         f"{group.ready_ranks}/{len(group.ranks)}",
         others_than_ready(group) or "ready",
         str(sum(rank.restarts for rank in group.ranks)),

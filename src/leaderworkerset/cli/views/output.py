@@ -85,7 +85,7 @@ def rollout(view: View) -> str:
 
 def recreated(group: Group, now: datetime) -> str:
     """Return how often a group was recreated, empty if it was not."""
-    return f"group {group.index} {recreations.sentence(group.recreations, now)}" if group.recreations else ""
+    return f"group {group.name} {recreations.sentence(group.recreations, now)}" if group.recreations else ""
 
 
 def as_json(value: Any) -> str:

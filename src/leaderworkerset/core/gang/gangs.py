@@ -19,9 +19,9 @@ from kuberuntime.objects.field import FieldError, Kind, not_supported
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action, Create, Delete, guarded_delete
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core import decisionevents, groupname
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
 from leaderworkerset.core.gang.native import NATIVE

@@ -11,10 +11,9 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import RESTARTS_EXHAUSTED
 from leaderworkerset.api.leaderworkerset import Condition
-from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.policies.recreation import RecreationState, leader_of
 

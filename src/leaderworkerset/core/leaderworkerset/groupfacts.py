@@ -10,8 +10,7 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.api import labels
-from leaderworkerset.core import groupname
+from leaderworkerset.api import groupname, labels
 
 UNKNOWN: Final = UID("")
 

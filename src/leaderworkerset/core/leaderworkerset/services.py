@@ -7,8 +7,7 @@ A service is created if none of its name exists, and never changed again (R-SVC-
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
-from leaderworkerset.api import labels
-from leaderworkerset.core import groupname
+from leaderworkerset.api import groupname, labels
 
 
 def build_shared(obj: JSONObject) -> JSONObject:

@@ -14,8 +14,8 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan
-from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core import decisionevents, groupname
+from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup

@@ -11,9 +11,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core import groupname
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.policies import accelerators, gang
 from leaderworkerset.core.policies.edits import non_empty

@@ -8,8 +8,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
-from leaderworkerset.core import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
 from leaderworkerset.core.policies.policy import Member, Policy

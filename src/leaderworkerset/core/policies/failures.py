@@ -10,9 +10,8 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
-from leaderworkerset.core import groupname
 
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 

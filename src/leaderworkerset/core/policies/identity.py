@@ -10,14 +10,10 @@ from typing import Final
 
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
-from leaderworkerset.core import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import with_labels, with_spec
 from leaderworkerset.core.policies.policy import Member, Policy, Template
-
-HOST_CHARACTERS: Final = 8
-"""How many characters of a random key are part of host names."""
 
 
 def group_hash(*parts: str) -> str:
@@ -54,7 +50,7 @@ def _admit_hash(pod: JSONObject, own: dict[str, str], member: Member) -> JSONObj
     named = with_labels(pod, {labels.GROUP_INDEX: key, labels.GROUP_KEY: key})
     if meta.spec(pod).get("hostname"):
         return named
-    return with_spec(named, {"hostname": f"{own[labels.NAME]}-{key[:HOST_CHARACTERS]}"})
+    return with_spec(named, {"hostname": f"{own[labels.NAME]}-{key[: groupname.HOST_CHARACTERS]}"})
 
 
 def ordinal(pod: JSONObject) -> int:

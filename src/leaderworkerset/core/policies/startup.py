@@ -1,8 +1,8 @@
 """Startup policy: with `LeaderReady`, workers are created once their leader is ready (R-POD-7)."""
 
 from kuberuntime.objects import meta
+from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
-from leaderworkerset.core import groupname
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 

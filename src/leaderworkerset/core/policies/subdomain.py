@@ -4,9 +4,8 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import SubdomainPolicy
-from leaderworkerset.core import groupname
 from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.policy import Member, Policy
 

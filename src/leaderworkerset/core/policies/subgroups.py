@@ -8,9 +8,8 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
-from leaderworkerset.core import groupname
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.affinity import with_exclusive_terms
 from leaderworkerset.core.policies.edits import non_empty, with_labels

@@ -72,7 +72,7 @@ def _tell(observed: Observed, death: Death, found: list[Death], sentence: str) -
     if not death.is_recorded:
         when = f", {duration(ended)} ago" if ended is not None else ""
         line += f"{when}; {counted(death.restarts, 'restart')}"
-    told = [f"group {group.index} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
+    told = [f"group {group.name} {recreations.sentence(group.recreations, observed.now)}"] if group.recreations else []
     container = f" -c {death.container}" if len(list(ranks.statuses(rank))) > 1 else ""
     words = f"logs {observed.view.name}/{rank.place}{container}"
     keeps = not observed.commands.kubectl  # a cluster of this machine keeps the log of the pod before
@@ -204,7 +204,7 @@ def has_ended(observed: Observed) -> Finding | None:
     group, rank = ended[0]
     evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
     if group.recreations is not None:
-        evidence.append(f"group {group.index} {recreations.sentence(group.recreations, observed.now)}")
+        evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",

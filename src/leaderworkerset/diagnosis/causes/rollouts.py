@@ -44,13 +44,13 @@ def blocked_by_group(observed: Observed) -> Finding | None:
     allowed = intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired)
     if not view.is_updating or not waiting or len(waiting) < max(allowed, 1):
         return None
-    named = ", ".join(str(group.index) for group in waiting[:5])
+    named = ", ".join(str(group.name) for group in waiting[:5])
     word = "group" if len(waiting) == 1 else "groups"
     return Finding(
         subject=own(observed),
         sentence=f"the rollout waits for {word} {named} to be ready: no more than {max(allowed, 1)} may be unavailable",
         evidence=(f"{view.up_to_date} of {counted(view.desired, 'group')} updated",),
-        steps=(observed.lws(f"explain {view.name}/{waiting[0].index}"),),
+        steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
     )
 
 

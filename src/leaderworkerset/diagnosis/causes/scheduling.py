@@ -170,7 +170,10 @@ def _holders(observed: Observed, key: str) -> dict[str, str]:
 def no_surge_room(observed: Observed) -> Finding | None:
     """Find a rollout with maxUnavailable 0 whose additional groups fit on no node."""
     strategy = (meta.spec(observed.view.object).get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
-    surge = [rank for rank in observed.at(is_unscheduled) if rank.group >= observed.view.desired and rank.why]
+    view = observed.view
+    extra = {group.name for group in view.groups if group.index >= view.desired}
+    more_live = any(group.key for group in view.groups) and len(view.groups) > view.desired
+    surge = [rank for rank in observed.at(is_unscheduled) if (more_live or rank.group in extra) and rank.why]
     if not surge or str(strategy.get("maxUnavailable")) not in {"0", "0%"}:
         return None
     first = surge[0]

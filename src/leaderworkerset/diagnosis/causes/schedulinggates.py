@@ -69,16 +69,26 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
 
 def is_gated(observed: Observed) -> Finding | None:
     """Find pods with scheduling gates that another component has to remove."""
-    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank)]
+    gated = [rank for rank in observed.at(ranks.is_unscheduled) if gates(rank) and not _takes_its_turn(observed, rank)]
     if not gated:
         return None
     names = ", ".join(gates(gated[0]))
+    search = f"find out which component removes scheduling gate {names}, and why it does not"
     return Finding(
         subject=ranks.subject(gated[0]),
         sentence=f"pod {gated[0].pod}{ranks.others(len(gated))} is held by scheduling gate {names}",
         evidence=(f"{gated[0].pod}: spec.schedulingGates: {names}", *_unreadable(gated)[:3]),
-        steps=(f"find out which component removes scheduling gate {names}, and why it does not",),
+        steps=(f"{observed.commands.lws} doctor" if names == labels.REPLACEMENT_GATE else search,),
     )
+
+
+def _takes_its_turn(observed: Observed, rank: Rank) -> bool:
+    """Return whether a pod waits as it shall: for the end of the group that it replaces, or for others of a rollout."""
+    if gates(rank) != [labels.REPLACEMENT_GATE]:
+        return False
+    age = observed.since(rank.created)
+    waits = labels.REPLACES in meta.annotations(rank.object or {}) or observed.view.is_updating
+    return waits or age is None or age < IDLE
 
 
 def _unreadable(gated: list[Rank]) -> list[str]:

@@ -102,7 +102,7 @@ def awaits_leader(observed: Observed) -> Finding | None:
     for group in observed.view.groups:
         held = [rank for rank in group.ranks if rank.why == AWAITS_LEADER]
         leader = leader_of(group)
-        wait = f"{counted(len(held), 'worker')} of group {group.index} {'waits' if len(held) == 1 else 'wait'}"
+        wait = f"{counted(len(held), 'worker')} of group {group.name} {'waits' if len(held) == 1 else 'wait'}"
         if held and leader is not None and leader.state == "Running" and not leader.is_ready:
             return Finding(
                 subject=ranks.subject(leader),
@@ -122,7 +122,7 @@ def _recreated(observed: Observed) -> Iterator[tuple[Group, Recreations, Subject
     for group in observed.view.groups:
         told = group.recreations
         if told is not None:
-            yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.index)
+            yield group, told, Subject(kind="Pod", name=told.failed_pod, group=group.name)
 
 
 def backs_off(observed: Observed) -> Finding | None:
@@ -133,10 +133,10 @@ def backs_off(observed: Observed) -> Finding | None:
         left = told.due - observed.now
         return Finding(
             subject=subject,
-            sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
+            sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
             evidence=(f"recreation {told.count} in a row, due {timestamps.render(told.due)}",),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.index} --previous"),
+                observed.lws(f"logs {observed.view.name}/{group.name} --previous"),
                 f"wait {duration(left)}, or correct what fails: a new template is rolled out at once",
             ),
         )
@@ -151,11 +151,11 @@ def budget_is_spent(observed: Observed) -> Finding | None:
         annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
         return Finding(
             subject=subject,
-            sentence=f"group {group.index} {recreations.sentence(told, observed.now)}",
+            sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
             evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
             steps=(
-                observed.lws(f"logs {observed.view.name}/{group.index}"),
-                f"correct what fails, or let it try again: {observed.lws(f'restart {observed.view.name}/{group.index}')}",
+                observed.lws(f"logs {observed.view.name}/{group.name}"),
+                f"correct what fails, or let it try again: {observed.lws(f'restart {observed.view.name}/{group.name}')}",
                 f"or let all such groups try again: {observed.kubectl(annotate)}$(date +%s)",
             ),
         )
@@ -168,9 +168,9 @@ def was_recreated(observed: Observed) -> Finding | None:
         if told.done and not (told.is_waiting or told.is_exhausted or group.is_ready):
             return Finding(
                 subject=subject,
-                sentence=f"group {group.index} starts again: {recreations.sentence(told, observed.now)}",
+                sentence=f"group {group.name} starts again: {recreations.sentence(told, observed.now)}",
                 evidence=(f"recreation {told.count} in a row",),
-                steps=(observed.lws(f"events {observed.view.name}/{group.index}"),),
+                steps=(observed.lws(f"events {observed.view.name}/{group.name}"),),
             )
     return None
 
@@ -194,7 +194,7 @@ def is_starting(observed: Observed) -> Finding | None:
 
 def _is_young(observed: Observed, rank: Rank) -> bool:
     """Return whether a rank began only recently; a rank without a pod is as old as its group or set."""
-    group = next(one for one in observed.view.groups if one.index == rank.group)
+    group = next(one for one in observed.view.groups if one.name == rank.group)
     stamp = rank.created or max(one.created for one in group.ranks)
     age = observed.since(stamp or observed.view.created)
     return age is not None and age < PATIENCE

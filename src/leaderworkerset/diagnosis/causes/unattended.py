@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import (
     LEASES,
     STATEFULSETS,
 )
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import revisions
@@ -108,9 +108,10 @@ def unmade(observed: Observed) -> Undone | None:
         age = observed.since(leader.created) if leader else None
         if leader is None or not missing or age is None or age < BUSY:
             continue
-        if observed.named(STATEFULSETS, leader.pod) is None:
-            made = f"the workers of group {group.index} have not been created for {duration(age)}"
-            return Undone(made, f"leader {leader.pod} has a node, and there is no StatefulSet {leader.pod}")
+        if groupname.find_workers(leader.object or {}, observed.get(STATEFULSETS)) is None:
+            made = f"the workers of group {group.name} have not been created for {duration(age)}"
+            name = groupname.host(leader.object or {})
+            return Undone(made, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
     return None
 
 
@@ -235,10 +236,10 @@ def revision_is_missing(observed: Observed) -> Finding | None:
         if leader is None or not lacks or not group.revision or group.revision in known:
             continue
         return Finding(
-            subject=Subject(kind="Pod", name=leader.pod, group=group.index, rank=0),
+            subject=Subject(kind="Pod", name=leader.pod, group=group.name, rank=0),
             sentence=f"revision {group.revision} of leader {leader.pod} does not exist, so its workers cannot be created",
             evidence=(f"no ControllerRevision has label {labels.TEMPLATE_REVISION_HASH}={group.revision}",),
-            steps=(observed.lws(f"restart {observed.view.name}/{group.index}"),),
+            steps=(observed.lws(f"restart {observed.view.name}/{group.name}"),),
         )
     return None
 

@@ -7,7 +7,7 @@ event.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -15,17 +15,20 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import KIND as SET_KIND
 from leaderworkerset.api.leaderworkerset import KIND
 from leaderworkerset.views.events.warningevents import last_seen
+from leaderworkerset.views.groups import GroupName, name_of, place_of
 from leaderworkerset.views.selection import Selection
 
-Place: TypeAlias = tuple[int | None, int | None]
+Place: TypeAlias = tuple[GroupName | None, int | None]
 """The group and rank of an event; without both it is about the LeaderWorkerSet."""
 
-NUMBERS: Final = r"(?:-(?P<group>\d+))?(?:-(?P<rank>\d+))?"
-OTHER_NUMBERS: Final = r"-(?P<group>\d+)(?:-.+)?"
-"""The suffix in names of other kinds, such as pod groups of gang schedulers."""
+NUMBER, KEY = r"\d+", r"[0-9a-f]{8}"
+RANK: Final = r"(?:-(?P<rank>\d+))?"
+GENERATED: Final = r"(?:-[a-z0-9]{1,10}){0,2}"
+"""The suffix in names of ReplicaSets, and of the leaders that they make of groups with random keys."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,18 +49,18 @@ class Happening:
 class History:
     """Selects and reads the events of one LeaderWorkerSet."""
 
-    def __init__(self, lws: JSONObject, pods: Iterable[JSONObject] = (), others: Iterable[str] = ()) -> None:
+    def __init__(self, lws: JSONObject, pods: Collection[JSONObject] = (), others: Iterable[str] = ()) -> None:
         self._name = meta.name(lws)
         self._uids = {meta.uid(lws), *map(meta.uid, pods)}
         self._others = [other for other in others if other.startswith(f"{self._name}-")]
-        stem = re.escape(self._name)
-        self._patterns = {
-            "Pod": re.compile(stem + NUMBERS),
-            "StatefulSet": re.compile(stem + NUMBERS),
-            "Service": re.compile(stem + NUMBERS),
-            "PersistentVolumeClaim": re.compile(f"(?:.+-)?{stem}{NUMBERS}"),
-        }
-        self._foreign = re.compile(stem + OTHER_NUMBERS)
+        self._places = {meta.name(pod): place_of(pod) for pod in pods}
+        self._is_keyed = groupname.is_hash_set(lws)
+        stem, group = re.escape(self._name), KEY if self._is_keyed else NUMBER
+        numbers = f"{stem}(?:-(?P<group>{group}))?{RANK}"
+        self._patterns = {kind: re.compile(numbers) for kind in ("Pod", "StatefulSet", "Service")}
+        self._patterns["PersistentVolumeClaim"] = re.compile(f"(?:.+-)?{numbers}")
+        self._foreign = re.compile(f"{stem}-(?P<group>{group})(?:-.+)?")
+        self._generated = re.compile(stem + GENERATED)
 
     def read(self, events: Iterable[JSONObject], chosen: Selection | None = None) -> list[Happening]:
         """Return the events of the selection, the oldest first."""
@@ -83,11 +86,13 @@ class History:
 
     def _numbers(self, kind: str, name: str) -> Place | None:
         """Return the place of a name; a leader pod is rank 0 of its group."""
+        if kind == "Pod" and self._places.get(name):
+            return self._places[name]
         match = self._patterns.get(kind, self._foreign).fullmatch(name)
         if match is None:
-            return None
+            return (None, None) if self._is_keyed and self._generated.fullmatch(name) else None
         found = match.groupdict(default="")
-        group, rank = (decimals.natural(found.get(name, "")) for name in ("group", "rank"))
+        group, rank = name_of(found.get("group", "")), decimals.natural(found.get("rank", ""))
         if kind == "Pod":
             return None if group is None else (group, rank or 0)
         return (group, rank)

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from kuberuntime.objects import podstate
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
 from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.events.warningevents import Warnings, explanation, is_unexplained
 from leaderworkerset.views.groups import Group, Rank, View
@@ -39,8 +40,8 @@ def explained(views: Iterable[View], found: Evidence, now: datetime) -> list[Vie
 def _group(
     view: View, group: Group, warnings: Warnings, records: Mapping[tuple[str, str, str], JSONObject], now: datetime
 ) -> Group:
-    record = records.get((view.namespace, view.name, str(group.index)))
     leader = next((rank.object for rank in group.ranks if rank.index == 0), None)
+    record = records.get((view.namespace, view.name, groupname.label(leader) if leader else str(group.name)))
     told = recreations.read(record, leader) if record is not None else None
     runs = {
         rank.pod: tuple(deaths.of_pod(rank.object, now)) for rank in group.ranks if rank.object and not rank.is_ready

@@ -66,10 +66,10 @@ def test_ages_of_several_leaders_are_a_range() -> None:
     old = Group(index=0, ranks=(Rank(group=0, index=0, pod="web-0", state="Running", is_ready=True),))
     assert folds([old], NOW)[0].age(NOW) == ""
     ranks = [
-        Rank(group=at, index=0, pod=f"web-{at}", state="Running", is_ready=True, created=f"2026-01-01T00:00:{at:02}Z")
+        Rank(group=0, index=0, pod=f"web-{at}", state="Running", is_ready=True, created=f"2026-01-01T00:00:{at:02}Z")
         for at in (0, 30)
     ]
-    (fold,) = folds([Group(index=rank.group, ranks=(rank,)) for rank in ranks], NOW)
+    (fold,) = folds([Group(index=at, ranks=(rank,)) for at, rank in enumerate(ranks)], NOW)
     assert fold.age(NOW) == "30s-60s"
 
 

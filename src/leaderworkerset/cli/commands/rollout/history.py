@@ -7,7 +7,6 @@ from datetime import datetime
 import click
 
 from kuberuntime.clock import SystemClock
-from kuberuntime.objects import ordinals
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
@@ -15,6 +14,7 @@ from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts
 from leaderworkerset.steering.pasts import Entry
+from leaderworkerset.views.groups import places
 from leaderworkerset.views.wording import age
 
 HEADER = ("REVISION", "KEY", "AGE", "GROUPS", "CHANGE-CAUSE")
@@ -58,7 +58,7 @@ def table(found: Sequence[Entry], now: datetime) -> list[str]:
             f"{entry.number}{' *' if entry.is_current else ''}",
             entry.key,
             age(entry.created, now),
-            ordinals.ranges(entry.groups) or "-",
+            places(entry.groups) or "-",
             entry.cause or "-",
         )
         for entry in found

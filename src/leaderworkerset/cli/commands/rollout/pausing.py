@@ -62,7 +62,7 @@ async def pause(session: Session, name: str) -> str:
 
 async def _pause(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
-    statefulset = await subjects.leader_statefulset(session.client, meta.key(obj))
+    statefulset = await subjects.leaders_of(session.client, obj)
     patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
     if patch is None:
         return f"{name} is paused already"

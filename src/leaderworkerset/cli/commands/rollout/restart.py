@@ -12,7 +12,6 @@ from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.cli import durations, targets
@@ -29,7 +28,7 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.observation.following import SetInformers
 from leaderworkerset.steering import patches, restarts
 from leaderworkerset.steering.restarts import Turn
-from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.groups import Group, GroupName, View, places
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.selection import Selection
 from leaderworkerset.views.wording import counted
@@ -73,7 +72,7 @@ class RestartRequest:
     """What to restart: all of a LeaderWorkerSet, some of its groups, or one rank of a group."""
 
     name: str
-    groups: tuple[int, ...] = ()
+    groups: tuple[GroupName, ...] = ()
     rank: int | None = None
 
     @classmethod
@@ -85,12 +84,12 @@ class RestartRequest:
         if len(chosen) > 1 and any(one.group is None or one.rank is not None for one in chosen):
             raise UsageError("name a LeaderWorkerSet, or some of its groups, or one rank")
         first: Selection = chosen[0]
-        groups = sorted({one.group for one in chosen if one.group is not None})
+        groups = sorted({one.group for one in chosen if one.group is not None}, key=lambda one: (str(type(one)), one))
         return cls(first.name, tuple(groups), first.rank)
 
     def __str__(self) -> str:
         """Return the groups or the rank as text."""
-        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {ranges(self.groups)}"
+        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {places(self.groups)}"
         return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
 
 
@@ -118,7 +117,7 @@ class Restart:
     session: Session
     wanted: RestartRequest
     force: bool = False
-    _old: dict[int, str] = field(default_factory=dict)
+    _old: dict[GroupName, str] = field(default_factory=dict)
     _progress: ProgressLine = field(default_factory=ProgressLine)
 
     async def run(self, timeout: float) -> str:
@@ -148,7 +147,7 @@ class Restart:
         pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
         lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
         ordered = sorted(view.groups, key=lambda one: one.index, reverse=True)
-        groups = [group for group in ordered if group.index in chosen]
+        groups = [group for group in ordered if group.name in chosen]
         lines += [f"  {self._what(group)}" for group in groups]
         lws = leaderworkerset.decode(obj)
         if self.wanted.rank and restarts.takes_group(lws, groups[0]):
@@ -158,9 +157,9 @@ class Restart:
 
     def _what(self, group: Group) -> str:
         if self.wanted.rank:
-            return f"rank {group.index}/{self.wanted.rank}: pod {group.ranks[self.wanted.rank].pod}"
+            return f"rank {group.name}/{self.wanted.rank}: pod {group.ranks[self.wanted.rank].pod}"
         workers = sum(rank.object is not None for rank in group.ranks[1:])
-        return f"group {group.index}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
+        return f"group {group.name}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
 
     def _view(self, informers: SetInformers) -> View:
         view = informers.view()
@@ -168,7 +167,7 @@ class Restart:
             raise CommandError(f"{self.wanted.name} is gone")
         return view
 
-    def _pods_to_delete(self, view: View) -> dict[int, str]:
+    def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
         found = restarts.pods_to_delete(view, self.wanted.groups, self.wanted.rank)
         lacking = [index for index in self.wanted.groups if index not in found]
         if lacking:
@@ -181,7 +180,7 @@ class Restart:
     def _next(self, view: View) -> Turn | None:
         """Return the next turn, or that all are done; None while the command only waits."""
         turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
-        done = len(self._old) - len(turn.left)
+        done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
         self._progress.show(
             f"{self.wanted.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
         )

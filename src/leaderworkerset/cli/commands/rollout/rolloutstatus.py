@@ -12,7 +12,8 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import STATEFULSETS, Resource
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS, Resource
+from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -168,13 +169,13 @@ class RolloutFollower(RolloutWait):
     def __init__(self, session: Session, key: ObjectKey, stuck_after: float) -> None:
         super().__init__(session, key, stuck_after)
         self._informers = SetInformers(session.client, key)
-        self._statefulset = Informer(session.client, only(STATEFULSETS, key))
+        self._leaders = [Informer(session.client, only(kind, key)) for kind in (STATEFULSETS, DEPLOYMENTS)]
         self.line = "the first answer of the API server"
 
     @property
     def followed(self) -> tuple[Followed, ...]:
         """Return the informers."""
-        return (*self._informers.all, self._statefulset)
+        return (*self._informers.all, *self._leaders)
 
     async def once(self) -> str:
         """Return how far the rollout is."""
@@ -191,7 +192,8 @@ class RolloutFollower(RolloutWait):
         view = self._informers.view()
         if view is None:
             raise CommandError(f"{self._key.name} is gone")
-        return pace.progress(view, self._statefulset.store.get(self._key), self._clock.now())
+        leaders = self._leaders[groupname.is_hash_set(view.object)].store.get(self._key)
+        return pace.progress(view, leaders, self._clock.now())
 
     def check(self) -> End | None:
         """Return the end, None while the rollout continues."""

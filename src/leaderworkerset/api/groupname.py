@@ -9,11 +9,15 @@ In: a pod as admission left it. Whatever belongs to a group is found by one of t
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import GroupIdentity
+
+HOST_CHARACTERS: Final = 8
+"""How many characters of a random key are part of host names."""
 
 
 def label(pod: JSONObject) -> str:

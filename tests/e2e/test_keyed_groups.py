@@ -1,0 +1,71 @@
+"""Groups with random keys by the command line: what takes a group takes the first characters of its key."""
+
+import json
+from typing import Any
+
+import pytest
+from tests.e2e.harness import Shell, ranks
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+MANIFEST: dict[str, Any] = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 2,
+        "groupIdentity": "Hash",
+        "leaderWorkerTemplate": {
+            "size": 2,
+            "workerTemplate": {
+                "spec": {
+                    "terminationGracePeriodSeconds": 1,
+                    "containers": [
+                        {
+                            "name": "main",
+                            "image": "app:1",
+                            "command": ["sh", "-c", "echo at $LWS_LEADER_ADDRESS; exec sleep infinity"],
+                        }
+                    ],
+                }
+            },
+        },
+    },
+}
+
+
+def groups(shell: Shell) -> list[str]:
+    """Return the keys of the groups, all of whose ranks are ready."""
+    (shown,) = json.loads(shell.lws("get", "--local", "web", "-o", "json").stdout)["items"]
+    assert all(rank["ready"] for rank in ranks(shown).values())
+    return [str(group["group"]) for group in shown["groups"]]
+
+
+def test_a_group_is_read_entered_restarted_rolled_and_undone_by_its_key(shell: Shell) -> None:
+    shell.lws("up", "--detach")
+    shell.lws("apply", "--local", "-f", "-", text=json.dumps(MANIFEST))
+    shell.lws("wait", "--local", "web")
+    first, second = groups(shell)
+    assert f"{first}/1 at web-{first}.web.default" in shell.lws("logs", "--local", f"web/{first}").stdout
+    assert shell.lws("logs", "--local", "web", "--group", second).stdout.count("at web-") == 2
+    assert shell.lws("exec", "--local", f"web/{first}/1", "--", "hostname").stdout.strip() == f"web-{first}-1"
+    assert f"group {second}" in shell.lws("tree", "--local", "web").stdout
+    assert f"statefulset/web-{first}" in shell.lws("events", "--local", f"web/{first}").stdout
+    assert f"web/{first}" in shell.lws("describe", "--local", f"web/{first}").stdout
+
+    shell.lws("restart", "--local", f"web/{first}")
+    after = groups(shell)
+    assert second in after
+    assert first not in after
+
+    shell.lws("rollout", "restart", "--local", "web")
+    assert "2 groups updated and ready" in shell.lws("rollout", "status", "--local", "web").stdout
+    assert second not in groups(shell)
+    shell.lws("rollout", "undo", "--local", "web")
+    shell.lws("rollout", "status", "--local", "web")
+    third, _ = groups(shell)
+    assert third in shell.lws("rollout", "history", "--local", "web").stdout
+    shell.lws("scale", "--local", "web", "--replicas", "3")
+    shell.lws("wait", "--local", "web")
+    assert len(groups(shell)) == 3
+    assert "is healthy" in shell.lws("explain", "--local", "web").stdout
