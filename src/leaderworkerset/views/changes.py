@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.views import wording
-from leaderworkerset.views.folding import FEW_GROUPS, folds, ranges
+from leaderworkerset.views.folding import FEW_GROUPS, MOST_RANGES, folds
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import summary
 
@@ -64,7 +65,7 @@ def shared(found: Mapping[str, str], known: Mapping[str, ViewSubject], now: date
             many[known[name].owner, text.endswith(GONE)].append(group)
     for (owner, is_gone), groups in many.items():
         if is_gone:
-            told.append(f"{owner} groups {ranges(sorted(group.index for group in groups))}{GONE}")
+            told.append(f"{owner} groups {ranges([group.index for group in groups], MOST_RANGES)}{GONE}")
         else:
             told += [f"{owner} groups {fold.places}: {fold.text}" for fold in folds(groups, now)]
     return told

@@ -257,7 +257,7 @@ def _failure_event(facts: _Facts) -> Event:
 def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would replace one at a time (docs/adr/0004)."""
     leaders = _leaders(facts) if facts.rollout.replaced else {}
-    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in facts.rollout.replaced]
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in facts.rollout.replaced]
 
 
 def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
@@ -265,13 +265,13 @@ def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
     return {group.leader: group for group in facts.observed.groups} if known is None else known
 
 
-def _replace_leader(facts: _Facts, group: GroupFacts) -> Delete:
+def _replace_leader(facts: _Facts, group: GroupFacts, index: int) -> Delete:
     return Delete(
         resource=PODS,
         key=ObjectKey(facts.lws.namespace, group.leader),
         propagation="Foreground",
         uid=group.uid,
-        on_success=(decisionevents.replacing_group(facts.obj, group.leader, group.index),),
+        on_success=(decisionevents.replacing_group(facts.obj, group.leader, index),),
     )
 
 
