@@ -16,6 +16,7 @@ from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors, gocommand
 from leaderworkerset.cli.gocommand import GoCommand
+from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.manager import buildinfo, managerflags, managerlog
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
@@ -50,6 +51,7 @@ def run(given: Mapping[str, Any], kubeconfig: str, threshold: Threshold) -> int:
     except ConfigurationError as error:
         log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
         return errors.FAILED
+    lightaiohttp.load()
     from leaderworkerset.manager import managerprocess
 
     settings = managerprocess.ManagerSettings(
