@@ -4,6 +4,7 @@ In: a cluster with our manager. Out: the differences per case and phase; none is
 """
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -157,12 +158,22 @@ def _of_leaderworkersets(watched: Watched) -> list[str]:
 
 
 async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:
-    """Return the recorded events that ours lack, leaving out those that tell of steps seen on the way."""
+    """Return the recorded events that ours lack after a while, leaving out those that tell of steps seen on the way."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while missing := await _untold(client, cases):
+        if asyncio.get_running_loop().time() > deadline:
+            break
+        await asyncio.sleep(QUIET)
+    return missing
+
+
+async def _untold(client: Client, cases: Sequence[Case]) -> list[str]:
     events = (await client.list(EVENTS, namespace=NAMESPACE)).items
     told = {
-        (event["regarding"]["name"], f"{event['type']} {event['reason']} {event['action']}: {event['note']}")
+        (event["regarding"]["name"], f"{event['type']} {event['reason']} {event['action']}: {note}")
         for event in events
         if event["regarding"]["kind"] == LEADERWORKERSETS.kind
+        for note in one_by_one(event["regarding"]["name"], event["note"])
     }
     return [
         f"{meta.name(case['input'])}/events: is missing: {text}"
@@ -170,6 +181,20 @@ async def _missing_events(client: Client, cases: Sequence[Case]) -> list[str]:
         for text in case["events"]
         if not any(step in text for step in STEPS) and (meta.name(case["input"]), text) not in told
     ]
+
+
+def one_by_one(name: str, note: str) -> list[str]:
+    """Return what the Go manager tells instead of one note about the workers of many groups (contract 8.3).
+
+    >>> one_by_one("web", "Created worker statefulsets for groups 0,3-4")[1:]
+    ['Created worker statefulset for leader pod web-3', 'Created worker statefulset for leader pod web-4']
+    """
+    together = re.fullmatch("Created worker statefulsets for groups ([0-9,-]+)", note)
+    if together is None:
+        return [note]
+    ends = [[int(end) for end in found.split("-")] for found in together[1].split(",")]
+    groups = [group for found in ends for group in range(found[0], found[-1] + 1)]
+    return [f"Created worker statefulset for leader pod {name}-{group}" for group in groups]
 
 
 def _key(case: Case) -> ObjectKey:

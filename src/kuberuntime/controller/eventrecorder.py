@@ -3,14 +3,14 @@
 In: `plan.Event`s, recorded without waiting. Out: events.k8s.io/v1 objects, written one after the other by `run`, which
 serves namespaces in turns (`turns.py`). Where too many wait, the namespace with most of them loses its last one.
 Repetitions of the same event about the same object become one object with a `series`, which is patched at most every
-`FOLD` seconds. What many numbered things do at the same time (`Event.of_many`) becomes one event, too. Unlike upstream, events with different notes are different events, so that no text is lost. The
-resourceVersion of the regarding object may differ, so that a status write does not split a series. Names contain the
-time, as upstream's do; if another recorder has used a name, the next one is tried. Events that cannot be written are
-logged and dropped; the memory used is bounded.
+`FOLD` seconds. What many numbered things do at the same time (`Event.of_many`) becomes one event, too. Unlike upstream,
+events with different notes are different events, so that no text is lost. The resourceVersion of the regarding object
+may differ, so that a status write does not split a series. Names contain the time, as upstream's do; if another recorder
+has used a name, the next one is tried. Events that cannot be written are logged and dropped; the memory used is bounded.
 """
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Final
@@ -40,6 +40,9 @@ from kuberuntime.turns import Turns
 
 NOTE_BYTES: Final = 1024
 """The API server's limit of a note."""
+
+RANGES: Final = 50
+"""Ranges of numbers that one note names: they fit into it."""
 
 QUEUE: Final = 1000
 """Events that may wait to be written; for one more, one is dropped and counted in the log."""
@@ -73,6 +76,23 @@ PASSING: Final = (
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+@dataclass(slots=True)
+class Gathered:
+    """The first of those that wait to be told together, when it happened, and the numbers of all."""
+
+    event: Event
+    since: datetime = EPOCH
+    numbers: set[int] = field(default_factory=set)
+
+    def together(self) -> Event:
+        """Return one event of all; one that stayed alone is told as it is."""
+        event, of_many = self.event, self.event.of_many
+        if of_many is None or len(self.numbers) == 1:
+            return event
+        numbers = ordinals.ranges(self.numbers, most=RANGES)
+        return replace(event, note=of_many.note.replace("{numbers}", numbers), related=None)
+
+
 class EventRecorder:
     """Writes the events of this process (`instance`); `reporter` is the default reporter."""
 
@@ -88,49 +108,47 @@ class EventRecorder:
         self._dropped = 0
         self._last_nanos = 0
         self._folding: dict[int, tuple[Series, Event]] = {}
-        self._gathering: dict[SeriesKey, tuple[Event, set[int]]] = {}
-        """What was told of one of many, and the numbers that others like it had since."""
+        self._gathering: dict[SeriesKey, Gathered] = {}
 
     def record(self, event: Event) -> None:
         """Queue one event; returns at once. After one of many, others like it are told together `FOLD` seconds later."""
+        now = self._clock.now()
         if event.of_many is None:
-            self._record(event)
+            self._record(event, now)
             return
         key = series_key(replace(event, note=event.of_many.note, related=None))
         gathered = self._gathering.get(key)
         if gathered is None:
-            self._record(event)
+            self._record(event, now)
             self._gather(key, event)
         else:
-            first, numbers = gathered
-            numbers.add(event.of_many.number)
-            self._gathering[key] = (first if len(numbers) > 1 else event, numbers)
+            if not gathered.numbers:
+                gathered.event, gathered.since = event, now
+            gathered.numbers.add(event.of_many.number)
 
     def _gather(self, key: SeriesKey, event: Event) -> None:
         """Collect what is like this event, unless for too many others already."""
         if len(self._gathering) < SERIES:
-            self._gathering[key] = (event, set())
+            self._gathering[key] = Gathered(event)
             asyncio.get_running_loop().call_later(FOLD, self._tell, key)
 
     def _tell(self, key: SeriesKey) -> None:
         """Record what was collected, as one event, and collect on; with nothing collected the next one is told at once."""
-        event, numbers = self._gathering.pop(key, (None, set[int]()))
-        if event is not None and event.of_many is not None and numbers:
-            note = event.of_many.note.replace("{numbers}", ordinals.ranges(numbers))
-            self._record(event if len(numbers) == 1 else replace(event, note=note, related=None))
-            self._gather(key, event)
+        gathered = self._gathering.pop(key, None)
+        if gathered is not None and gathered.numbers:
+            self._record(gathered.together(), gathered.since)
+            self._gather(key, gathered.event)
 
-    def _record(self, event: Event) -> None:
-        key = series_key(event)
-        now, at = self._clock.now(), self._clock.monotonic()
+    def _record(self, event: Event, happened: datetime) -> None:
+        key, at = series_key(event), self._clock.monotonic()
         series = self._series.take(key, at)
         if series is None:
-            series = Series(key, event, self._unique_stamp(now), first=now, last=now)
+            series = Series(key, event, self._unique_stamp(happened), first=happened, last=happened)
             self._enqueue(series, event)
         else:
             series.event = event
             series.count += 1
-            series.last = now
+            series.last = happened
             if not series.queued:
                 series.queued = True
                 self._folding[series.stamp] = (series, event)

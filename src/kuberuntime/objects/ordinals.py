@@ -1,7 +1,7 @@
 """Ordinals: the number at the end of the name of a StatefulSet's pod, after the StatefulSet's name (R-ADM-3)."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import NamedTuple
 
 from kuberuntime.objects import decimals
@@ -27,11 +27,13 @@ def split(name: str) -> Ordinal | None:
     return None if match is None or number is None else Ordinal(match[1], number)
 
 
-def ranges(numbers: Iterable[int]) -> str:
-    """Return numbers as ranges, empty if there are none.
+def ranges(numbers: Collection[int], most: int | None = None) -> str:
+    """Return numbers as ranges, of very many the first so many and the number of all; empty if there are none.
 
-    >>> ranges([0, 1, 2, 5, 7, 8]), ranges([])
-    ('0-2,5,7-8', '')
+    >>> ranges([7, 0, 1, 2, 5, 8]), ranges([3]), ranges([])
+    ('0-2,5,7-8', '3', '')
+    >>> ranges(range(0, 20, 2), most=6)
+    '0,2,4,6,8,10,… (10)'
     """
     found: list[list[int]] = []
     for number in sorted(numbers):
@@ -39,4 +41,5 @@ def ranges(numbers: Iterable[int]) -> str:
             found[-1][1] = number
         else:
             found.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:most]]
+    return ",".join(shown) + (f",… ({len(numbers)})" if len(shown) < len(found) else "")

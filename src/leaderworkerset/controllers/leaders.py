@@ -1,4 +1,4 @@
-"""Reads leaders of a LeaderWorkerSet from the API server, for the two decisions that must not use late caches.
+"""Reads leaders of a LeaderWorkerSet from the API server, for the three decisions that must not use late caches.
 
 An update holds all groups back first. Groups that the previous update released may have been deleted just then, and two
 watches have no common order: the cache may show the leader StatefulSet as held, but not the deletion yet. Later steps
@@ -7,6 +7,9 @@ of an update are not affected: they count outdated groups as missing, deleted or
 A revision is retired when all groups are of another one. An update to the revision may have begun all the same, by a
 write whose answer was lost and that the cache does not show yet: then the leader StatefulSet would be of a revision that
 does not exist.
+
+A worker StatefulSet that vanished is created again unless its leader went with it. Where the cache of pods is the later
+one, each new one would be of a leader that is gone: the garbage collector deletes it, and its pods make the cache later.
 """
 
 from collections.abc import Mapping
@@ -45,3 +48,10 @@ async def is_of_revision_known(client: Client, kind: Resource, lws: ObjectKey, k
     selection = Selection(kind, lws.namespace, field_selector=f"metadata.name={lws.name}")
     found = (await client.list_page(selection)).items  # listed: roles of earlier versions do not allow to get it
     return [revisions.key_of(one) for one in found] == ([] if known is None else [revisions.key_of(known)])
+
+
+async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
+    """Return whether this leader exists and is not being deleted; raise `KubeError` without an answer."""
+    selection = Selection(PODS, leader.namespace, field_selector=f"metadata.name={leader.name}")
+    found = (await client.list_page(selection)).items
+    return any(meta.uid(pod) == uid and not meta.is_deleting(pod) for pod in found)

@@ -16,11 +16,11 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, PODS
-from kuberuntime.plan import Apply, Delete, Plan
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
+from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname
-from leaderworkerset.controllers import indexes, permissions
+from leaderworkerset.controllers import indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
@@ -55,13 +55,27 @@ class PodDriver(Driver):
         self._clock = clock
         self._gone: dict[ObjectKey, dict[str, JSONObject]] = {}
         self._unobserved: set[ObjectKey] = set()
+        self._bereft: dict[ObjectKey, UID] = {}
+        """Leaders whose worker StatefulSet vanished before them, as far as the caches show."""
         self._whole_since: dict[ObjectKey, str] = {}
         self._turn = asyncio.Lock()
         informers.leaderworkersets.subscribe(self._note_whole)
         informers.pods.subscribe(self._remember)
+        informers.statefulsets.subscribe(self._note_bereft)
 
     async def plan(self, key: ObjectKey) -> Plan:
-        """Decide about the group that the pod `key` leads; in a thread if its objects are large."""
+        """Decide about the group that the pod `key` leads; one that lost its workers is of a leader that lives."""
+        plan = await self._decide(key)
+        if key in self._bereft and any(
+            isinstance(one, Create) and one.resource == STATEFULSETS for one in plan.actions
+        ):
+            if not await leaders.is_living(self._client, key, self._bereft[key]):
+                return Plan()  # the cache will say so soon
+            self._bereft.pop(key, None)
+        return plan
+
+    async def _decide(self, key: ObjectKey) -> Plan:
+        """Decide about a group; in a thread if its objects are large."""
         if key in self._unobserved:
             self._add_unseen(key)
         group = await self.observe(key)
@@ -145,8 +159,15 @@ class PodDriver(Driver):
         for key in keys_of_pod(change):
             if key == meta.key(change.object):
                 self._gone.pop(key, None)
+                self._bereft.pop(key, None)
             else:
                 self._gone.setdefault(key, {})[meta.name(change.object)] = change.object
+
+    def _note_bereft(self, change: Change) -> None:
+        """Note the leader of a worker StatefulSet that was deleted while the leader is there."""
+        key, leader = meta.key(change.object), self._informers.pods.store.get(meta.key(change.object))
+        if change.new is None and leader is not None and not meta.is_of_predecessor(change.object, leader):
+            self._bereft[key] = meta.uid(leader)
 
     def _note_whole(self, change: Change) -> None:
         """Note which LeaderWorkerSets this manager found with all groups ready, before it changes their status."""

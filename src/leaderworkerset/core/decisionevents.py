@@ -65,7 +65,7 @@ def updating(obj: JSONObject, note: str) -> Event:
     return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 
-def replacing_group(obj: JSONObject, leader: str, group: int | None) -> Event:
+def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
     """Return the event of a leader that was deleted to update its group (docs/adr/0004-max-unavailable.md)."""
     note = f"Deleted leader pod {leader} to update group {group}"
     event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))

@@ -4,11 +4,12 @@ In: the groups of a view. Out: folds, each the groups of one state, one reason a
 that wait for the same thing, or that are ready, take one row each.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import Group
 from leaderworkerset.views.reasons import is_fine, others_than_ready, telling
@@ -44,7 +45,7 @@ class Fold:
         """Return the numbers of the groups as ranges, or the first few of their keys."""
         keys = [group.key for group in self.groups if group.key]
         if not keys:
-            return ranges([group.index for group in self.groups])
+            return ranges([group.index for group in self.groups], MOST_RANGES)
         return ",".join(keys[:MOST_RANGES]) + (f",… ({len(keys)})" if len(keys) > MOST_RANGES else "")
 
     @property
@@ -113,21 +114,3 @@ def _why(group: Group, now: datetime) -> tuple[str, str]:
     return "; ".join(filter(None, [f"{pod}{first.why}", told])), "; ".join(
         filter(None, [first.why.replace(leader, ""), told])
     )
-
-
-def ranges(numbers: Sequence[int]) -> str:
-    """Return sorted numbers as ranges, the first few of them.
-
-    >>> ranges([0, 1, 2, 5, 7, 8]), ranges([3])
-    ('0-2,5,7-8', '3')
-    >>> ranges(range(0, 20, 2))
-    '0,2,4,6,8,10,… (10)'
-    """
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and found[-1][1] == number - 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    shown = [str(first) if first == last else f"{first}-{last}" for first, last in found[:MOST_RANGES]]
-    return ",".join(shown) + (f",… ({len(numbers)})" if len(found) > MOST_RANGES else "")

@@ -16,6 +16,7 @@ from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors, gocommand
 from leaderworkerset.cli.gocommand import GoCommand
+from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.manager import buildinfo, managerflags, managerlog
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import API_VERSION, DEPRECATED, ConfigurationError
@@ -52,6 +53,7 @@ def run(given: Mapping[str, Any], kubeconfig: str, threshold: Threshold) -> int:
         return errors.FAILED
     if chosen.api_version == DEPRECATED:
         log.warning("the version of the configuration is deprecated", logger="setup", found=DEPRECATED, use=API_VERSION)
+    lightaiohttp.load()
     from leaderworkerset.manager import managerprocess
 
     settings = managerprocess.ManagerSettings(

@@ -312,7 +312,7 @@ def _replace_leaders(facts: _Facts) -> list[Action]:
     """Delete outdated leaders where the StatefulSet controller would replace one at a time (docs/adr/0004)."""
     replaced = () if facts.rollout is None else facts.rollout.replaced
     leaders = _leaders(facts) if replaced else {}
-    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"]) for index in replaced]
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in replaced]
 
 
 def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
@@ -320,13 +320,13 @@ def _leaders(facts: _Facts) -> Mapping[str, GroupFacts]:
     return {group.leader: group for group in facts.observed.groups} if known is None else known
 
 
-def _replace_leader(facts: _Facts, group: GroupFacts) -> Delete:
+def _replace_leader(facts: _Facts, group: GroupFacts, index: int) -> Delete:
     return Delete(
         resource=PODS,
         key=ObjectKey(facts.lws.namespace, group.leader),
         propagation="Foreground",
         uid=group.uid,
-        on_success=(decisionevents.replacing_group(facts.obj, group.leader, group.index),),
+        on_success=(decisionevents.replacing_group(facts.obj, group.leader, index),),
     )
 
 

@@ -5,6 +5,7 @@ import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -407,15 +408,20 @@ def one_of_many(number: int) -> Event:
     )
 
 
-def test_what_many_do_at_the_same_time_is_one_event_that_names_them_as_ranges() -> None:
+def test_differs_from_upstream_what_many_do_at_the_same_time_is_one_event_that_names_them_as_ranges() -> None:
+    """Contract 8.3."""
+
     async def scenario() -> None:
         async with rig() as r:
             for number in (3, 0, 1, 2, 5, 6):
                 r.recorder.record(one_of_many(number))
+                await asyncio.sleep(1 / 8)
             await asyncio.sleep(FOLD + 1)
             r.recorder.record(one_of_many(8))
             await r.recorder.flush()
             assert [event["note"] for event in r.all()] == ["Created 3", "Created 0-2,5-6", "Created 8"]
             assert [event.get("related") for event in r.all()] == [{"name": "lws-3"}, None, {"name": "lws-8"}]
+            moments = [datetime.fromisoformat(event["eventTime"]) for event in r.all()]
+            assert moments[1] - moments[0] == timedelta(seconds=1 / 8)
 
     run(scenario())

@@ -138,3 +138,27 @@ def test_leaders_are_compared_by_uid_and_those_that_go_anyway_are_not() -> None:
             assert not await leaders.are_as_known(client, key, known | {"2": group("gone")})
 
     virtualtime.run(scenario())
+
+
+def test_no_workers_are_created_again_and_again_for_a_leader_whose_end_is_not_seen_yet() -> None:
+    """R-WSTS-2: where the cache of pods is the later one; a worker StatefulSet that alone was deleted comes back."""
+
+    async def scenario() -> None:
+        async with Cluster().running() as cluster:
+            cluster.transport = transport = LateWatch(cluster, PODS)
+            async with cluster.managed():
+                await cluster.create(builders.leaderworkerset_object(replicas=2, size=2))
+                await cluster.settle()
+                before, written = await cluster.uids(STATEFULSETS), transport.writes["POST"]
+                transport.on_time.clear()
+                await cluster.client.delete(PODS, ObjectKey(NAMESPACE, "web-1"))
+                await cluster.client.delete(STATEFULSETS, ObjectKey(NAMESPACE, "web-0"))
+                await cluster.settle(60)
+                assert transport.writes["POST"] - written == 1
+                transport.on_time.set()
+                await cluster.settle()
+                after = await cluster.uids(STATEFULSETS)
+                assert after.keys() == before.keys()
+                assert {name for name in after if after[name] != before[name]} == {"web-0", "web-1"}
+
+    virtualtime.run(scenario())

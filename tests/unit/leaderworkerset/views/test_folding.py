@@ -4,10 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from leaderworkerset.views.folding import folds, ranges
+from leaderworkerset.views.folding import folds
 from leaderworkerset.views.groups import Group, Rank, Recreations, View
 from leaderworkerset.views.selection import not_ready
 
@@ -71,18 +69,6 @@ def test_ages_of_several_leaders_are_a_range() -> None:
     ]
     (fold,) = folds([Group(index=at, ranks=(rank,)) for at, rank in enumerate(ranks)], NOW)
     assert fold.age(NOW) == "30s-60s"
-
-
-@given(st.sets(st.integers(0, 300), min_size=1))
-def test_ranges_name_the_first_and_count_what_they_leave_out(numbers: set[int]) -> None:
-    text = ranges(sorted(numbers))
-    assert text.split(",")[0].split("-")[0] == str(min(numbers))
-    assert len(text) < 60
-    if "…" in text:
-        assert text.endswith(f"({len(numbers)})")
-    else:
-        pairs = [[int(end) for end in part.split("-")] for part in text.split(",")]
-        assert {one for pair in pairs for one in range(pair[0], pair[-1] + 1)} == numbers
 
 
 def view(*groups: Group, ready: bool = True) -> View:

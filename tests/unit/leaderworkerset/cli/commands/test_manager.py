@@ -1,6 +1,9 @@
 """`lws manager` before it runs: version, configuration, exit codes (R-MGR-3, R-CFG-3)."""
 
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 import structlog
@@ -9,6 +12,9 @@ from kuberuntime.errors import ConfigError
 from leaderworkerset.cli import app, errors, gocommand
 from leaderworkerset.cli.commands import manager
 from leaderworkerset.manager import buildinfo
+
+MODULES: Final = 250
+"""The most modules of ours that a manager imports: each takes about 50 KiB of memory."""
 
 HEAD = "apiVersion: config.lws.x-k8s.io/v1\nkind: Configuration\n"
 
@@ -103,3 +109,19 @@ def test_the_namespace_is_that_of_the_account(tmp_path: Path) -> None:
 def test_errors_of_a_group_are_told_one_by_one() -> None:
     group = ExceptionGroup("a", [ExceptionGroup("b", [ConfigError("x")]), OSError("y")])
     assert [str(error) for error in errors.leaves(group)] == ["x", "y"]
+
+
+def test_the_process_imports_what_a_manager_needs_and_reads_no_certificates_of_the_system() -> None:
+    script = (
+        "import sys; from leaderworkerset.cli.app import run; run(['manager', '--kubeconfig=/absent'])\n"
+        "from aiohttp import connector; print(connector._SSL_CONTEXT_VERIFIED.cert_store_stats()['x509'], *sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    read, modules = found[0], set(found[1:])
+    assert "leaderworkerset.manager.managerprocess" in modules
+    assert read == "0"
+    assert not {name.partition(".")[0] for name in modules} & {"rich", "pygments", "localkube", "sqlite3", "jsonpatch"}
+    commands = {name for name in modules if name.startswith("leaderworkerset.cli.commands.")}
+    assert commands == {"leaderworkerset.cli.commands.manager"}
+    assert not any(name.startswith(("leaderworkerset.diagnosis", "leaderworkerset.observation")) for name in modules)
+    assert len([name for name in modules if name.startswith(("leaderworkerset", "kuberuntime"))]) <= MODULES
