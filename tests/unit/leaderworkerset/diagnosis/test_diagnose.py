@@ -236,12 +236,12 @@ def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str
         (
             2,
             "host://",
-            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR",
+            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
         ),
         (
             127,
             "host://",
-            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR",
+            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
         ),
         (
             127,
