@@ -85,7 +85,8 @@ class LeanWorld(World):
     def errors(self) -> list[BaseException]:
         """Return the errors that ended an actor, each out of its groups."""
         return [leaf for task in self._tasks.values() if task.done() and not task.cancelled()
-                and (error := task.exception()) is not None for leaf in leaves(error)]  # fmt: skip
+                and (error := task.exception()) is not None
+                for leaf in (leaves(error) if isinstance(error, Exception) else [error])]  # fmt: skip
 
 
 def _statefulsets(client: Client, informers: Informers, clock: Clock) -> StatefulSets:

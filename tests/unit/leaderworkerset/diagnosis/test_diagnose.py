@@ -494,3 +494,12 @@ def test_a_gated_pod_whose_affinity_no_node_can_fulfil_says_so() -> None:
     found = told(observed([pod(spec=spec)]))
 
     assert any("nodeAffinity: label 'zone': operator Gt needs one integer" in line for line in lines(found))
+
+
+def test_a_host_path_that_this_machine_lacks_is_named() -> None:
+    said = "volumes: hostPath.path: /models does not exist on this machine; create it or set type DirectoryOrCreate"
+    waits = container(waiting={"reason": "ContainerCreating"})
+    pod = placed(status={"phase": "Pending", "containerStatuses": [waits]})
+    found = told(observed([pod], {CORE_EVENTS: [event("Pod", "web-0", "FailedMount", said)]}))
+    named = f"a volume of pod web-0 cannot be mounted{said.removeprefix('volumes')}"
+    assert headline(found) == f"web is stuck: LWS-E064: {named}"
