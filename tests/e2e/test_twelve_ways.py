@@ -71,3 +71,13 @@ def test_a_service_that_selects_no_rank_is_named_when_it_is_applied(cluster: Clu
     cluster.lws("wait", "behind")
     assert idle in cluster.shell.lws("explain", f"--local={cluster.name}", "behind").stderr.splitlines()
     assert told.startswith("warning: Service door: spec.selector app=vlm matches no pod of these manifests: ")
+
+
+def test_a_service_of_a_set_that_is_scaled_to_zero_is_not_named(cluster: Cluster) -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "gate"}}
+    selector = {"leaderworkerset.sigs.k8s.io/name": "asleep", "leaderworkerset.sigs.k8s.io/worker-index": "0"}
+    cluster.apply(service | {"spec": {"selector": selector, "ports": [{"port": 80}]}}, lws("asleep", SLEEP, replicas=0))
+    assert "gate" not in cluster.shell.lws("explain", f"--local={cluster.name}", "asleep").stderr
+    cluster.lws("delete", "asleep")
+    cluster.start(lws("awake", SLEEP))
+    assert "note: Service default/gate: " in cluster.shell.lws("explain", f"--local={cluster.name}", "awake").stderr

@@ -16,7 +16,7 @@ from tests.simulation.schedules.crashes import play_crashes
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.misuse import play_misuse
-from tests.simulation.schedules.playing import Verdict, play_family, play_reference
+from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
 from tests.simulation.states import differences
 from tests.simulation.trace import Trace
 from tests.simulation.virtualtime import SingleThreadLoop, run
@@ -115,7 +115,8 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
         verdicts: list[Verdict] = []
 
         async def work(send: Send, family: int | str = family) -> None:
-            with planted.bug(part.bug):
+            violations: list[str] = []
+            with planted.bug(part.bug), caught(world, violations):
                 if isinstance(family, str) and family.startswith(MISUSE):
                     await play_misuse(world, family, part.branches, send)
                 elif isinstance(family, str) and family.startswith(CLOCKS):
@@ -124,6 +125,8 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
                     await play_crashes(world, family, send, deaths=len(part.branches) > 1)
                 else:
                     await play_family(world, family, part.branches, send)
+            if violations:  # of what the branches share
+                send(msgspec.json.encode(Verdict(seed=f"{family}.0", violations=violations, trace=str(world.trace))))
 
         await branch(work, lambda message: verdicts.append(msgspec.json.decode(message, type=Verdict)))  # noqa: B023 - used before the next
         for verdict in verdicts:

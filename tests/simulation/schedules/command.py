@@ -9,6 +9,7 @@ from typing import Final
 
 from tests.simulation.schedules import crashes, planted
 from tests.simulation.schedules.campaign import BRANCHES, CLOCKS, MISUSE, Part, Summary, campaign
+from tests.simulation.schedules.forking import BranchError
 from tests.simulation.schedules.playing import Verdict
 from tests.simulation.schedules.processes import play_in_parallel
 
@@ -98,7 +99,7 @@ def _play(options: argparse.Namespace) -> int:
     for kind, schedules in ((MISUSE, options.misuse), (CLOCKS, options.clocks)):
         families += [f"{kind}{options.first + number}" for number in range(-(-schedules // BRANCHES))]
     summary, started = Summary(), time.monotonic()
-    shown = started
+    shown, is_whole = started, True
     try:
         for verdict in play_in_parallel(Part(families, range(BRANCHES), options.bug), options.processes):
             summary.add(verdict)
@@ -109,9 +110,12 @@ def _play(options: argparse.Namespace) -> int:
                 _progress(summary, shown - started)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)  # noqa: T201
+    except BranchError as error:
+        print(f"error: {error}", file=sys.stderr)  # noqa: T201
+        is_whole = False
     seconds = time.monotonic() - started
     print(*summary.lines(), f"{summary.schedules / seconds * 60:.0f} schedules a minute", sep="\n")  # noqa: T201
-    return int(bool(summary.violations))
+    return int(bool(summary.violations) or not is_whole)
 
 
 def _progress(summary: Summary, seconds: float) -> None:

@@ -23,6 +23,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
 from kuberuntime.objects.resources import NODES as NODE_KIND
+from leaderworkerset.cli.errors import leaves
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.composition import MANY, build_controller
 from localkube.controllers.garbage.controller import GarbageCollector
@@ -82,9 +83,10 @@ class LeanWorld(World):
             ready.set()
 
     def errors(self) -> list[BaseException]:
-        """Return the errors that ended an actor."""
-        return [error for task in self._tasks.values() if task.done() and not task.cancelled()
-                and (error := task.exception()) is not None]  # fmt: skip
+        """Return the errors that ended an actor, each out of its groups."""
+        return [leaf for task in self._tasks.values() if task.done() and not task.cancelled()
+                and (error := task.exception()) is not None
+                for leaf in (leaves(error) if isinstance(error, Exception) else [error])]  # fmt: skip
 
 
 def _statefulsets(client: Client, informers: Informers, clock: Clock) -> StatefulSets:

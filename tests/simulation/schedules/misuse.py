@@ -19,7 +19,7 @@ from tests.simulation.schedules import faultplans
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import KEY, Play
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import Verdict, come_to_rest
+from tests.simulation.schedules.playing import Verdict, caught, come_to_rest
 from tests.simulation.workloads import groups
 
 from kuberuntime.errors import APIError
@@ -59,14 +59,12 @@ async def _play(world: LeanWorld, seed: str) -> Verdict:
     it, writes = Play(world, checks, random), len(world.trace.entries)
     good = meta.spec(await world.get(LEADERWORKERSETS, KEY.name))
     answers: list[str] = []
-    try:
+    with caught(world, checks.violations):
         for _ in range(SPECS):
             answers += [await _apply(it, bent(random, good))]
         await world.client.patch(LEADERWORKERSETS, KEY, _whole(good), kind="json")
         await come_to_rest(it, long=True)
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
-        checks.violations.append(f"{type(error).__name__}: {error}")
-    checks.violations += [*(f"an actor broke: {error!r}" for error in world.errors()), *world.torn.groups()]
+    checks.violations += world.torn.groups()
     return Verdict(
         seed=seed,
         violations=checks.violations,

@@ -250,6 +250,18 @@ def _trusts_what_is_stored() -> Iterator[None]:
         yield
 
 
+def _ends_at_an_update() -> Plant:
+    """End with an error, in a subscriber that nothing guards, when a LeaderWorkerSet is edited."""
+    real = Informer._publish
+
+    def publish(self: Informer, change: Change, subscribers: Sequence[Callable[[Change], None]]) -> None:
+        if change.old is not None and meta.spec(change.object).keys() & {"leaderWorkerTemplate"}:
+            assert meta.generation(change.object) == meta.generation(change.old), "edited"
+        real(self, change, subscribers)
+
+    return patch.object(Informer, "_publish", publish)
+
+
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     real = module.reconcile
     return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
@@ -292,6 +304,7 @@ BUGS: Final = {
         Bug(_reports_once, "1.2"),
         Bug(_trusts_wall_clocks, "clocks1.9"),
         Bug(_trusts_what_is_stored, "1.3"),
+        Bug(_ends_at_an_update, "roll.0"),
     )
 }
 """All bugs by name."""

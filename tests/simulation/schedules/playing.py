@@ -6,7 +6,8 @@ as real ones.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
@@ -125,17 +126,11 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
         world.managers[name].arm(schedule)
     assert world.others is not None
     world.others.arm(script.others)
-    try:
+    with caught(world, checks.violations):
         if script.lws is not None:
             await it.attempt(world.create(script.lws))
         await _happen(it, script.picked)
         await come_to_rest(it, long=any(happening.__name__ in LASTING for _, happening in script.picked))
-    except asyncio.CancelledError:
-        if not world.errors():  # an actor that breaks ends all the others
-            raise
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
-        checks.violations.append(f"{type(error).__name__}: {error}")
-    checks.violations += [f"an actor broke: {error!r}" for error in world.errors()]
     checks.violations += [*checks.unanswered_failures(), *world.torn.groups()]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
     wanted, final = endstate.declared(checks.facts), endstate.final(checks.facts)
@@ -156,6 +151,19 @@ async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
     )
+
+
+@contextmanager
+def caught(world: LeanWorld, violations: list[str]) -> Iterator[None]:
+    """Add whatever ends the body to the violations: an error, or an actor that broke, which cancels all the others."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not world.errors():
+            raise
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the verdict
+        violations.append(f"{type(error).__name__}: {error}")
+    violations += [f"an actor broke: {error!r}" for error in world.errors()]
 
 
 async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:

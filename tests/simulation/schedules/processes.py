@@ -14,12 +14,17 @@ from typing import BinaryIO, cast
 
 import msgspec
 from tests.simulation.schedules.campaign import Part, campaign
+from tests.simulation.schedules.forking import BranchError
 from tests.simulation.schedules.playing import Verdict
 
 
 def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
-    """Play a campaign in so many processes; they end when nobody takes their verdicts any more."""
+    """Play a campaign in so many processes; they end when nobody takes their verdicts any more.
+
+    Raises BranchError where one of them ended before its part was played.
+    """
     children: dict[int, FileIO] = {}
+    broken = False
     for number in range(min(processes, len(part.families))):
         child, pipe = _start(replace(part, families=part.families[number::processes]))
         children[child] = pipe
@@ -30,7 +35,9 @@ def play_in_parallel(part: Part, processes: int) -> Iterator[Verdict]:
             pipe.close()
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGTERM)
-            os.waitpid(child, 0)
+            broken |= os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) > 0
+    if broken:
+        raise BranchError("a process of the campaign ended before its part was played")
 
 
 def _start(part: Part) -> tuple[int, FileIO]:

@@ -47,6 +47,22 @@ def test_nothing_is_violated(what: tuple[str, ...]) -> None:
     assert int(count[1]) >= 10
 
 
+@pytest.mark.parametrize(
+    "what",
+    [("--crashes", "roll", "grow"), ("--misuse", "1"), ("--clocks", "1")],
+    ids=["deaths", "misuse", "clocks"],
+)
+def test_a_manager_that_breaks_is_a_verdict_of_its_schedule_and_the_campaign_goes_on(what: tuple[str, ...]) -> None:
+    played = play("--bug", "ends-at-an-update", "--seeds", "0", *what)
+    assert played.returncode == 1
+    assert "Traceback" not in played.stderr
+    assert "  an actor broke: AssertionError('edited')" in played.stdout
+    count = re.search(r"^(\d+) schedules .*^violations: (\d+)$", played.stdout, re.MULTILINE | re.DOTALL)
+    assert count is not None
+    assert int(count[1]) >= 2
+    assert int(count[2]) >= 2
+
+
 def test_every_planted_bug_is_found() -> None:
     assert len(planted.BUGS) >= 15
     hunted = play("--hunt", "--seeds", str(BUDGET))

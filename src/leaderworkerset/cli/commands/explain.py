@@ -9,9 +9,11 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.resources import PODS, SERVICES
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.reading.serviceselectors import selects
 from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
@@ -71,12 +73,21 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
 
 
 async def idle_services(session: Session, namespace: str) -> list[str]:
-    """Return a note on each Service whose selector matches no pod, none if Services or pods may not be read."""
+    """Return a note on each Service whose selector matches no pod, and none of a set that is scaled to zero.
+
+    There is none if Services, pods or LeaderWorkerSets may not be read.
+    """
     found = []
     try:
         listed = (await session.client.list(SERVICES, namespace=namespace)).items
+        sets = (await session.client.list(LEADERWORKERSETS, namespace=namespace)).items if listed else []
+        empty = [one for one in sets if meta.spec(one).get("replicas") == 0]
         others = [one for one in listed if meta.spec(one).get("selector") and not meta.controller_of(one)]
         for one in others[:MOST_SERVICES]:
+            if any(
+                meta.namespace(of) == meta.namespace(one) and selects(meta.spec(one)["selector"], of) for of in empty
+            ):
+                continue
             wanted = selectors.format_labels(meta.spec(one)["selector"])
             if not (await session.client.list_page(Query(PODS, meta.namespace(one), wanted), limit=1)).items:
                 found.append(

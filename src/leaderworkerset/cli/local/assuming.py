@@ -14,6 +14,7 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rehearsal import nodepools, surroundings
 from leaderworkerset.cli.rehearsal.demands import Demand, demands_of
 from leaderworkerset.cli.rehearsal.nodepools import Pool
+from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER
 from localkube.cluster import DEFAULT_CLASS_NAME, PROVISIONER, Nodes
 
 GPU: Final = "nvidia.com/gpu"
@@ -30,6 +31,13 @@ class Assumed:
 
 def assume(documents: Sequence[Document], options: ClusterOptions) -> Assumed:
     """Return the nodes and objects that the documents need, as far as they are to be derived."""
+    for document in documents:
+        for name in surroundings.values(document.object, "schedulerName"):
+            if name != DEFAULT_SCHEDULER:
+                raise CommandError(
+                    f"{document.place}: schedulerName {name}: the cluster of lws run has no such scheduler, and pods would wait "
+                    "for it: leave schedulerName out to run the groups without it"
+                )
     demands = [demand for document in documents for demand in demands_of(document.object)]
     if AUTO not in (options.nodes, options.gpus_per_node):
         return Assumed(documents, nodes_of(options), _offer(demands, options))

@@ -26,15 +26,19 @@ def unselected(documents: Sequence[Document]) -> Iterator[str]:
     sets = [obj for obj in objects if obj["kind"] == LEADERWORKERSETS.kind]
     if not sets or any(obj["kind"] in OTHER_WORKLOADS for obj in objects):
         return
-    ranks = [(one, own) for one in sets for own in _labels_of(one)]
     for obj in objects:
         selector = (obj.get("spec") or {}).get("selector") if obj["kind"] == "Service" else None
-        if selector and not any(_meet(obj, one) and _selects(selector, own) for one, own in ranks):
+        if selector and not any(_meet(obj, one) and selects(selector, one) for one in sets):
             words = ",".join(f"{key}={value}" for key, value in selector.items())
             yield (
                 f"warning: Service {meta.name(obj)}: spec.selector {words} matches no pod of these manifests: correct it, "
                 "or add these labels to leaderTemplate or workerTemplate"
             )
+
+
+def selects(selector: Mapping[str, str], lws: JSONObject) -> bool:
+    """Return whether a selector matches leaders or workers of a LeaderWorkerSet, if it has any."""
+    return any(_matches(selector, own) for own in _labels_of(lws))
 
 
 def _labels_of(obj: JSONObject) -> Iterator[Mapping[str, str]]:
@@ -50,7 +54,7 @@ def _meet(service: JSONObject, lws: JSONObject) -> bool:
     return len({meta.namespace(service), meta.namespace(lws)} - {""}) < 2
 
 
-def _selects(selector: Mapping[str, str], own: Mapping[str, str]) -> bool:
+def _matches(selector: Mapping[str, str], own: Mapping[str, str]) -> bool:
     return all(own.get(key) == value if key in own else _is_controllers(key) for key, value in selector.items())
 
 

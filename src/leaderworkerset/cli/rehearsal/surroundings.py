@@ -22,7 +22,7 @@ class Rehearsed:
 def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collection[str]) -> Rehearsed:
     """Return the documents with the objects that they need; `there` are the storage classes of every cluster here."""
     objects = [document.object for document in documents]
-    classes = dict.fromkeys(name for obj in objects for name in _values(obj, "storageClassName"))
+    classes = dict.fromkeys(name for obj in objects for name in values(obj, "storageClassName"))
     own = [_local(document, provisioner) for document in documents]
     lines = [f"storage class {_name(one.object)}: makes directories" for one in own if one not in documents]
     made: list[JSONObject] = []
@@ -30,7 +30,7 @@ def rehearsed(documents: Sequence[Document], *, provisioner: str, there: Collect
         if name not in there and not _brings(objects, "StorageClass", name):
             made.append(_of("storage.k8s.io/v1", "StorageClass", name, provisioner=provisioner))
             lines.append(f"storage class {name}: makes directories")
-    for name in dict.fromkeys(name for obj in objects for name in _values(obj, "priorityClassName")):
+    for name in dict.fromkeys(name for obj in objects for name in values(obj, "priorityClassName")):
         if not _brings(objects, "PriorityClass", name) and not name.startswith("system-"):
             made.append(_of("scheduling.k8s.io/v1", "PriorityClass", name, value=1000))
             lines.append(f"priority class {name}: value 1000")
@@ -57,21 +57,21 @@ def _local(document: Document, provisioner: str) -> Document:
 def _claims(objects: Sequence[JSONObject]) -> list[tuple[str, str]]:
     """Return namespace and name of the claims that pods mount and that do not exist."""
     brought = {(_namespace(obj), _name(obj)) for obj in objects if obj["kind"] == "PersistentVolumeClaim"}
-    mounted = {(_namespace(obj), name): None for obj in objects for name in _values(obj, "claimName")}
+    mounted = {(_namespace(obj), name): None for obj in objects for name in values(obj, "claimName")}
     return [one for one in mounted if one not in brought]
 
 
-def _values(node: JSON, field: str) -> Iterator[str]:
+def values(node: JSON, field: str) -> Iterator[str]:
     """Yield the texts of a field at any depth of an object."""
     if isinstance(node, dict):
         for name, child in node.items():
             if name == field and isinstance(child, str) and child:
                 yield child
             else:
-                yield from _values(child, field)
+                yield from values(child, field)
     elif isinstance(node, list):
         for child in node:
-            yield from _values(child, field)
+            yield from values(child, field)
 
 
 def _brings(objects: Sequence[JSONObject], kind: str, name: str) -> bool:

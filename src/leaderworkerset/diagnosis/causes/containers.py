@@ -106,7 +106,7 @@ def _advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
     image = declared.get("image")
     is_unmapped = str(status.get("imageID")).startswith(OF_THE_MACHINE)
     if code in MISSING and is_unmapped and image != ON_PURPOSE:
-        yield f"if it lacks a file or program: image {image} is mapped to nothing, so it ran in / of this machine; map it: --image {image}=DIR"
+        yield f"if it lacks a file or program: image {image} is mapped to nothing, so it ran in / of this machine; map it: --image {image}=DIR, or rehearse it: --stub={image}"
     elif code == NOT_FOUND and not is_unmapped:
         yield f"exit code 127 means that a program was not found: image {image} lacks it, or it is not on PATH there"
 

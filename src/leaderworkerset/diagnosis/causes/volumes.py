@@ -108,7 +108,7 @@ NO_CLAIM: Final = Cause(
 CANNOT_MOUNT: Final = Told(
     is_placed,
     r"(?:MountVolume\.|AttachVolume\.|Unable to attach or mount|Multi-Attach|\bvolumes)(?s:.*?)"
-    r"(?P<absent>: (?:secret|configmap) \S+ not found)?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
+    r"(?P<absent>: (?:(?:secret|configmap) \S+ not found|hostPath.*))?$|(?:secret|configmap|references non-existent \w+).{0,80}not found$",
     "a volume of pod {pod} cannot be mounted{others}{absent}",
     ("{lws} describe {place}",),
 )

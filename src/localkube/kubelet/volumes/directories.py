@@ -7,7 +7,7 @@
 | hostPath | the path itself |
 | persistentVolumeClaim | the hostPath or local path of the volume it is bound to |
 
-Any other kind is refused by name; under `lenient` it is an empty directory.
+Any other kind is refused by name. Under `lenient` it is an empty directory, and so is a hostPath that this machine lacks.
 """
 
 from collections.abc import Mapping
@@ -68,12 +68,13 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
     if _is_written(volume):
         atomic.write(path, payload.build(volume, context), stamp)
         return path
-    if volume.get("hostPath") is not None:
-        return hostpath.prepare(Path(volume["hostPath"]["path"]), volume["hostPath"].get("type") or "")
+    host = volume.get("hostPath")
+    if host is not None and not (context.lenient and not Path(host["path"]).exists()):
+        return hostpath.prepare(Path(host["path"]), host.get("type") or "")
     if volume.get("persistentVolumeClaim") is not None:
         name = volume["persistentVolumeClaim"]["claimName"]
         return _prepare_claim(name, bound)
-    kinds = [kind for kind in volume if kind != "name"]
+    kinds = [kind for kind in volume if kind not in {"name", "hostPath"}]
     if not set(kinds) <= set(SCRATCH) and not context.lenient:
         raise SpecError(
             f'volume "{volume["name"]}": {", ".join(kinds)} volumes are not served on one machine; '

@@ -236,12 +236,12 @@ def test_of_a_program_that_was_killed_the_signal_is_named(code: int, signal: str
         (
             2,
             "host://",
-            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR",
+            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
         ),
         (
             127,
             "host://",
-            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR",
+            "if it lacks a file or program: image ring is mapped to nothing, so it ran in / of this machine; map it: --image ring=DIR, or rehearse it: --stub=ring",
         ),
         (
             127,
@@ -494,3 +494,12 @@ def test_a_gated_pod_whose_affinity_no_node_can_fulfil_says_so() -> None:
     found = told(observed([pod(spec=spec)]))
 
     assert any("nodeAffinity: label 'zone': operator Gt needs one integer" in line for line in lines(found))
+
+
+def test_a_host_path_that_this_machine_lacks_is_named() -> None:
+    said = "volumes: hostPath.path: /models does not exist on this machine; create it or set type DirectoryOrCreate"
+    waits = container(waiting={"reason": "ContainerCreating"})
+    pod = placed(status={"phase": "Pending", "containerStatuses": [waits]})
+    found = told(observed([pod], {CORE_EVENTS: [event("Pod", "web-0", "FailedMount", said)]}))
+    named = f"a volume of pod web-0 cannot be mounted{said.removeprefix('volumes')}"
+    assert headline(found) == f"web is stuck: LWS-E064: {named}"

@@ -61,3 +61,10 @@ def test_more_nodes_than_are_simulated_are_refused_with_the_number() -> None:
 
 def test_a_manifest_without_pods_gets_a_node() -> None:
     assert assume([], EVERYTHING).nodes.count == 1
+
+
+@pytest.mark.parametrize("options", [EVERYTHING, ClusterOptions()], ids=["derived", "typed"])
+def test_a_scheduler_that_the_cluster_does_not_run_is_refused(options: ClusterOptions) -> None:
+    with pytest.raises(CommandError, match=r"^a\.yaml.*: schedulerName volcano: the cluster of lws run has no such"):
+        assume(pods(schedulerName="volcano"), options)
+    assert assume(pods(schedulerName="default-scheduler"), options).documents

@@ -74,6 +74,16 @@ def test_an_unserved_volume_is_empty_when_lenient(tmp_path: Path) -> None:
     assert list(prepare(tmp_path, {"name": "v", "nfs": {}}, lenient=True)["v"].iterdir()) == []
 
 
+@pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
+def test_a_host_path_that_is_not_there_is_empty_when_lenient_and_not_made(tmp_path: Path, kind: str) -> None:
+    absent = tmp_path / "absent"
+    volume = {"name": "v", "hostPath": {"path": str(absent), "type": kind}}
+    assert list(prepare(tmp_path, volume, lenient=True)["v"].iterdir()) == []
+    assert not absent.exists()
+    there = {"name": "v", "hostPath": {"path": str(tmp_path)}}
+    assert prepare(tmp_path, there, lenient=True)["v"] == tmp_path
+
+
 def test_a_refresh_keeps_the_files_of_a_source_that_is_gone(tmp_path: Path) -> None:
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     path = prepare(tmp_path, *volumes)["v"]
