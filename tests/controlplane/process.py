@@ -16,7 +16,6 @@ import socket
 import ssl
 import subprocess
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -79,12 +78,13 @@ def control_plane(
 
     `gates` are feature gates of all its parts, as `--feature-gates` has them.
     `prepare` is called when the API server answers and nothing else runs: kinds that are defined then are known to the
-    garbage collector from its start; of later ones it hears only every 30 seconds.
+    garbage collector from its start. It looks for others every 30 seconds, and collects nothing of theirs until then.
     """
     common = [f"--feature-gates={gates}"] if gates else []
     with api_server(assets, directory, [*flags, *common], members) as plane:
         if prepare is not None:
             prepare(plane)
+            await_discovery(plane)
         start(plane, "kube-controller-manager", [*controller_manager_flags(plane), *common])
         start(plane, "kube-scheduler", [*client_flags(plane, "kube-scheduler"), *common])
         start(plane, "kwok", kwok_flags(plane))
@@ -227,13 +227,41 @@ def await_ready(plane: Plane) -> None:
 
 def is_ready(plane: Plane) -> bool:
     """Ask /readyz."""
-    if not plane.authority.exists():
-        return False
-    request = urllib.request.Request(f"{plane.server}/readyz", headers={"Authorization": f"Bearer {plane.token}"})
-    with contextlib.suppress(OSError, urllib.error.URLError):
-        context = ssl.create_default_context(cafile=str(plane.authority))
-        return bool(urllib.request.urlopen(request, timeout=2, context=context).status == 200)
+    with contextlib.suppress(OSError):
+        return plane.authority.exists() and get(plane, "/readyz") == b"ok"
     return False
+
+
+def await_discovery(plane: Plane) -> None:
+    """Wait until all defined kinds are discovered: the garbage collector asks at its start, and 30 seconds later again."""
+    defined = json.loads(get(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"))["items"]
+    wanted = {one["metadata"]["name"] for one in defined}
+    deadline = time.monotonic() + START_SECONDS
+    while missing := wanted - discovered(plane):
+        if time.monotonic() > deadline:
+            raise StartError(f"not discovered after {START_SECONDS:.0f} s: {missing}")
+        time.sleep(0.1)
+
+
+def discovered(plane: Plane) -> set[str]:
+    """Return the kinds that the API server lists for its clients, as `plural.group`."""
+    groups = json.loads(get(plane, "/apis", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"))
+    return {
+        f"{resource['resource']}.{group['metadata']['name']}"
+        for group in groups["items"]
+        for version in group["versions"]
+        for resource in version["resources"]
+    }
+
+
+def get(plane: Plane, path: str, accept: str = "*/*") -> bytes:
+    """Return what the API server answers its administrator."""
+    headers = {"Authorization": f"Bearer {plane.token}", "Accept": accept}
+    context = ssl.create_default_context(cafile=str(plane.authority))
+    answer = urllib.request.urlopen(
+        urllib.request.Request(f"{plane.server}{path}", headers=headers), None, 2, context=context
+    )
+    return cast("bytes", answer.read())
 
 
 def write_kubeconfig(plane: Plane) -> None:

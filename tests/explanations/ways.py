@@ -30,6 +30,9 @@ def _with_pod(obj: JSONObject, **fields: object) -> JSONObject:
 
 
 ASKS_LEADER: Final[JSONObject] = {"exec": {"command": ["false"]}, "periodSeconds": 1}
+AT_ONCE: Final[JSONObject] = {"periodSeconds": 1, "failureThreshold": 1}
+"""A probe that need not fail three times: between two restarts a program would count as ready, and not as stuck."""
+
 WAYS: Final = (
     Way(
         "a worker raises an exception, while the leader waits for it",
@@ -76,7 +79,7 @@ WAYS: Final = (
     ),
     Way(
         "the liveness probe asks for something else than the program answers",
-        lws("dying", SLEEP | {"livenessProbe": {"exec": {"command": ["false"]}, "periodSeconds": 1}}),
+        lws("dying", SLEEP | {"livenessProbe": {"exec": {"command": ["false"]}, **AT_ONCE}}),
         "LWS-E072",
         "the liveness probe of pod dying-0 fails: Liveness probe failed: exit code 1",
         "logs dying/0/0",
@@ -88,7 +91,7 @@ WAYS: Final = (
             SLEEP
             | {
                 "ports": [{"containerPort": 8000}],
-                "livenessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 1},
+                "livenessProbe": {"httpGet": {"path": "/", "port": 8080}, **AT_ONCE},
             },
         ),
         "LWS-E072",

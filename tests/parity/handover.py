@@ -18,6 +18,7 @@ from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, NODES, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.conditions import AVAILABLE
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -132,6 +133,11 @@ class Stage:
             one is not None and (meta.status(one).get("availableReplicas") or 0) == meta.spec(one)["replicas"]
             for one in sets
         )
+
+    def is_available(self) -> bool:
+        """Return whether our manager found all groups ready; an edit of `size` may have made them smaller than recorded."""
+        live = {meta.name(obj): obj for obj in self.watched.objects() if obj["kind"] == LEADERWORKERSETS.kind}
+        return self.name in live and meta.is_condition_true(live[self.name], AVAILABLE.type)
 
     def leaders_are_there(self) -> bool:
         """Return whether the leader pods run."""

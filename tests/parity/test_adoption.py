@@ -78,8 +78,9 @@ async def hand_back(cluster: ParityCluster, watched: Watched, cases: Sequence[Ca
     async with cluster.manager():
         for stage in stages:
             await stage.create_spec()
-        await watched.settle(lambda: all(stage.is_up() for stage in stages))
-        await watched.settle(lambda: True)
+        await watched.settle(lambda: all(stage.is_available() for stage in stages))
+    assert [stage.name for stage in stages if not stage.is_available()] == []
+    await watched.settle(lambda: True)
     before = marks(watched)
     for stage in stages:
         live = await cluster.client.get(LEADERWORKERSETS, stage.key)

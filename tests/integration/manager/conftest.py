@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import pytest
 from tests.controlplane import build
@@ -17,23 +17,23 @@ from tests.integration.manager.world import World, opened
 
 Worlds: TypeAlias = Callable[[], AbstractAsyncContextManager[World]]
 
-ETCD_MEMBERS: Final = 3
-"""So many go on when one of them ends."""
-
 
 @pytest.fixture(scope="package")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plane]:
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     directory = tmp_path_factory.mktemp("plane")
-    with control_plane(assets, directory, flags=Audit(directory).flags(ACCOUNT), members=ETCD_MEMBERS) as running:
-        asyncio.run(prepare(running))
+    with control_plane(assets, directory, prepare, Audit(directory).flags(ACCOUNT)) as running:
         yield running
 
 
-async def prepare(plane: Plane) -> None:
+def prepare(plane: Plane) -> None:
     """Define LeaderWorkerSets, make nodes, and let the connections end before the loop does."""
-    await set_up(KubernetesCluster(plane.kubeconfig))
-    await asyncio.sleep(0.1)
+
+    async def begin() -> None:
+        await set_up(KubernetesCluster(plane.kubeconfig))
+        await asyncio.sleep(0.1)
+
+    asyncio.run(begin())
 
 
 @pytest.fixture

@@ -2,22 +2,31 @@
 
 import asyncio
 import itertools
+import sys
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.controlplane import process
+from tests.controlplane import build, process
+from tests.controlplane.audit import Audit
 from tests.controlplane.etcd_members import Member, knows_leader, leader_of
-from tests.controlplane.process import Plane
-from tests.integration.manager.conftest import Worlds
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.manager.conftest import prepare
 from tests.integration.manager.groups import Space
+from tests.integration.manager.installation import ACCOUNT
 from tests.integration.manager.replicas import until
+from tests.integration.manager.world import opened
 
 from kuberuntime.errors import AlreadyExistsError, KubeError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 
 pytestmark = pytest.mark.slow
+
+ETCD_MEMBERS: Final = 3
+"""So many go on when one of them ends."""
 
 COUNT: Final = 12
 REPLICAS: Final = 2
@@ -61,9 +70,18 @@ async def repeat_stages(space: Space) -> None:
         await asyncio.sleep(1.0)
 
 
-def test_a_change_of_the_leader_of_etcd_is_outlived(worlds: Worlds) -> None:
+@pytest.fixture
+def many(tmp_path: Path) -> Iterator[Plane]:
+    """Run a control plane of its own: three members cost three times what one does, which is enough for all other tests."""
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
+    flags = Audit(tmp_path).flags(ACCOUNT)
+    with control_plane(assets, tmp_path, prepare, flags, members=ETCD_MEMBERS) as running:
+        yield running
+
+
+def test_a_change_of_the_leader_of_etcd_is_outlived(many: Plane, tmp_path: Path) -> None:
     async def scenario() -> None:
-        async with worlds() as world:
+        async with opened(many, tmp_path) as world:
             replica = await world.start("a")
             await world.await_master(replica)
             space = Space(world.client, "etcd-leader")

@@ -9,7 +9,7 @@ from tests.integration.manager.conftest import Worlds
 
 pytestmark = pytest.mark.slow
 
-ROUNDS: Final = 4
+ROUNDS: Final = 2
 """`python -m bench.fencing` has two hundred."""
 
 

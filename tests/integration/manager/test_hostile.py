@@ -11,10 +11,10 @@ import pytest
 from tests import hostile
 from tests.controlplane import build
 from tests.controlplane.process import Plane, control_plane
-from tests.integration.clusters.kubernetes import KubernetesCluster, set_up
+from tests.examples import examples
 from tests.integration.gang.conftest import GATES, SERVED
 from tests.integration.manager import installation
-from tests.integration.manager.conftest import Worlds
+from tests.integration.manager.conftest import Worlds, prepare
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 from tests.integration.manager.tenant import admit, roll
@@ -37,11 +37,11 @@ RESYNC: Final = 120.0
 pytestmark = pytest.mark.slow
 
 SEED: Final = 1
-ROLLOUTS: Final = 4
+ROLLOUTS: Final = 3
 """As many before the attack; meanwhile there is one after the other."""
 
-OBJECTS: Final = 1000
-"""The attacker stores so many; with gang scheduling half of them."""
+OBJECTS: Final = examples(400)
+"""The attacker stores so many, several of each kind; with gang scheduling half of them. `EXAMPLES=5` stores thousands."""
 
 GROUPS: Final = 2
 
@@ -100,13 +100,12 @@ def test_so_with_the_groups_of_kube_scheduler(tmp_path: Path) -> None:
     """The tenant stores PodGroups, too, which the manager watches then."""
 
     async def scenario(plane: Plane) -> None:
-        await set_up(KubernetesCluster(plane.kubeconfig))
         async with opened(plane, tmp_path) as world:
             await attack(world, native.NAME)
 
     assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))  # noqa: T201 - progress
     serve = f"--runtime-config=scheduling.k8s.io/{SERVED[build.CHOSEN]}=true"
-    with control_plane(assets, tmp_path, flags=(serve,), gates=GATES[build.CHOSEN]) as plane:
+    with control_plane(assets, tmp_path, prepare, (serve,), gates=GATES[build.CHOSEN]) as plane:
         asyncio.run(scenario(plane))
 
 
