@@ -99,14 +99,7 @@ REVISION_CACHE: Final = Cache(
 )
 DEPLOYMENT_CACHE: Final = Cache(ours(DEPLOYMENTS), keep=kept.deployment)
 
-CACHES: Final = (
-    LEADERWORKERSET_CACHE,
-    STATEFULSET_CACHE,
-    POD_CACHE,
-    SERVICE_CACHE,
-    REVISION_CACHE,
-    DEPLOYMENT_CACHE,
-)
+CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
 """The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""
 
 
@@ -119,7 +112,6 @@ class Informers:
     pods: Informer
     services: Informer
     revisions: Informer
-    deployments: Informer
 
 
 def informers_of(caches: Caches) -> Informers:

@@ -94,6 +94,7 @@ class LeaderWorkerSetDriver(Driver):
     def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
         self._client = client
         self._informers = informers = indexes.informers_of(caches)
+        self._deployments = caches[indexes.DEPLOYMENT_CACHE]
         self._gang_objects = GangObjects(caches, gang)
         self._gang = gang
         self._clock = clock
@@ -134,7 +135,7 @@ class LeaderWorkerSetDriver(Driver):
         if OnDemand.HISTORY in needs:
             lws = self._informers.leaderworkersets.store.get(key)
             kind, informer = (
-                (DEPLOYMENTS, self._informers.deployments)
+                (DEPLOYMENTS, self._deployments)
                 if lws is not None and groupname.is_hash_set(lws)
                 else (STATEFULSETS, self._informers.statefulsets)
             )
@@ -173,7 +174,7 @@ class LeaderWorkerSetDriver(Driver):
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             edition=memory.edition,
             applied=memory.applied,
-            leader_deployment=self._informers.deployments.store.get(key),
+            leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
         )
 
@@ -192,7 +193,7 @@ class LeaderWorkerSetDriver(Driver):
         return (
             Watch(self._informers.leaderworkersets, lambda change: (meta.key(change.object),)),
             Watch(self._informers.statefulsets, keys_of_statefulset),
-            Watch(self._informers.deployments, keys_of_owned),
+            Watch(self._deployments, keys_of_owned),
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
@@ -262,7 +263,7 @@ def specify(gang: Gang = NO_GANG) -> ControllerSpec:
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
         return LeaderWorkerSetDriver(caches, client, clock, gang)
 
-    caches = (*indexes.CACHES, *gang_caches(gang))
+    caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *gang_caches(gang))
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
     )

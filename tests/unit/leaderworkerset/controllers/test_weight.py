@@ -93,7 +93,7 @@ async def drivers_of(variables: int) -> tuple[int, int]:
     container = {"name": "main", "image": "app:1"}
     pod_object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata | {"namespace": NAMESPACE}}
     await cluster.client.create(PODS, pod_object | {"spec": {"containers": [container]}})
-    caches = Caches(cluster.client, indexes.CACHES)
+    caches = Caches(cluster.client, (*indexes.CACHES, indexes.DEPLOYMENT_CACHE))
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(informer.run()) for informer in caches.all()]
         for informer in caches.all():

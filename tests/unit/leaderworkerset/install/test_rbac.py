@@ -77,6 +77,7 @@ EVERYTHING = READING | {"create", "delete", "patch", "update"}
 SETS = ("leaderworkersets", "disaggregatedsets", "disaggregatedsetrolescalers")
 GROUPS = {"leaderworkersets": "leaderworkerset.x-k8s.io"}
 STATUS = {"get", "patch", "update"}
+KEPT = ("statefulsets", "deployments", "controllerrevisions")
 UPSTREAM: dict[tuple[str, str], set[str]] = {
     ("", "nodes"): READING | {"patch", "update"},
     ("", "pods"): EVERYTHING,
@@ -87,9 +88,10 @@ UPSTREAM: dict[tuple[str, str], set[str]] = {
     ("events.k8s.io", "events"): READING | {"create", "patch", "update"},
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): READING | {"update"},
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): READING | {"update"},
-    **{("apps", name): EVERYTHING for name in ("statefulsets", "controllerrevisions")},
-    **{("apps", f"{name}/finalizers"): {"update"} for name in ("statefulsets", "controllerrevisions")},
-    **{("apps", f"{name}/status"): STATUS for name in ("statefulsets", "controllerrevisions")},
+    ("", "pods/status"): STATUS,
+    **{("apps", name): EVERYTHING for name in KEPT},
+    **{("apps", f"{name}/finalizers"): {"update"} for name in KEPT},
+    **{("apps", f"{name}/status"): STATUS for name in KEPT},
     **{(GROUPS.get(name, "disaggregatedset.x-k8s.io"), name): EVERYTHING for name in SETS},
     **{(GROUPS.get(name, "disaggregatedset.x-k8s.io"), f"{name}/status"): STATUS for name in SETS},
     ("leaderworkerset.x-k8s.io", "leaderworkersets/finalizers"): {"update"},
