@@ -68,7 +68,6 @@ REFUSED = {
     "refused-kinds.yaml": [
         "resourceclaimtemplate/channel: the API server serves no kind ResourceClaimTemplate",
         "computedomain/domain: the API server serves no kind ComputeDomain",
-        "deployment/front: the API server serves no kind Deployment",
     ],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }

@@ -98,8 +98,7 @@ def test_the_page_run_leaderworkerset() -> None:
         await world.until(PODS, lambda pods: run(pods, 0) and len(pods) == 3)
         await world.edit(replicas=0)
         await world.until(PODS, lambda pods: not pods)
-        status = meta.status(await world.get(LEADERWORKERSETS, "web"))
-        assert status.get("replicas", 0) == 0
+        await world.until(LEADERWORKERSETS, lambda sets: meta.status(sets[0]).get("replicas", 0) == 0)
 
     under_kueue(1, scenario)
 

@@ -53,16 +53,23 @@ def validate_disaggregatedset(review: Review) -> Admitted:
     """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
     if review.operation == "DELETE":
         return Admitted(review.object)
-    decode_disaggregatedset(review.object)
-    for index, role in enumerate(meta.spec(review.object).get("roles") or []):
-        round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
+    roles = _roles(review.object)
+    stored = {} if review.old is None else {role.get("name"): role.get("spec") or {} for role in _roles(review.old)}
     errors = disaggregatedset.validate_disaggregatedset(review.object)
-    stored = {role.get("name"): role.get("spec") or {} for role in meta.spec(review.old or {}).get("roles") or []}
-    for index, role in enumerate(meta.spec(review.object).get("roles") or []):
+    for index, role in enumerate(roles):
         errors += unbuilt.errors(role.get("spec") or {}, stored.get(role.get("name"), {}), f"spec.roles[{index}].spec")
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(review.object, disaggregatedset.warnings(review.object))
+
+
+def _roles(obj: JSONObject) -> list[JSONObject]:
+    """Return the roles of a DisaggregatedSet that can be read, their specs too."""
+    decode_disaggregatedset(obj)
+    roles: list[JSONObject] = meta.spec(obj).get("roles") or []
+    for index, role in enumerate(roles):
+        round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
+    return roles
 
 
 def mutate_pod(review: Review, gang: Gang) -> JSONObject:

@@ -36,7 +36,11 @@ async def test_the_leader_statefulset(space: Space) -> None:
     created = await space.create(lws(annotations={"team": "a"}, replicas=2, size=3))
     state = await space.settled()
     found, key = state.statefulsets["web"], key_of(state)
-    assert meta.labels(found) == {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key}
+    assert meta.labels(found) == {
+        labels.NAME: "web",
+        labels.TEMPLATE_REVISION_HASH: key,
+        labels.ROLE: labels.LEADER,
+    }
     assert meta.annotations(found) == {"team": "a", labels.REPLICAS: "2"}
     assert found["metadata"]["ownerReferences"] == [meta.controller_reference(created)]
     spec = found["spec"]
@@ -57,14 +61,15 @@ async def test_the_worker_statefulsets(space: Space) -> None:
         found, leader = state.statefulsets[f"web-{index}"], state.pods[f"web-{index}"]
         group = {label: meta.labels(leader)[label] for label in (labels.GROUP_INDEX, labels.GROUP_KEY)}
         revision = {labels.TEMPLATE_REVISION_HASH: key_of(state)}
-        assert meta.labels(found) == group | revision | {labels.NAME: "web"}
+        assert meta.labels(found) == group | revision | {labels.NAME: "web", labels.ROLE: labels.WORKER}
         assert meta.annotations(found) == {"team": "a"}
         assert found["metadata"]["ownerReferences"] == [meta.controller_reference(leader)]
         spec = found["spec"]
         assert (spec["serviceName"], spec["podManagementPolicy"], spec["replicas"]) == ("web", "Parallel", 2)
         assert spec["ordinals"] == {"start": 1}
         assert spec["selector"] == {"matchLabels": group | {labels.NAME: "web"}}
-        annotations = {labels.SIZE: "3", labels.LEADER_NAME: f"web-{index}"}
+        address = f"web-{index}.web.{space.namespace}"
+        annotations = {labels.SIZE: "3", labels.LEADER_NAME: f"web-{index}", labels.LEADER_ADDRESS: address}
         own = group | revision | {labels.NAME: "web"}
         assert spec["template"]["metadata"] == {"labels": own, "annotations": annotations}
 
