@@ -34,7 +34,7 @@ from kuberuntime.cache.informer import Change, Informer, Store
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.plan import Event
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, CONDITIONS
 from leaderworkerset.controllers import indexes
 from leaderworkerset.controllers.caches import Caches
@@ -230,7 +230,7 @@ def cause_of(leader: JSONObject, pods: Store) -> str:
     known = pods.get(ObjectKey(str(leader.get("namespace")), str(leader.get("name"))))
     if known is None:
         return DELETED
-    group = indexes.group_value(indexes.lws_key(known), meta.labels(known).get(labels.GROUP_INDEX, ""))
+    group = indexes.group_value(indexes.lws_key(known), groupname.label(known))
     members = pods.by_index(indexes.BY_GROUP, group)
     restarted = any(has_failed(pod) and not meta.is_deleting(pod) for pod in members)
     return RESTARTED if restarted else DELETED

@@ -9,7 +9,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event, OneOfMany
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname
 
 CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
@@ -45,9 +45,10 @@ def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Ev
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event of a worker StatefulSet that was created (R-WSTS-2); those of many groups are told together."""
-    index = meta.labels(leader).get(labels.GROUP_INDEX, "")
     event = created(obj, f"Created worker statefulset for leader pod {meta.name(leader)}", leader)
-    return _of_group(event, "Created worker statefulsets for groups {numbers}", decimals.natural(index))
+    return _of_group(
+        event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
+    )
 
 
 def creating_revision(obj: JSONObject, revision: JSONObject, note: str) -> Event:

@@ -7,7 +7,7 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.wording import counted, duration
@@ -77,7 +77,7 @@ def by_group(records: Iterable[JSONObject]) -> dict[tuple[str, str, str], JSONOb
         (
             meta.namespace(record),
             meta.labels(record).get(labels.NAME, ""),
-            meta.labels(record).get(labels.GROUP_INDEX, ""),
+            groupname.label(record),
         ): record
         for record in records
     }

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SLICE
-from leaderworkerset.api.leaderworkerset import GroupIdentity, GroupReplacementPolicy
+from leaderworkerset.api.leaderworkerset import GroupReplacementPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,6 @@ def is_owned(obj: JSONObject, owner: UID) -> bool:
 def part_of(obj: JSONObject) -> RolePart:
     """Extract the facts from a LeaderWorkerSet."""
     labels, spec, status = meta.labels(obj), meta.spec(obj), meta.status(obj)
-    is_hash = spec.get("groupIdentity") == GroupIdentity.HASH
     return RolePart(
         key=meta.key(obj),
         uid=meta.uid(obj),
@@ -75,7 +75,9 @@ def part_of(obj: JSONObject) -> RolePart:
         created=_count(status.get("replicas"), 0),
         ready=_count(status.get("readyReplicas"), 0),
         updated=_count(status.get("updatedReplicas"), 0),
-        replacement=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION if is_hash else "",
+        replacement=spec.get("groupReplacementPolicy") or GroupReplacementPolicy.POST_TERMINATION
+        if groupname.is_hash_set(obj)
+        else "",
     )
 
 

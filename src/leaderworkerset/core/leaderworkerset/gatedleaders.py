@@ -31,6 +31,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.replacement import GATED_COST
 
@@ -95,9 +96,9 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
     """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
     live = [group for group in groups if not group.is_deleting]
     placed = [group for group in live if not group.awaits]
-    current = sorted((one for one in gated.leaders if _revision(one) == key), key=_age)
-    room = lws.spec.replicas - sum(group.revision == key for group in placed)
-    within = current[: max(room, 0)]
+    current = sorted((one for one in gated.leaders if key_of(one) == key), key=_age)
+    free = lws.spec.replicas - sum(group.revision == key for group in placed)
+    within = current[: max(free, 0)]
     is_rolling = any(group.revision != key for group in live)
     wanted = budget.read(lws.spec).burst if is_rolling else lws.spec.replicas
     missing = max(wanted - len(placed) - len(within), 0)
@@ -154,7 +155,3 @@ def _age(leader: JSONObject) -> tuple[str, str]:
 
 def _replaces(leader: JSONObject) -> str:
     return meta.annotations(leader).get(labels.REPLACES, "")
-
-
-def _revision(leader: JSONObject) -> str:
-    return meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")

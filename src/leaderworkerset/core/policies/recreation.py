@@ -19,7 +19,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.restarts.failure import Failure
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -142,7 +142,7 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
             "namespace": meta.namespace(leader),
             "labels": {
                 labels.NAME: meta.name(obj),
-                labels.GROUP_INDEX: meta.labels(leader).get(labels.GROUP_INDEX, ""),
+                labels.GROUP_INDEX: groupname.label(leader),
             },
             "annotations": {
                 labels.RECREATIONS: str(recreation.count),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Delete, Event, guarded_delete
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
@@ -133,4 +133,4 @@ def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
 
 
 def _index(group: LiveGroup) -> str:
-    return meta.labels(group.leader).get(labels.GROUP_INDEX, "")
+    return groupname.label(group.leader)

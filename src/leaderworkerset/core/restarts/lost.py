@@ -18,7 +18,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Emit
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
@@ -81,7 +81,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
         if is_first:
             yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, pod, note),))
         return
-    index = meta.labels(pod).get(labels.GROUP_INDEX, "")
+    index = groupname.label(pod)
     note = f"{where}: deleted it by force to release group {index}"
     yield Delete(
         resource=PODS,

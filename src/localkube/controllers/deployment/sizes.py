@@ -61,8 +61,8 @@ def is_scaled(deployment: JSONObject, sets: Sequence[JSONObject]) -> bool:
 
 def surged(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> int:
     """Return to which size the new ReplicaSet may grow while the old ones have their pods."""
-    room = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
-    return size(new) + max(0, min(room, size(deployment) - size(new)))
+    free = size(deployment) + bounds(deployment)[0] - sum(map(size, (*old, new)))
+    return size(new) + max(0, min(free, size(deployment) - size(new)))
 
 
 def rolled(deployment: JSONObject, new: JSONObject, old: Sequence[JSONObject]) -> Sizes:
