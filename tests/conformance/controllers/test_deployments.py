@@ -198,6 +198,26 @@ def test_a_paused_deployment_changes_its_size_and_nothing_else(same: CheckSame) 
     same(scenario)
 
 
+def test_a_rollout_stays_where_it_is_if_the_size_becomes_that_of_the_only_set_with_pods(same: CheckSame) -> None:
+    """Such a set keeps the size that it was made for, so that the Deployment is being scaled for ever (docs/adr/0017)."""
+
+    async def scenario(stage: Stage) -> None:
+        await stage.create(DEPLOYMENTS, web(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}))
+        await tell(stage, 3, shows=is_complete)
+        await patch(stage, {"spec": {"paused": True}})
+        await tell(stage, 3, shows=lambda one: reason(one) == "DeploymentPaused")
+        (only,) = stage.objects(REPLICA_SETS)
+        await stage.patch(REPLICA_SETS, only, {"spec": {"replicas": 2}})
+        await patch(stage, {"spec": {"replicas": 2, **changed("2")["spec"]}})
+        await tell(stage, 2)
+        await patch(stage, {"spec": {"paused": False}})
+        await tell(stage, 2, shows=lambda one: reason(one) == "DeploymentResumed")
+        await patch(stage, {"spec": {"replicas": 3}})
+        await tell(stage, 0, 3, shows=is_complete)
+
+    same(scenario)
+
+
 def test_only_as_many_old_sets_are_kept_as_the_limit_says(same: CheckSame) -> None:
     async def scenario(stage: Stage) -> None:
         await stage.create(DEPLOYMENTS, web(revisionHistoryLimit=1, replicas=1))

@@ -20,6 +20,8 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import Final
 
+from msgspec import structs
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS
@@ -158,7 +160,9 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
     source = Source(
         Identity.of(facts.obj),
         facts.revision.key,
-        facts.lws.spec.replicas if rollout is None else rollout.step.replicas,
+        deployments.replicas(facts.lws, facts.living, facts.observed.groups)
+        if rollout is None
+        else rollout.step.replicas,
         0 if rollout is None else rollout.step.partition,
     )
     moves = _move_leaders(facts, source)
@@ -197,10 +201,10 @@ def _let_go(facts: _Facts) -> Replacement:
     """Let leaders with random keys be scheduled as soon as the groups that they replace are gone."""
     if facts.rollout is not None:
         return Replacement((), frozenset())
-    observed = facts.observed
-    return gatedleaders.decide(
-        facts.obj, facts.lws, facts.revision.key, observed.groups, observed.gated, observed.records
-    )
+    observed, spec = facts.observed, facts.lws.spec
+    size = deployments.replicas(facts.lws, facts.living, observed.groups)
+    sized = structs.replace(facts.lws, spec=structs.replace(spec, replicas=size))
+    return gatedleaders.decide(facts.obj, sized, facts.revision.key, observed.groups, observed.gated, observed.records)
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
@@ -258,7 +262,7 @@ def _move_leaders(facts: _Facts, source: Source) -> list[Action]:
         return []
     apply = Apply(
         resource=DEPLOYMENTS if rollout is None else STATEFULSETS,
-        object=deployments.build(facts.obj, facts.lws, key=key)
+        object=deployments.build(facts.obj, facts.lws, key=key, size=source.replicas)
         if rollout is None
         else statefulsets.build(facts.obj, facts.lws, key=key, limits=rollout.limits, step=rollout.step),
         manager=labels.FIELD_MANAGER,

@@ -27,7 +27,7 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
     """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
-    desired = deployments.build(lws, leaderworkerset.decode(lws), key=builders.key_of(lws))
+    desired = deployments.build(lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"])
     replicas = meta.spec(lws)["replicas"]
     whole = {"replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas} | counts
     live = builders.as_applied(desired, status=whole | {"observedGeneration": 1 if observed else 0})
@@ -60,7 +60,7 @@ def test_the_deployment_of_leaders() -> None:
     """Section 5.2: surge and unavailability verbatim, a readiness gate for groups with workers."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
-    built = deployments.build(lws, leaderworkerset.decode(lws), key="k")
+    built = deployments.build(lws, leaderworkerset.decode(lws), key="k", size=3)
 
     own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"}
     assert built["metadata"] == {
@@ -85,7 +85,7 @@ def test_the_deployment_of_leaders() -> None:
 def test_leaders_without_workers_have_no_readiness_gate() -> None:
     alone = builders.hash_object(size=1)
 
-    built = deployments.build(alone, leaderworkerset.decode(alone), key="k")
+    built = deployments.build(alone, leaderworkerset.decode(alone), key="k", size=1)
 
     assert "readinessGates" not in built["spec"]["template"]["spec"]
 
