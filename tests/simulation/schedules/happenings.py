@@ -429,11 +429,13 @@ ACCIDENTS: Final[Sequence[Happening]] = (
 """Later ones are rarer where they end what can be said of bounds."""
 
 
-def draw(random: Random) -> list[tuple[float, Happening]]:
+def draw(
+    random: Random, edits: Sequence[Happening] = EDITS, accidents: Sequence[Happening] = ACCIDENTS
+) -> list[tuple[float, Happening]]:
     """Pick what happens, each with the seconds before it."""
     picked: list[tuple[float, Happening]] = []
     for _ in range(random.choice((1, 2, 2, 3, 4))):
-        kind = EDITS if random.random() < 0.5 else ACCIDENTS
+        kind = edits if random.random() < 0.5 else accidents
         before = random.choice((0.0, 0.0, random.uniform(0.0, 0.3), random.uniform(0.3, 2.0), 8.0))
         picked.append((before, random.choice(kind)))
     if random.random() < UNSEEN:

@@ -1,5 +1,6 @@
 """The Deployment of leaders with random keys, and the status that follows from it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -27,7 +28,9 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
     """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
-    desired = deployments.build(lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"])
+    desired = deployments.build(
+        lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"]
+    )
     replicas = meta.spec(lws)["replicas"]
     whole = {"replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas} | counts
     live = builders.as_applied(desired, status=whole | {"observedGeneration": 1 if observed else 0})
@@ -211,3 +214,52 @@ def test_records_that_no_leader_continues_are_deleted() -> None:
     deleted = [action.key.name for action in plan.actions if isinstance(action, Delete)]
     assert deleted == ["web-7d9f8b6c4-xxxxx-recreations"]
     assert all(action.resource == CONTROLLER_REVISIONS for action in plan.actions if isinstance(action, Delete))
+
+
+PROGRESSING = {"type": "Progressing", "status": "True"}
+FAILING = {"type": "ReplicaFailure", "status": "True"}
+STANDING = {"type": "Progressing", "status": "False"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "revisions_of_leaders", "observed", "found", "expected"),
+    [
+        (2, "ooo", True, [PROGRESSING], 3),
+        (2, "oon", True, [PROGRESSING], 2),
+        (2, "nnn", True, [PROGRESSING], 2),
+        (2, "nnn", False, [PROGRESSING], 3),
+        (2, "", True, [PROGRESSING], 2),
+        (4, "ooo", True, [PROGRESSING], 4),
+        (2, "ooo", True, [PROGRESSING, FAILING], 2),
+        (2, "ooo", True, [STANDING], 2),
+        (2, "ooo", True, [], 2),
+    ],
+    ids=["begins", "has begun", "none", "not observed", "no leaders", "grows", "fails", "stands", "unknown"],
+)
+def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
+    wanted: int, revisions_of_leaders: str, observed: bool, found: list[JSONObject], expected: int
+) -> None:
+    live = deployment(EDITED, observed=observed)
+    live = live | {"status": meta.status(live) | {"conditions": found}}
+    keys = {"o": "old", "n": builders.key_of(EDITED)}
+    leaders = [builders.hash_leader(EDITED, f"{n}", key=keys[one]) for n, one in enumerate(revisions_of_leaders)]
+    groups = [groupfacts.describe(leader, None) for leader in leaders]
+    lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
+
+    assert deployments.replicas(lws, live, groups) == expected
+
+
+def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:
+    small = builders.hash_object(replicas=2, image="app:2", metadata={"generation": 3})
+    live = deployment(EDITED)
+    live = live | {"status": meta.status(live) | {"conditions": [PROGRESSING]}}
+    old = [groupfacts.describe(builders.hash_leader(LWS, letter, key="old"), None) for letter in "abc"]
+    begun = replace(observe(small, live, "", applied=None), groups=old)
+    new = groupfacts.describe(builders.hash_leader(small, "d", key=builders.key_of(small)), None)
+
+    assert [applied_size(one) for one in (begun, replace(begun, groups=[*old, new]))] == [3, 2]
+
+
+def applied_size(observed: ObservedLeaderWorkerSet) -> int:
+    (apply,) = [one for one in reconcile(observed, builders.NOW).actions if isinstance(one, Apply)]
+    return int(meta.spec(apply.object)["replicas"])
