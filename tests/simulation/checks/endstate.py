@@ -43,14 +43,16 @@ def final(facts: Facts) -> dict[str, JSONObject]:
 
 def _with_numbers(facts: Facts, found: dict[str, JSONObject]) -> dict[str, JSONObject]:
     """Return objects with numbers instead of the random keys of groups, and of the names that come from these."""
-    text = encode(found).decode()
+    text, sets = encode(found).decode(), facts.objects.get(STATEFULSETS.group_resource, {})
     for number, group in enumerate(sorted(facts.groups().values(), key=lambda one: meta.name(one.leader))):
         if isinstance(group.index, str):
             host = f"{meta.labels(group.leader)[labels.NAME]}-{group.index[:8]}"
-            of_workers = meta.status(facts.objects[STATEFULSETS.group_resource].get(host) or {}).get("updateRevision")
+            of_workers = meta.status(sets.get(host) or {}).get("updateRevision")
             random = (of_workers, group.index, meta.name(group.leader), host)
             for name, kind in zip(random, ("revision", "key", "leader", "host"), strict=True):
                 text = text.replace(name, f"{kind}-{number}") if name else text
+    for replicaset in facts.objects.get(REPLICA_SETS.group_resource, {}).values():
+        text = text.replace(meta.labels(replicaset)["pod-template-hash"], "template")
     decoded: dict[str, JSONObject] = msgspec.json.decode(text)
     return decoded
 

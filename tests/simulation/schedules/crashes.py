@@ -30,6 +30,9 @@ from leaderworkerset.core.pod.reconcile import is_leader
 UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
 
+RESIZED: Final = "resize by key"
+"""The scenario of groups without workers that shall have some."""
+
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
 
@@ -55,6 +58,13 @@ async def shrink(play: Play) -> None:
 async def resize(play: Play) -> None:
     """Ask for larger groups."""
     await play.edit("resizes", leaderWorkerTemplate={"size": 3})
+
+
+async def resize_and_touch(play: Play) -> None:
+    """Ask for larger groups, and let those that are still there be observed again (N-AT-8)."""
+    await resize(play)
+    await asyncio.sleep(0.2)
+    await play.touch()
 
 
 async def fail(play: Play) -> None:
@@ -138,7 +148,7 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "create by key": (create,),
     "roll by key": (roll,),
     "surge by key": (surge_by_key,),
-    "resize by key": (resize,),
+    RESIZED: (resize_and_touch,),
     "fail by key": (fail_by_key,),
     "fail beside surplus": (fail_beside_surplus,),
     "roll and shrink": (roll_and_shrink,),
@@ -181,7 +191,7 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
     lws, invariants = groups(replicas=2, size=2), Invariants
     if name in KEYED:
         await world.start_deployments()
-        lws, invariants = keyed_groups(size=1 if name == "resize by key" else 2), RandomKeyInvariants
+        lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
     creates = SCENARIOS[name] == (create,)
     if not creates:
         await world.create(lws)

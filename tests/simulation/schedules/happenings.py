@@ -128,9 +128,9 @@ class Play:
             except NotFoundError:
                 self.checks.violations.append(f"the foreign {resource.kind} {name} is gone")
         if self.foreign:
-            await self._touch()
+            await self.touch()
 
-    async def _touch(self) -> None:
+    async def touch(self) -> None:
         """Change our objects, for names that are free again are noticed with the next change only."""
         touched: list[tuple[Resource, ObjectKey]] = [(LEADERWORKERSETS, KEY)]
         touched += [(PODS, meta.key(pod)) for pod in self.pods()]

@@ -312,7 +312,7 @@ BUGS: Final = {
         Bug(plantedkeys.draws_another_key, "create by key.0"),
         Bug(plantedkeys.waits_for_surplus, "fail beside surplus.0"),
         Bug(plantedkeys.lets_all_go_ahead, "roll by key.0"),
-        Bug(plantedkeys.reports_a_wait_again, "fail by key.0"),
+        Bug(plantedkeys.reports_a_wait_again, "roll and shrink.0"),
         Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
         Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
         Bug(plantedkeys.shrinks_between_two_steps, "roll and shrink.0"),
