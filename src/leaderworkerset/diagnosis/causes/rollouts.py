@@ -12,7 +12,6 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 
-
 STANDING: Final = timedelta(minutes=1)
 """How long the Deployment controller may take for the next step of a rollout before its silence is a cause."""
 
