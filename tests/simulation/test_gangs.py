@@ -149,7 +149,9 @@ def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider
         await world.ready()
 
         pods = await world.objects(PODS)
-        found = {meta.name(one): (meta.controller_of(one) or {})["uid"] for one in await world.objects(kind_of(provider))}
+        found = {
+            meta.name(one): (meta.controller_of(one) or {})["uid"] for one in await world.objects(kind_of(provider))
+        }
         assert found == {link_of(pod): meta.uid(pod) for pod in pods if is_leader(pod)}
         assert len(found) == 4
         assert {link_of(pod) for pod in pods} == found.keys()

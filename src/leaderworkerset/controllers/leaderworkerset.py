@@ -7,7 +7,7 @@ nothing.
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -63,7 +63,7 @@ class Memory:
     edition: Edition | None = None
     applied: LastApply | None = None
     source: Source | None = None
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
     """The status that waits to be written, or was last."""
     changed_at: float = 0.0
@@ -99,7 +99,7 @@ class LeaderWorkerSetDriver(Driver):
         self._gang = gang
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
-        self._endings = Endings(informers.pods)
+        self._endings = Endings(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -179,7 +179,7 @@ class LeaderWorkerSetDriver(Driver):
         )
 
     def _observe_gated(
-        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
+        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Mapping[str, bool]
     ) -> GatedLeaders:
         staying = {name for name, group in groups.items() if not group.is_deleting}
         pods = (

@@ -12,6 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
 
+DESIRED = "deployment.kubernetes.io/desired-replicas"
 REVISION = "deployment.kubernetes.io/revision"
 HASH = "pod-template-hash"
 HELD = {"nodeSelector": {"no": "such-node"}}
@@ -206,10 +207,10 @@ def test_a_rollout_stays_where_it_is_if_the_size_becomes_that_of_the_only_set_wi
         await tell(stage, 3, shows=is_complete)
         await patch(stage, {"spec": {"paused": True}})
         await tell(stage, 3, shows=lambda one: reason(one) == "DeploymentPaused")
-        (only,) = stage.objects(REPLICA_SETS)
-        await stage.patch(REPLICA_SETS, only, {"spec": {"replicas": 2}})
         await patch(stage, {"spec": {"replicas": 2, **changed("2")["spec"]}})
         await tell(stage, 2)
+        (only,) = stage.objects(REPLICA_SETS)
+        await stage.patch(REPLICA_SETS, only, {"metadata": {"annotations": {DESIRED: "3"}}})
         await patch(stage, {"spec": {"paused": False}})
         await tell(stage, 2, shows=lambda one: reason(one) == "DeploymentResumed")
         await patch(stage, {"spec": {"replicas": 3}})

@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
     STATEFULSETS,
 )
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 
@@ -32,8 +32,6 @@ KINDS: Final = {
 
 Index: TypeAlias = int | str
 """The index of a group: a number, or a random key."""
-
-KEY_DIGITS: Final = 40
 
 RECREATING: Final = {"RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}
 
@@ -231,7 +229,7 @@ class Facts:
 def index_of(leader: JSONObject) -> Index:
     """Return the index of the group that a pod leads; -1 where it names none."""
     label = meta.labels(leader).get(labels.GROUP_INDEX) or "-1"
-    return label if len(label) == KEY_DIGITS else int(label)
+    return label if len(label) == groupname.KEY_CHARACTERS else int(label)
 
 
 def _replicas(spec: JSONObject) -> int:

@@ -15,13 +15,14 @@ from tests.simulation.checks.facts import Group, Target
 from tests.simulation.checks.invariants import PATCHED, Invariants, is_ready, what
 
 from kuberuntime.client.transport import Request
+from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
-from leaderworkerset.api import labels
+from kuberuntime.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.replacement import is_gated
-from localkube.apiserver.storage.store import Change
+from localkube.apiserver.storage.store import Change, Store
 
 FINISHED: Final = {"Failed", "Succeeded"}
 TPU_HOSTS: Final = "TPU_WORKER_HOSTNAMES"
@@ -29,6 +30,12 @@ TPU_HOSTS: Final = "TPU_WORKER_HOSTNAMES"
 
 class RandomKeyInvariants(Invariants):
     """Checks of a LeaderWorkerSet whose groups have random keys."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        super().__init__(store, clock)
+        self._held_before: set[str] = set()
+        self._gone: set[str] = set()
+        """Groups that had pods, and none any more. A controller that is behind may create another one for a moment."""
 
     patched = PATCHED | {PODS.group_resource, DEPLOYMENTS.group_resource}
 
@@ -67,6 +74,9 @@ class RandomKeyInvariants(Invariants):
             self._excused &= {index for index, group in self.facts.groups().items() if group.is_hurt}
         self._check_sizes(change)
         held = self._held()
+        self._gone |= self._held_before - held
+        self._held_before = held
+        held -= self._gone
         waits = all(spec.get("groupReplacementPolicy") == "PostTermination" for spec in self.facts.specs)
         if waits and len(held) > self.facts.ceiling():
             self._violate(f"{len(held)} groups hold capacity after {what(change)}, {self.facts.ceiling()} may")
@@ -78,10 +88,10 @@ class RandomKeyInvariants(Invariants):
             self._violate(f"the group of {members} has the size {group.size}, after {what(change)}")
 
     def _held(self) -> set[str]:
-        """Return the groups of this LeaderWorkerSet with a pod that is not gated."""
-        pods = self.facts.objects.get(PODS.group_resource, {}).values()
-        own = (pod for pod in pods if not is_gated(pod) and self._is_own(pod))
-        return {meta.labels(pod).get(labels.GROUP_INDEX, "") for pod in own}
+        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with what makes workers."""
+        pods = [one for one in self.facts.objects.get(PODS.group_resource, {}).values() if not is_gated(one)]
+        workers = self.facts.objects.get(STATEFULSETS.group_resource, {}).values()
+        return {groupname.label(one) for one in (*pods, *workers) if self._is_own(one)}
 
     def _is_own(self, obj: JSONObject) -> bool:
         """Return whether the LeaderWorkerSet that is there controls an object, at any remove."""

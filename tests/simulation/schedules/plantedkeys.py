@@ -48,7 +48,7 @@ def waits_for_surplus() -> Any:
     real = gatedleaders.decide
 
     def decide(obj: Any, lws: Any, key: str, groups: Any, gated: Any, records: Any) -> Any:
-        return real(obj, lws, key, groups, replace(gated, surplus=()), records)
+        return real(obj, lws, key, groups, replace(gated, surplus={}), records)
 
     return patch.object(gatedleaders, "decide", decide)
 
@@ -88,4 +88,4 @@ def builds_by_the_live_size() -> Iterator[None]:
 
 def shrinks_between_two_steps() -> Any:
     """Scale the Deployment down whatever its rollout does, which may then stay where it is (docs/adr/0017)."""
-    return patch.object(deployments, "replicas", lambda lws, living, groups: lws.spec.replicas)
+    return patch.object(deployments, "replicas", lambda lws, living, groups, given: lws.spec.replicas)

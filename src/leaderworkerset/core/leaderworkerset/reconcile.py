@@ -104,7 +104,7 @@ class Decision:
     needs: frozenset[OnDemand] = frozenset()
     edition: Edition | None = None
     source: Source | None = None
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +160,11 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
     source = Source(
         Identity.of(facts.obj),
         facts.revision.key,
-        deployments.replicas(facts.lws, facts.living, facts.observed.groups)
-        if rollout is None
-        else rollout.step.replicas,
+        _leaders_wanted(facts) if rollout is None else rollout.step.replicas,
         0 if rollout is None else rollout.step.partition,
     )
     moves = _move_leaders(facts, source)
-    let_go = Replacement((), frozenset(facts.observed.gated.surplus)) if moves else _let_go(facts)
+    let_go = Replacement((), facts.observed.gated.surplus) if moves else _let_go(facts)
     replaced = moves or [*_replace_leaders(facts), *let_go.actions]
     actions = [*_record_revision(facts), *replaced, *_make_service(facts)]
     needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
@@ -200,11 +198,17 @@ def _assess(facts: _Facts, living: JSONObject, now: datetime) -> status.Assessme
 def _let_go(facts: _Facts) -> Replacement:
     """Let leaders with random keys be scheduled as soon as the groups that they replace are gone."""
     if facts.rollout is not None:
-        return Replacement((), frozenset())
+        return Replacement((), {})
     observed, spec = facts.observed, facts.lws.spec
-    size = deployments.replicas(facts.lws, facts.living, observed.groups)
-    sized = structs.replace(facts.lws, spec=structs.replace(spec, replicas=size))
+    sized = structs.replace(facts.lws, spec=structs.replace(spec, replicas=_leaders_wanted(facts)))
     return gatedleaders.decide(facts.obj, sized, facts.revision.key, observed.groups, observed.gated, observed.records)
+
+
+def _leaders_wanted(facts: _Facts) -> int:
+    """Return how many leaders the leader Deployment shall have."""
+    applied = facts.observed.applied
+    given = applied.source.replicas if applied else None
+    return deployments.replicas(facts.lws, facts.living, facts.observed.groups, given)
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:

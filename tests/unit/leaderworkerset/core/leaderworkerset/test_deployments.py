@@ -190,16 +190,16 @@ def test_a_live_leader_of_another_revision_is_an_update() -> None:
 
 def test_gated_leaders_go_ahead_once_the_deployment_is_as_it_shall_be() -> None:
     new = builders.hash_leader(LWS, "d", gated=True)
-    gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus=frozenset({"gone"}))
+    gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus={"gone": True})
 
     let_go = decide(observe(LWS, deployment(), "ab", gated=gated), builders.NOW)
     (together,) = [action for action in let_go.plan.actions if isinstance(action, Together)]
     ((patch,),) = together.sequences
     assert isinstance(patch, Patch)
-    assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone"})
+    assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone": True})
     moving = decide(observe(LWS, deployment(), "ab", gated=gated, applied=None), builders.NOW)
     assert not any(isinstance(action, Together) for action in moving.plan.actions)
-    assert (moving.surplus, moving.plan.requeue_after) == ({"gone"}, 0)
+    assert (moving.surplus, moving.plan.requeue_after) == ({"gone": True}, 0)
 
 
 def test_records_that_no_leader_continues_are_deleted() -> None:
@@ -246,7 +246,9 @@ def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
     groups = [groupfacts.describe(leader, None) for leader in leaders]
     lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
 
-    assert deployments.replicas(lws, live, groups) == expected
+    assert deployments.replicas(lws, live, groups, 3) == expected
+    assert deployments.replicas(lws, live, groups, None) == expected
+    assert deployments.replicas(lws, live, groups, 4) == wanted
 
 
 def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:
