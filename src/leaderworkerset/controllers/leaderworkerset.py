@@ -29,7 +29,7 @@ from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, ga
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.core.leaderworkerset import revisionhistory, services
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -161,11 +161,13 @@ class LeaderWorkerSetDriver(Driver):
             return ObservedLeaderWorkerSet(leaderworkerset=None)
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         is_hash = groupname.is_hash_set(lws)
+        service = self._informers.services.store.get(key)
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
-            has_shared_service=self._informers.services.store.get(key) is not None,
+            has_shared_service=service is not None,
+            service_conflict=services.conflict(service, LEADERWORKERSETS.kind, lws),
             groups=groups.values(),
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,

@@ -73,13 +73,15 @@ class ObservedLeaderWorkerSet:
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
     recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
-    of groups with random keys, which have no leader StatefulSet.
+    of groups with random keys, which have no leader StatefulSet. `service_conflict` says whose the shared service is, if
+    it is another object's.
     """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
+    service_conflict: str = ""
     groups: Collection[GroupFacts] = ()
     folded: Folded | None = None
     leaders: Mapping[str, GroupFacts] | None = None
@@ -168,12 +170,12 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
     replaced = moves or [*_replace_leaders(facts), *let_go.actions]
     actions = [*_record_revision(facts), *replaced, *_make_service(facts)]
     needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
-    error = None
+    error = _service_conflict(facts)
     if facts.living is not None:  # before it is observed the status is unchanged (R-STAT-2)
         try:
             found = _assess(facts, facts.living, now)
         except status.UnknownIndexError as unknown:
-            error = str(unknown)
+            error = error or str(unknown)
         else:
             outdated = _outdated_revisions(facts, facts.living) if found.is_update_done else ()
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
@@ -352,6 +354,13 @@ def _make_service(facts: _Facts) -> list[Action]:
             on_failure=(decisionevents.failed_create(facts.obj, note),),
         )
     ]
+
+
+def _service_conflict(facts: _Facts) -> str | None:
+    """Return the error of a shared service that another object controls; the groups go on without the names that it gives."""
+    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
+    conflict = facts.observed.service_conflict if is_shared else ""
+    return f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else None
 
 
 def _outdated_revisions(facts: _Facts, living: JSONObject) -> Sequence[JSONObject]:

@@ -154,6 +154,8 @@ def _make_service(group: LiveGroup) -> tuple[Action, ...]:
     is_shared = group.lws.spec.network_config.subdomain_policy.is_shared
     if groupname.is_hash(group.leader):
         is_shared = groupname.subdomain(group.leader) != groupname.host(group.leader)
+    if not is_shared and group.service_conflict:
+        raise ValueError(group.service_conflict)
     if is_shared or group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)

@@ -52,7 +52,8 @@ class LiveGroup:
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
     their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
     `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
-    are the nodes of stuck pods, by name (`wants_lost_nodes`). `defaults` are the manager's settings of recreations.
+    are the nodes of stuck pods, by name (`wants_lost_nodes`). `service_conflict` says whose the group's own service is, if
+    it is another object's. `defaults` are the manager's settings of recreations.
     """
 
     leader: JSONObject
@@ -63,6 +64,7 @@ class LiveGroup:
     statefulsets: Sequence[JSONObject] = ()
     revisions: Sequence[JSONObject] = ()
     has_service: bool = False
+    service_conflict: str = ""
     node: JSONObject | None = None
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()
