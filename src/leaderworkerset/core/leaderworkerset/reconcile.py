@@ -14,10 +14,9 @@ reconcile, which observes the write, counts again. Writes that are known to chan
 performed and observed is followed by an empty one.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum, auto
 from typing import Final
 
 from kuberuntime.objects import meta
@@ -39,9 +38,10 @@ from leaderworkerset.core.leaderworkerset import (
     statefulsets,
     status,
 )
-from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
+from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
-from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders, Replacement
+from leaderworkerset.core.leaderworkerset.gatedleaders import Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -53,56 +53,6 @@ RECHECK_DELETION: Final = 5.0
 
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
-
-
-class OnDemand(Enum):
-    """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
-
-    LEADERS = auto()
-    """An update begins: no leader that stays may be deleted already. Otherwise the plan is void."""
-    HISTORY = auto()
-    """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObservedLeaderWorkerSet:
-    """The facts about a LeaderWorkerSet: itself, and the objects that carry its name.
-
-    `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
-    leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
-    of groups with random keys, which have no leader StatefulSet.
-    """
-
-    leaderworkerset: JSONObject | None
-    leader_statefulset: JSONObject | None = None
-    revisions: Sequence[JSONObject] = ()
-    has_shared_service: bool = False
-    groups: Collection[GroupFacts] = ()
-    folded: Folded | None = None
-    leaders: Mapping[str, GroupFacts] | None = None
-    gang_objects: Sequence[JSONObject] = ()
-    history: Sequence[JSONObject] | None = None
-    records: Sequence[JSONObject] = ()
-    edition: Edition | None = None
-    applied: LastApply | None = None
-    leader_deployment: JSONObject | None = None
-    gated: GatedLeaders = field(default_factory=GatedLeaders)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """A plan, what must be read before it is performed, and what to remember for the next decision.
-
-    That is the edition, the source of the leader StatefulSet or Deployment, which is applied if the plan applies one, and
-    the groups that end without being replaced.
-    """
-
-    plan: Plan
-    needs: frozenset[OnDemand] = frozenset()
-    edition: Edition | None = None
-    source: Source | None = None
-    surplus: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)

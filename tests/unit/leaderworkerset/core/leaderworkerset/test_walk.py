@@ -12,7 +12,8 @@ import pytest
 from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.reconcile import decide
 
 ROOT: Final = "/src/leaderworkerset/"
 KNOWN: Final = f"{ROOT}api/leaderworkerset.py"
