@@ -1,7 +1,7 @@
 """The permissions that controllers need beside filling their caches (contract 12.5, reduced to what is used).
 
-They write no nodes and read no secrets. Spec and metadata of a LeaderWorkerSet are written only if a DisaggregatedSet
-owns it (R-ARC-6, R-DS-19). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
+They write no nodes and read no secrets. The spec of a LeaderWorkerSet is written only if a DisaggregatedSet owns it
+(R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
 is needed for owner references that block deletion, if the API server enforces permissions on them.
 """
 
@@ -12,6 +12,7 @@ from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
+    Permission(LEADERWORKERSETS, ("patch",)),
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
     Permission(PODS, ("delete", "patch")),
@@ -22,8 +23,9 @@ LEADERWORKERSET: Final = (
 )
 
 POD: Final = (
+    Permission(LEADERWORKERSETS, ("patch",)),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
-    Permission(PODS, ("delete",)),
+    Permission(PODS, ("delete", "patch")),
     Permission(PODS, ("patch",), "status"),
     Permission(PODS, ("update",), "finalizers"),
     Permission(STATEFULSETS, ("create",)),

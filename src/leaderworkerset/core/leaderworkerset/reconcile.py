@@ -6,7 +6,7 @@ contract:
 1. record a revision;
 2. apply the leader StatefulSet; if nothing changes in it, replace outdated leaders. Groups with random keys have a leader
    Deployment, which replaces them itself; then leaders that wait for the end of other groups are let go (`gatedleaders.py`);
-3. create the shared service;
+3. let go of evidence of groups that used up their restarts (`leftovers.py`); create the shared service;
 4. write the status, and delete revisions that no group needs.
 
 No action depends on the result of a write of the same plan: the status counts the state before it, and the next
@@ -14,7 +14,7 @@ reconcile, which observes the write, counts again. Writes that are known to chan
 performed and observed is followed by an empty one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -22,15 +22,27 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS
-from kuberuntime.plan import Action, Apply, Create, Delete, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    Emit,
+    Event,
+    Patch,
+    Plan,
+    PutStatus,
+    guarded_delete,
+    guarded_patch,
+)
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
     deployments,
-    exhausted,
     gatedleaders,
+    leftovers,
     revisionhistory,
     revisions,
     rollingupdate,
@@ -43,9 +55,12 @@ from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, So
 from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.gatedleaders import Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.leftovers import Leaders, Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.restarts import counts, evidence
+from leaderworkerset.core.restarts.counts import Key
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
@@ -81,12 +96,12 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
     """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
     obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
-        return Decision(Plan())
+        return Decision(Plan(evidence.release(observed.evidence) if observed.evidence else ()))
     try:
         lws = leaderworkerset.decode(obj)
         living = observed.leader_deployment if lws.spec.group_identity.is_hash else observed.leader_statefulset
         if living is not None and _is_going(living, obj):
-            return Decision(Plan(requeue_after=RECHECK_DELETION))
+            return Decision(Plan(evidence.release(observed.evidence), RECHECK_DELETION))
         return _decide(_read(observed, obj, lws, living, gang), now)
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
@@ -114,33 +129,58 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
     moves = _move_leaders(facts, source)
     let_go = Replacement((), frozenset(facts.observed.gated.surplus)) if moves else _let_go(facts)
     replaced = moves or [*_replace_leaders(facts), *let_go.actions]
-    actions = [*_record_revision(facts), *replaced, *_make_service(facts)]
+    left = _sort_out(facts)
+    actions = [*_record_revision(facts), *left.actions, *replaced, *_make_service(facts)]
     needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
-    error = None
+    error, is_update_done = None, False
     if facts.living is not None:  # before it is observed the status is unchanged (R-STAT-2)
         try:
             found = _assess(facts, facts.living, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
         else:
-            outdated = _outdated_revisions(facts, facts.living) if found.is_update_done else ()
+            is_update_done = found.is_update_done
+            outdated = _outdated_revisions(facts, facts.living) if is_update_done else ()
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
-            actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if found.is_update_done else ())]
+            actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if is_update_done else ())]
+    if counted := _count_restarts(facts, left.cleared, let_go.admitted, is_update_done=is_update_done):
+        return Decision(Plan(counted))  # what follows from it is decided again: it is at another resourceVersion
     at_step = facts.living is not None if rollout is None else rollout.at_step
     again = AGAIN if moves and at_step else None
     plan = Plan(tuple(actions), again, error)
     return Decision(plan, frozenset(needs), facts.revision.edition, source, let_go.surplus)
 
 
+def _sort_out(facts: _Facts) -> Leftovers:
+    """Let go of evidence that is not needed any more."""
+    if not facts.observed.evidence:
+        return Leftovers()
+    leaders = Leaders(facts.obj, facts.lws, facts.living, facts.observed.groups)
+    return leftovers.sort_out(leaders, facts.observed.evidence, facts.observed.records)
+
+
+def _count_restarts(
+    facts: _Facts, cleared: Collection[Key], admitted: Sequence[JSONObject], *, is_update_done: bool
+) -> tuple[Patch, ...]:
+    """Store the counts of groups that start anew, take over others', or are gone."""
+    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
+    if not known:
+        return ()
+    leaders = Leaders(facts.obj, facts.lws, facts.living, facts.observed.groups)
+    kept = leftovers.kept_counts(leaders, known, admitted)
+    only = {facts.revision.key} if is_update_done else {key.revision for key in kept}
+    new = {key: count for key, count in kept.items() if key not in cleared and key.revision in only}
+    return () if new == known else (counts.write(facts.obj, new),)
+
+
 def _assess(facts: _Facts, living: JSONObject, now: datetime) -> status.Assessment:
-    key, records = facts.revision.key, facts.observed.records
-    given_up = exhausted.groups(records, _leaders(facts)) if records else ()
+    key = facts.revision.key
     if facts.rollout is not None:
-        return status.assess(facts.lws, living, facts.folded, key, now, given_up)
+        return status.assess(facts.lws, living, facts.folded, key, now)
     known = revisions.owned(facts.observed.revisions, facts.obj)
     has_older = bool(revisions.outdated(known, key))
     leaders = deployments.Leaders(living, facts.observed.groups, key, has_older)
-    return deployments.assess(facts.lws, leaders, now, given_up)
+    return deployments.assess(facts.lws, leaders, now)
 
 
 def _let_go(facts: _Facts) -> Replacement:
@@ -316,9 +356,9 @@ def _delete_abandoned_records(facts: _Facts) -> list[Delete]:
         return []
     found, leaders = facts.observed.records, _leaders(facts)
     abandoned = (
-        exhausted.unfollowed(found, leaders)
+        leftovers.unfollowed(found, leaders)
         if facts.rollout is None
-        else exhausted.abandoned(found, leaders, facts.lws.spec.replicas)
+        else leftovers.abandoned(found, leaders, facts.lws.spec.replicas)
     )
     return [guarded_delete(CONTROLLER_REVISIONS, record) for record in abandoned]
 
