@@ -37,7 +37,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers,
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
-from leaderworkerset.core.restarts.evidence import is_kept
+from leaderworkerset.core.restarts import evidence
 
 NAME: Final = "leaderworkerset"
 
@@ -109,6 +109,8 @@ class LeaderWorkerSetDriver(Driver):
         decision = await self._decide(key)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
+        if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
+            return Plan(evidence.release(self._kept(key)))
         if OnDemand.HISTORY in decision.needs:
             listing = await self._client.list(
                 CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
@@ -156,11 +158,10 @@ class LeaderWorkerSetDriver(Driver):
     def observe(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
         lws = self._informers.leaderworkersets.store.get(key)
-        kept = self._informers.pods.store.by_index(indexes.KEPT, str(key))
         if lws is None:
             self._groups.forget(key)
             self._memories.pop(key, None)
-            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=kept)
+            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         is_hash = groupname.is_hash_set(lws)
         return ObservedLeaderWorkerSet(
@@ -178,8 +179,12 @@ class LeaderWorkerSetDriver(Driver):
             applied=memory.applied,
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
-            evidence=kept,
+            evidence=self._kept(key),
         )
+
+    def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the pods that the finalizer of exhausted groups keeps."""
+        return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
         self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
@@ -242,7 +247,8 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
     is_awaited = change.new is None and groupname.is_hash(change.object)
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-    return (indexes.lws_key(change.object),) if is_awaited or has_news or is_kept(change.object) else ()
+    is_evidence = any(evidence.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
+    return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
 
 
 def _workers(statefulset: JSONObject | None) -> Workers | None:

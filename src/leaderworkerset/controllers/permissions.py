@@ -7,7 +7,16 @@ is needed for owner references that block deletion, if the API server enforces p
 
 from typing import Final
 
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+)
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
@@ -16,6 +25,7 @@ LEADERWORKERSET: Final = (
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
     Permission(PODS, ("delete", "patch")),
+    Permission(NAMESPACES, ("get",)),
     Permission(STATEFULSETS, ("create", "patch")),
     Permission(DEPLOYMENTS, ("create", "patch")),
     Permission(SERVICES, ("create",)),

@@ -19,6 +19,8 @@ class OnDemand(Enum):
     """An update begins: no leader that stays may be deleted already. Otherwise the plan is void."""
     HISTORY = auto()
     """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
+    NAMESPACE = auto()
+    """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

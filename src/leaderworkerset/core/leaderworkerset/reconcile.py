@@ -65,6 +65,8 @@ from leaderworkerset.core.restarts.counts import Key
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
 
+RECHECK_NAMESPACE: Final = 30.0
+"""Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
 
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
@@ -132,6 +134,7 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
     left = _sort_out(facts)
     actions = [*_record_revision(facts), *left.actions, *replaced, *_make_service(facts)]
     needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
+    needs |= {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     error, is_update_done = None, False
     if facts.living is not None:  # before it is observed the status is unchanged (R-STAT-2)
         try:
@@ -144,9 +147,11 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if is_update_done else ())]
     if counted := _count_restarts(facts, left.cleared, let_go.admitted, is_update_done=is_update_done):
-        return Decision(Plan(counted))  # what follows from it is decided again: it is at another resourceVersion
+        return Decision(
+            Plan(counted), needs & {OnDemand.NAMESPACE}
+        )  # what follows from it is decided again: it is at another resourceVersion
     at_step = facts.living is not None if rollout is None else rollout.at_step
-    again = AGAIN if moves and at_step else None
+    again = AGAIN if moves and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     plan = Plan(tuple(actions), again, error)
     return Decision(plan, frozenset(needs), facts.revision.edition, source, let_go.surplus)
 
@@ -373,8 +378,6 @@ def _write_status(facts: _Facts, found: status.Assessment) -> list[Action]:
             object=facts.obj | {"status": leaderworkerset.encode_status(found.status)},
             resource_version=meta.resource_version(facts.obj),
             if_present=True,
-            on_success=(decisionevents.condition_changed(facts.obj, found.outcome.reason, found.note),)
-            if changed
-            else (),
+            on_success=(decisionevents.condition_changed(facts.obj, found.reason, found.note),) if changed else (),
         )
     ]

@@ -87,6 +87,11 @@ class Assessment:
     note: str
     is_update_done: bool
 
+    @property
+    def reason(self) -> str:
+        """Return the reason of the event about changed conditions (R-STAT-10, N-ST-12)."""
+        return DEGRADED.type if self.outcome is DEGRADED else self.outcome.reason
+
 
 def assess(
     lws: LeaderWorkerSet,

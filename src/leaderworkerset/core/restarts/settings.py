@@ -120,6 +120,13 @@ def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldE
         yield invalid(f"metadata.annotations.{longest}", new[longest], f"must not be less than {first}: {new[first]}")
 
 
+def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Return a warning about the limit of restarts as an annotation, which has been a field since."""
+    if labels.MAX_GROUP_RESTARTS in annotations:
+        field = "spec.leaderWorkerTemplate.maxGroupRestarts"
+        yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which counts where both are set"
+
+
 def _seconds(length: timedelta | None) -> float:
     return 0.0 if length is None else length.total_seconds()
 
