@@ -9,6 +9,7 @@ from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, revision_of
 from tests.integration.lws import test_hash as keyed
 from tests.integration.lws.recreation import replaced
+from tests.integration.lws.test_commands import session_of
 
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
@@ -17,6 +18,10 @@ from kuberuntime.objects.resources import NAMESPACES, PODS, STATEFULSETS
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.commands.rollout.recover import recover
+from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.views.selection import Selection
 
 AT_ONCE: Final = {labels.RESTART_BACKOFF: "off"}
 EXCEEDED: Final = "ReplicaRestartBudgetExceeded"
@@ -238,6 +243,27 @@ async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
     """N-VAL-6."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
         await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
+
+
+async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
+    """It is explained, not restarted, and recovered by name."""
+    await space.create(limited(0))
+    await space.settled()
+    await exhaust(space, 0)
+    await space.until(assert_still)
+    session = session_of(space)
+    with pytest.raises(CommandError, match="group web/0 has no restart left, .*recover web/0` lets it try again"):
+        await Restart(session, RestartRequest("web", (0,), 1)).run(10)
+    with pytest.raises(CommandError, match="web/1 has not used up its restarts: nothing was changed"):
+        await recover(session, Selection("web", 1))
+    assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
+
+    assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
+    assert_exhausted(space.state, "web-0", "web-0-1")
+    assert await recover(session, Selection("web", 0)) == "web group 0 recovered"
+    await space.settled()
+    with pytest.raises(CommandError, match="web has no group that used up its restarts"):
+        await recover(session, Selection("web", None))
 
 
 async def exhaust_keyed(space: Space, before: State, leader: str) -> State:

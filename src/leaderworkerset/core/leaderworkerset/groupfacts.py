@@ -11,7 +11,6 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.restarts import evidence
 
 UNKNOWN: Final = UID("")
 
@@ -60,7 +59,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     """
     if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
         worker_statefulset = None
-    group_index, is_exhausted = groupname.label(leader), evidence.is_exhausted(leader)
+    group_index, is_exhausted = groupname.label(leader), groupname.is_exhausted(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),

@@ -49,7 +49,7 @@ class Leftovers:
 
 def sort_out(leaders: Leaders, kept: Sequence[JSONObject], records: Iterable[JSONObject]) -> Leftovers:
     """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
-    exhausted = sorted((pod for pod in kept if _is_leader(pod) and evidence.is_exhausted(pod)), key=_age)
+    exhausted = sorted((pod for pod in kept if _is_leader(pod) and groupname.is_exhausted(pod)), key=_age)
     recovered = {meta.name(pod) for pod in _recovered(leaders.obj, exhausted, records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
     is_hash = leaders.lws.spec.group_identity.is_hash

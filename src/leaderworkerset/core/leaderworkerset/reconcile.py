@@ -147,9 +147,8 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if is_update_done else ())]
     if counted := _count_restarts(facts, left.cleared, let_go.admitted, is_update_done=is_update_done):
-        return Decision(
-            Plan(counted), needs & {OnDemand.NAMESPACE}
-        )  # what follows from it is decided again: it is at another resourceVersion
+        # What follows from the counts is decided again: the object has another resourceVersion then.
+        return Decision(Plan(counted), frozenset(needs & {OnDemand.NAMESPACE}))
     at_step = facts.living is not None if rollout is None else rollout.at_step
     again = AGAIN if moves and at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     plan = Plan(tuple(actions), again, error)

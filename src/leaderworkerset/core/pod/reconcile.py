@@ -21,7 +21,7 @@ from leaderworkerset.core.pod import statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
-from leaderworkerset.core.restarts import evidence, lost
+from leaderworkerset.core.restarts import lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
 
 ENDED: Final = ("Failed", "Succeeded")
@@ -83,7 +83,7 @@ def _decide(group: LiveGroup, gang: Gang) -> Plan:
 
 
 def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
-    if evidence.is_exhausted(group.leader):
+    if groupname.is_exhausted(group.leader):
         return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
         return Plan()

@@ -13,15 +13,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Patch, Together
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 
 FINALIZER: Final = labels.GROUP_RESTART_BUDGET_CLEANUP
 TRUE: Final = "true"
-
-
-def is_exhausted(leader: JSONObject) -> bool:
-    """Return whether the leader's group used up its restarts."""
-    return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == TRUE
 
 
 def is_recovered(leader: JSONObject) -> bool:
@@ -48,8 +43,8 @@ def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Let the pods of groups go: workers first, then leaders, which lose their marks, too."""
-    leaders = [pod for pod in pods if is_exhausted(pod)]
-    workers = [pod for pod in pods if not is_exhausted(pod)]
+    leaders = [pod for pod in pods if groupname.is_exhausted(pod)]
+    workers = [pod for pod in pods if not groupname.is_exhausted(pod)]
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
     return (
         *_together([_patch(pod, dict(_WITHOUT)) for pod in workers]),

@@ -5,7 +5,7 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action, Patch, Together
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.restarts import evidence
 
 LWS = builders.leaderworkerset_object()
@@ -70,7 +70,7 @@ def test_workers_go_before_their_leader() -> None:
 
 def test_what_the_marks_say() -> None:
     """N-RB-5: a user's annotation counts with one value alone."""
-    assert [evidence.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
+    assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
     assert [evidence.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
     texts = ("true", "yes", "")
     assert [evidence.is_recovered(kept(LEADER, recover=text)) for text in texts] == [True, False, False]
