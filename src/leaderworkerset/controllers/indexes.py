@@ -20,7 +20,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.pod.reconcile import is_leader
-from leaderworkerset.core.restarts.evidence import is_kept
+from leaderworkerset.core.restarts.retention import is_kept
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"

@@ -37,7 +37,7 @@ from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers,
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
-from leaderworkerset.core.restarts import evidence
+from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
 
@@ -110,7 +110,7 @@ class LeaderWorkerSetDriver(Driver):
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
         if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
-            return Plan(evidence.release(self._kept(key)))
+            return Plan(retention.release(self._kept(key)))
         if OnDemand.HISTORY in decision.needs:
             listing = await self._client.list(
                 CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
@@ -247,7 +247,7 @@ def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
     is_awaited = change.new is None and groupname.is_hash(change.object)
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-    is_evidence = any(evidence.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
+    is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
     return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
 
 

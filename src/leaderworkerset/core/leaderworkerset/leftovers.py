@@ -20,23 +20,13 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import rollingupdate
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.leaderdecision import SetFacts
 from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.policies import recreation
-from leaderworkerset.core.restarts import evidence
+from leaderworkerset.core.restarts import retention
 from leaderworkerset.core.restarts.counts import Counts, Key
-
-
-@dataclass(frozen=True, slots=True)
-class Leaders:
-    """The leaders of a LeaderWorkerSet: what keeps them if it exists, and their groups."""
-
-    obj: JSONObject
-    lws: LeaderWorkerSet
-    living: JSONObject | None
-    groups: Collection[GroupFacts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +37,18 @@ class Leftovers:
     cleared: Collection[Key] = ()
 
 
-def sort_out(leaders: Leaders, kept: Sequence[JSONObject], records: Iterable[JSONObject]) -> Leftovers:
+def sort_out(facts: SetFacts) -> Leftovers:
     """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
+    kept = facts.observed.evidence
     exhausted = sorted((pod for pod in kept if _is_leader(pod) and groupname.is_exhausted(pod)), key=_age)
-    recovered = {meta.name(pod) for pod in _recovered(leaders.obj, exhausted, records)}
+    recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
-    is_hash = leaders.lws.spec.group_identity.is_hash
-    ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(leaders, others)}
+    is_hash = facts.lws.spec.group_identity.is_hash
+    ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(facts, others)}
     staying = {meta.name(pod) for pod in others} - ended
     cleared = recovered | ended if is_hash else recovered
     return Leftovers(
-        evidence.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
+        retention.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
         {key_of_group(pod) for pod in exhausted if meta.name(pod) in cleared},
     )
 
@@ -72,13 +63,13 @@ def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterab
     resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
     known = {found.leader: found.resumed for record in records if (found := recreation.read(record))}
     for leader in exhausted:
-        if evidence.is_recovered(leader) or known.get(meta.uid(leader), resumed) != resumed:
+        if retention.is_recovered(leader) or known.get(meta.uid(leader), resumed) != resumed:
             yield leader
 
 
-def _ended_ordinals(leaders: Leaders, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders that their StatefulSet does not keep: of another one, scaled away, or with a new template."""
-    living = leaders.living
+    living = facts.living
     if living is None:
         return
     current, key = rollingupdate.position(living), key_of(living)
@@ -90,33 +81,35 @@ def _ended_ordinals(leaders: Leaders, exhausted: Sequence[JSONObject]) -> Iterat
             yield leader
 
 
-def _ended_keyed(leaders: Leaders, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest of those beyond the replicas."""
-    key = "" if leaders.living is None else key_of(leaders.living)
-    of_this = [pod for pod in exhausted if _created(pod) >= _created(leaders.obj) and key in ("", key_of(pod))]
+    key = "" if facts.living is None else key_of(facts.living)
+    of_this = [pod for pod in exhausted if _created(pod) >= _created(facts.obj) and key in ("", key_of(pod))]
     yield from (pod for pod in exhausted if pod not in of_this)
-    live = [group for group in leaders.groups if not group.is_deleting and not group.is_exhausted]
+    live = [group for group in facts.observed.groups if not group.is_deleting and not group.is_exhausted]
     of_key = [group for group in live if group.revision == key]
     gated = sum(group.awaits for group in of_key)
     active = len(of_key) - gated + max(0, gated - len(of_this))
-    yield from of_this[max(0, leaders.lws.spec.replicas - active) :] if key else ()
+    yield from of_this[max(0, facts.lws.spec.replicas - active) :] if key else ()
 
 
-def kept_counts(leaders: Leaders, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
+def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
     """Return the counts of groups that exist or are recreated (N-RB-11, N-RB-13, N-RB-14); others are dropped.
 
     `admitted` are leaders with random keys that go ahead now. Raise ValueError for a key without an index where groups
     have one.
     """
-    replicas = leaders.lws.spec.replicas
-    if not leaders.lws.spec.group_identity.is_hash:
-        living = leaders.living
+    replicas = facts.lws.spec.replicas
+    if not facts.lws.spec.group_identity.is_hash:
+        living = facts.living
         bound = replicas if living is None else max(replicas, rollingupdate.position(living).replicas)
         return {key: count for key, count in counts.items() if key.ordinal < bound}
-    owners = {group.group_index: group for group in leaders.groups if not group.is_deleting or group.is_exhausted}
+    owners = {
+        group.group_index: group for group in facts.observed.groups if not group.is_deleting or group.is_exhausted
+    }
     claimed = _claim(counts, admitted, owners)
     placed = [group for group in owners.values() if not group.awaits]
-    key = "" if leaders.living is None else key_of(leaders.living)
+    key = "" if facts.living is None else key_of(facts.living)
     ahead = {groupname.label(leader) for leader in admitted}
     free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
     unclaimed = _unclaimed(claimed, key, owners)[max(free, 0) :]

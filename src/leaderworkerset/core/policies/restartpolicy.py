@@ -2,7 +2,7 @@
 
 `failures.py` decides which failures count, `recreation.py` when a group may be recreated. In: a live group. Out: the
 deletion of its leader and the record of the recreation, or how long to wait for it. A group that has used up its restarts
-is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/evidence.py`).
+is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts import counts, evidence, failure
+from leaderworkerset.core.restarts import counts, failure, retention
 from leaderworkerset.core.restarts.failure import in_brackets
 
 
@@ -60,10 +60,10 @@ def _begin(group: LiveGroup, new: Recreation) -> PolicyDecision:
 def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     """Keep the pods of an exhausted group, and end them (N-RB-4); a leader that is recovered keeps no further ones."""
     leader = group.leader
-    if evidence.is_recovered(leader):
+    if retention.is_recovered(leader):
         return ()
     members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
-    kept = evidence.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
+    kept = retention.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
 
 
@@ -84,7 +84,7 @@ def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
 
 def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
     """Mark the leader first, so that its workers are known for evidence whatever happens in between."""
-    return (evidence.exhaust(group.leader), *keep_evidence(group))
+    return (retention.exhaust(group.leader), *keep_evidence(group))
 
 
 def _terminate(group: LiveGroup) -> Delete:

@@ -82,9 +82,7 @@ def _sickness(node: JSONObject | None) -> str:
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
     for rank in observed.at(ranks.is_terminating):
-        names = [
-            one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in EXPLAINED
-        ]
+        names = [one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in EXPLAINED]
         late = _overdue(observed, rank)
         if names and late is not None:
             held = ", ".join(names)

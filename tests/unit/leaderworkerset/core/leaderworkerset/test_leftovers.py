@@ -12,13 +12,14 @@ from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Patch, Plan, PutStatus, Together
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.leaderworkerset import deployments, groupfacts, leftovers
+from leaderworkerset.core.leaderworkerset import deployments, groupfacts, leftovers, revisions
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.leftovers import Leaders
+from leaderworkerset.core.leaderworkerset.leaderdecision import SetFacts
 from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION, decide, reconcile
 from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import Failure
@@ -55,6 +56,15 @@ def statefulset(*, replicas: int = 3, partition: int = 0, key: str = KEY, **meta
     }
 
 
+def facts(
+    obj: JSONObject, living: JSONObject | None, groups: Sequence[JSONObject], **fields: Sequence[JSONObject]
+) -> SetFacts:
+    described = [groupfacts.describe(pod, None) for pod in groups]
+    observed = ObservedLeaderWorkerSet(leaderworkerset=obj, groups=described, **fields)  # type: ignore[arg-type]
+    revision = revisions.resolve(obj, living, (), None)
+    return SetFacts(observed, obj, leaderworkerset.decode(obj), revision, NO_GANG, living)
+
+
 def sort_out(
     pods: Sequence[JSONObject],
     *,
@@ -64,8 +74,7 @@ def sort_out(
     records: Sequence[JSONObject] = (),
 ) -> tuple[list[str], set[Key]]:
     """Return the names of the pods that are let go, and the groups whose counts are cleared."""
-    facts = [groupfacts.describe(pod, None) for pod in groups]
-    found = leftovers.sort_out(Leaders(obj, leaderworkerset.decode(obj), living, facts), pods, records)
+    found = leftovers.sort_out(facts(obj, living, groups, records=records, evidence=pods))
     return names(found.actions), set(found.cleared)
 
 
@@ -202,8 +211,7 @@ def kept_counts(
     for text, count in counts.items():
         revision, _, group = text.partition("/")
         keys[Key(revision, group if group.isdecimal() else group * 40)] = count
-    facts = [groupfacts.describe(pod, None) for pod in groups]
-    found = leftovers.kept_counts(Leaders(obj, leaderworkerset.decode(obj), living, facts), keys, admitted)
+    found = leftovers.kept_counts(facts(obj, living, groups), keys, admitted)
     return {f"{key.revision}/{key.group if key.group.isdecimal() else key.group[0]}": n for key, n in found.items()}
 
 

@@ -6,7 +6,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Action, Patch, Together
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.restarts import evidence
+from leaderworkerset.core.restarts import retention
 
 LWS = builders.leaderworkerset_object()
 LEADER = builders.leader_pod(LWS)
@@ -39,7 +39,7 @@ def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
 
 def test_a_leader_is_marked_and_kept_with_one_write() -> None:
     """N-RB-4: what a user asked for before does not count."""
-    patch = evidence.exhaust(LEADER)
+    patch = retention.exhaust(LEADER)
 
     assert patch.kind == "strategic"
     assert patch.patch["metadata"] == {
@@ -53,8 +53,8 @@ def test_each_pod_is_kept_once_while_it_lives() -> None:
     """N-RB-4: a pod that is being deleted can get no finalizer."""
     going = builders.worker_pod(LEADER, 2, deleting=True)
 
-    assert patches(evidence.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
-    assert evidence.keep([kept(WORKER), going]) == ()
+    assert patches(retention.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
+    assert retention.keep([kept(WORKER), going]) == ()
 
 
 def test_workers_go_before_their_leader() -> None:
@@ -62,15 +62,15 @@ def test_workers_go_before_their_leader() -> None:
     without = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
 
-    released = evidence.release([EXHAUSTED, kept(WORKER)])
+    released = retention.release([EXHAUSTED, kept(WORKER)])
 
     assert patches(released) == [[("web-0-1", without)], [("web-0", without | {"annotations": marks})]]
-    assert evidence.release([]) == ()
+    assert retention.release([]) == ()
 
 
 def test_what_the_marks_say() -> None:
     """N-RB-5: a user's annotation counts with one value alone."""
     assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
-    assert [evidence.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
+    assert [retention.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
     texts = ("true", "yes", "")
-    assert [evidence.is_recovered(kept(LEADER, recover=text)) for text in texts] == [True, False, False]
+    assert [retention.is_recovered(kept(LEADER, recover=text)) for text in texts] == [True, False, False]
