@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.core.restarts import counts
 
 
 class Identity(NamedTuple):
@@ -29,8 +29,9 @@ class Identity(NamedTuple):
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of an object as it is."""
         owners = meta.metadata(obj).get("ownerReferences") or []
-        annotations = {key: text for key, text in meta.annotations(obj).items() if key != labels.GROUP_RESTART_COUNTS}
-        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), annotations, owners)
+        return cls(
+            meta.uid(obj), meta.generation(obj), meta.labels(obj), counts.left_out(meta.annotations(obj)), owners
+        )
 
 
 class Edition(NamedTuple):

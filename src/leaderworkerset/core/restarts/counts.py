@@ -55,6 +55,13 @@ def read(obj: JSONObject) -> dict[Key, int]:
     return {_key(key): _count(key, count) for key, count in found.items()}
 
 
+def left_out(annotations: dict[str, str]) -> dict[str, str]:
+    """Return the annotations of a LeaderWorkerSet without the counts, which change often and concern no other object."""
+    if labels.GROUP_RESTART_COUNTS not in annotations:
+        return annotations
+    return {key: text for key, text in annotations.items() if key != labels.GROUP_RESTART_COUNTS}
+
+
 def _key(text: str) -> Key:
     revision, slash, group = text.partition("/")
     if not slash:

@@ -62,6 +62,13 @@ def test_no_counts_are_no_annotation() -> None:
     assert patch.patch["metadata"]["annotations"] == {labels.GROUP_RESTART_COUNTS: None}
 
 
+def test_counts_are_no_part_of_what_is_copied() -> None:
+    """N-RB-16: what keeps the leaders is not written anew for each restart."""
+    own = {"a": "b"}
+    assert counts.left_out(own) is own
+    assert counts.left_out(own | {labels.GROUP_RESTART_COUNTS: "{}"}) == own
+
+
 def test_an_index_is_read_from_a_key() -> None:
     """N-RB-10."""
     assert Key("a", "12").ordinal == 12
