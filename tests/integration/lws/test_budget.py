@@ -247,7 +247,6 @@ async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space)
     await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
     kept = {"finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP]}
     marked = kept | {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}
-    await space.patch({"metadata": kept}, "web-0-1", resource=PODS)
     await space.patch({"metadata": marked}, "web-0", resource=PODS)
     await space.until(lambda state: assert_exhausted(state, "web-0", "web-0-1"))
     await space.until(assert_still)

@@ -63,13 +63,6 @@ def confirm(obj: JSONObject) -> Patch:
     return guarded_patch(LEADERWORKERSETS, obj, {})
 
 
-def left_out(annotations: dict[str, str]) -> dict[str, str]:
-    """Return the annotations of a LeaderWorkerSet without the counts, which change often and concern no other object."""
-    if labels.GROUP_RESTART_COUNTS not in annotations:
-        return annotations
-    return {key: text for key, text in annotations.items() if key != labels.GROUP_RESTART_COUNTS}
-
-
 def _key(text: str) -> Key:
     revision, slash, group = text.partition("/")
     if not slash:
