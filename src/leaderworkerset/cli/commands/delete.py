@@ -24,7 +24,7 @@ from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
-from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
 
@@ -146,19 +146,22 @@ async def _delete(
 
 async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
     """Wait for the deletion of every object; those left after `timeout` seconds are named."""
-    progress = ProgressLine()
-    for resource, key in wanted:
-        informer = Informer(session.client, only(resource, key))
-        progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
-        try:
-            async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
-                await objects.until(lambda informer=informer: None if informer.store.list() else True)  # type: ignore[misc]  # the default binds the loop's variable
-        except TimeoutError as error:
-            left = informer.store.get(key) or {}
-            finalizers = meta.metadata(left).get("finalizers")
-            held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
-            raise TimedOutError(
-                f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}"
-            ) from error
-        finally:
-            progress.clear()
+    progress = ProgressLine(between=BETWEEN_LINES)
+    try:
+        for resource, key in wanted:
+            progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
+            await _until_gone(session, resource, key, timeout)
+    finally:
+        progress.clear()
+
+
+async def _until_gone(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
+    informer = Informer(session.client, only(resource, key))
+    try:
+        async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
+            await objects.until(lambda: None if informer.store.list() else True)
+    except TimeoutError as error:
+        left = informer.store.get(key) or {}
+        finalizers = meta.metadata(left).get("finalizers")
+        held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+        raise TimedOutError(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}") from error
