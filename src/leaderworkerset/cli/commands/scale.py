@@ -67,14 +67,14 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class Rescaled:
     """The number of groups before a change, and the object after it (with a dry run: as it would be)."""
 
     before: int
     object: JSONObject
 
 
-async def scale(session: Session, name: str, wanted: Wanted) -> Scaled:
+async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
     """Set the number of groups, with a field manager that `lws apply` recognizes."""
     resource, found = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
@@ -89,12 +89,12 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Scaled:
         tried = await session.client.try_patch(
             LEADERWORKERSETS, key, change, kind="merge", manager=labels.SCALE_MANAGER
         )
-        return Scaled(now, tried)
+        return Rescaled(now, tried)
     # The package imports all that follows objects, which `--help` does not need.
     from leaderworkerset.client import scaling
 
     await scaling.scale(session.client, key, wanted.replicas)
-    return Scaled(now, await session.client.get(LEADERWORKERSETS, key))
+    return Rescaled(now, await session.client.get(LEADERWORKERSETS, key))
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
@@ -113,7 +113,7 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
-async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> Scaled:
+async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> Rescaled:
     """Set the number of groups of a role: in the set, or in its scaler if that decides."""
     resource, found = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
@@ -128,11 +128,11 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
             tried = await session.client.try_patch(
                 ROLE_SCALERS, key, change, kind="merge", manager=labels.SCALE_MANAGER
             )
-            return Scaled(now, tried)
+            return Rescaled(now, tried)
         await session.client.patch(
             ROLE_SCALERS, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
         )
-        return Scaled(now, await session.client.get(ROLE_SCALERS, key))
+        return Rescaled(now, await session.client.get(ROLE_SCALERS, key))
     now = int((one.get("spec") or {}).get("replicas", 1))
     refuse_other(f"{name} {role}", now, wanted.current_replicas)
     change = [
@@ -141,7 +141,7 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
     ]
     key = ObjectKey(session.namespace, name)
     write = session.client.try_patch if wanted.is_trial else session.client.patch
-    return Scaled(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
+    return Rescaled(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:
