@@ -12,7 +12,13 @@ LEFT_OUT = {"deploy/helm/lws/README.md", "tests/controlplane/README.md"}
 
 def test_every_page_is_in_the_navigation_once_and_under_a_heading() -> None:
     named = [page for _, page in buildsite.navigation(buildsite.configuration()["nav"])]
-    listed = subprocess.run(["git", "ls-files", "*.md"], cwd=buildsite.ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.md"],
+        cwd=buildsite.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert sorted(named) == sorted({*listed.stdout.split()} - LEFT_OUT)
 
 
