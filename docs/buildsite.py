@@ -3,7 +3,8 @@
 python -m docs.buildsite            write build/site/html
 python -m docs.buildsite --serve    build it, and serve it on 127.0.0.1:8000
 
-The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links hold.
+The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links hold;
+those of Python's interfaces are made there (`apipages.py`).
 `mkdocs.yml` names them; `llms.txt` lists them with their first sentences, for programs that read.
 """
 # ruff: noqa: INP001, T201 - a script of its own, which talks
@@ -22,6 +23,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import yaml
+from docs import apipages
 
 ROOT: Final = Path(__file__).parents[1]
 CONFIGURATION: Final = "mkdocs.yml"
@@ -44,33 +46,35 @@ def configuration(root: Path = ROOT) -> dict[str, Any]:
 def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
     """Yield the pages of the navigation in order, each with the section at the top that it is in."""
     for entry in entries:
-        if isinstance(entry, str):
-            yield section, entry
-        else:
-            for name, below in entry.items():
+        for name, below in {"": entry}.items() if isinstance(entry, str) else entry.items():
+            if isinstance(below, str):
+                yield section, below
+            else:
                 yield from navigation(below, section or name)
 
 
 def gather(root: Path, into: Path) -> None:
     """Copy the pages, and the files of the repository that they link to."""
     shutil.rmtree(into, ignore_errors=True)
-    pages = [root / page for _, page in navigation(configuration(root)["nav"])]
+    made = apipages.pages()
+    pages = [root / page for _, page in navigation(configuration(root)["nav"]) if page not in made]
     linked = {page.parent / link for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))}
     for path in {*pages, *(one.resolve() for one in linked if one.is_file())}:
         place = into / path.relative_to(root)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
-    (into / "llms.txt").write_text(contents(root), encoding="utf-8")
+    for name, text in made.items():
+        (into / name).write_text(text, encoding="utf-8")
+    (into / "llms.txt").write_text(contents(into, configuration(root)), encoding="utf-8")
 
 
-def contents(root: Path) -> str:
-    """Return the list of pages, by section, each with its title and first sentence: https://llmstxt.org."""
-    told = configuration(root)
+def contents(pages: Path, told: dict[str, Any]) -> str:
+    """Return the list of gathered pages, by section, each with its title and first sentence: https://llmstxt.org."""
     lines, before = [f"# {told['site_name']}", "", f"> {told['site_description']}"], ""
     for section, page in navigation(told["nav"]):
         lines += ["", f"## {section}", ""] if section != before else []
         before = section
-        title, sentence = introduction((root / page).read_text(encoding="utf-8"))
+        title, sentence = introduction((pages / page).read_text(encoding="utf-8"))
         lines.append(f"- [{title}]({page}){f': {sentence}' if sentence else ''}")
     return "\n".join([*lines, ""])
 
@@ -146,7 +150,7 @@ def build(root: Path = ROOT) -> Path:
     if built.returncode:
         raise SystemExit(f"zensical ended with exit code {built.returncode}:\n{built.stdout}{built.stderr}")
     for _, page in navigation(told["nav"]):  # as they are, for those who read them by llms.txt
-        shutil.copyfile(root / page, site / page)
+        shutil.copyfile(root / str(told["docs_dir"]) / page, site / page)
     return site
 
 

@@ -66,7 +66,7 @@ def test_the_headline_and_the_rows_agree_while_groups_come_go_and_roll(shell: Sh
     cluster.apply(lws("many", STUB, replicas=groups, size=size, **rolling))
     until(cluster, lambda ready, _: ready == groups)
     cluster.apply(lws("many", STUB | {"image": "vllm/vllm-openai:2"}, replicas=groups, size=size, **rolling))
-    assert len([*islice(seen(cluster), 12)]) == 12
+    assert min(ready for ready, _ in islice(seen(cluster), 12)) >= groups * 4 // 5, "untouched groups stay ready"
     cluster.lws("scale", "many", f"--replicas={groups // 5}")
     until(cluster, lambda ready, desired: ready == desired == groups // 5)
     told = shell.lws("explain", "--local=many", "many").stdout
