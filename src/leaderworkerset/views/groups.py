@@ -143,6 +143,11 @@ class View:
         )
 
     @property
+    def ready_by_pods(self) -> int:
+        """Return how many of the desired groups are ready by their pods, which change before the status counts them."""
+        return sum(group.is_ready for group in self.groups if group.index < self.desired)
+
+    @property
     def is_updating(self) -> bool:
         """Return whether a rollout is in progress."""
         return meta.is_condition_true(self.object, UPDATE_IN_PROGRESS.type)

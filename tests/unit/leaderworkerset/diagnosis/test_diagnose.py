@@ -126,6 +126,23 @@ def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {CORE_EVENTS: []}, of=obj)).code == "LWS-E091"
 
 
+@pytest.mark.parametrize("chosen", ["web", "web/2"])
+@pytest.mark.parametrize(
+    ("scaled", "newest", "code"), [(30, 300, "LWS-E091"), (400, 5, "LWS-E091"), (400, 300, "LWS-E099")]
+)
+def test_groups_whose_pods_are_still_made_are_starting_however_old_the_set_is(
+    chosen: str, scaled: float, newest: float, code: str
+) -> None:
+    """Of hundreds of groups the last ones wait for minutes; the StatefulSet was last written when they were wanted."""
+    written = [{"subresource": "scale", "time": ago(scaled)}, {"subresource": "status", "time": ago(1)}]
+    obj = lws(3, 1, metadata={"managedFields": written})
+    leaders = {"metadata": {"name": "web", "generation": 1, "managedFields": [{"time": ago(min(scaled, newest))}]}}
+    found = observed(
+        [ready(), ready(1, made=newest)], {STATEFULSETS: [leaders | {"status": {"observedGeneration": 1}}]}, of=obj
+    )
+    assert told(found, chosen).code == code
+
+
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
     situation = running(container(last=ended(1, 400), restarts=1, running={"startedAt": ago(350)}))
     assert told(situation).code != "LWS-E071"
