@@ -3,6 +3,7 @@
 Pods on a control plane with kwok run no programs, so these are tried on the cluster of this machine only.
 """
 
+import shlex
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from typing import Final
 import pytest
 from tests.e2e.harness import LWS, ROOT, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
 
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.rendezvous.obstacles import Obstacle
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
@@ -195,6 +197,20 @@ def test_ranks_that_are_there_meet_at_once(groups: Cluster, place: str, argument
     result = tried(groups, place, [*FORMS[form], *arguments.split(), "--timeout", "60"])
     assert result.returncode == 0, result.stderr
     assert f"rendezvous: rank {place[-1]} met {arguments.split(maxsplit=1)[0]} after " in result.stderr
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [("keyed", {"groupIdentity": "Hash"}), ("apart", {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})],
+    ids=["random keys", "a service for each group"],
+)
+def test_ranks_meet_whatever_names_they_have(groups: Cluster, form: str, name: str, spec: JSONObject) -> None:
+    waits = ["sh", "-c", f"{shlex.join(FORMS[form])} all --timeout 60 && exec sleep 1000"]
+    groups.start(lws(f"{name}-{form}", {"command": waits, "grace": 1}, size=3, **spec))
+    said = groups.lws("logs", f"{name}-{form}")
+    assert [said.count(f"rendezvous: rank {rank} met all after ") for rank in range(3)] == [1, 1, 1]
+    groups.lws("delete", f"{name}-{form}")
 
 
 @pytest.mark.parametrize("form", FORMS)
