@@ -62,14 +62,14 @@ def _number(environment: Mapping[str, str], name: str) -> int:
     return int(text)
 
 
-def names(address: str, size: int) -> dict[int, str]:
-    """Return the names of all ranks.
+def name_of(rank: int, address: str) -> str:
+    """Return the name of a rank in the group of this leader.
 
-    >>> names("web-0.web.prod", 2)
-    {0: 'web-0.web.prod', 1: 'web-0-1.web.prod'}
+    >>> [name_of(rank, "web-0.web.prod") for rank in range(2)]
+    ['web-0.web.prod', 'web-0-1.web.prod']
     """
     host, _, domain = address.partition(".")
-    return {0: address} | {rank: f"{host}-{rank}.{domain}" for rank in range(1, size)}
+    return f"{host}-{rank}.{domain}" if rank else address
 
 
 def find_obstacle(name: str, port: int | None, seconds: float) -> Obstacle | None:
@@ -119,9 +119,10 @@ class Meeting:
         obstacle = find_obstacle(name, self.port, min(ATTEMPT, self.seconds / 2))
         if obstacle is None:
             del self.ranks[rank]
-        elif self.found.get(rank) is not obstacle:
+            return
+        if rank == next(iter(self.ranks)) and self.found.get(rank) is not obstacle:
             say(f"waits for {self.title(rank, name)}: {obstacle.words}")
-            self.found[rank] = obstacle
+        self.found[rank] = obstacle
 
     def title(self, rank: int, name: str) -> str:
         """Return a rank as messages name it, with its name and port."""
@@ -144,9 +145,9 @@ def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
         raise NotMetError(
             Obstacle.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
         )
-    everybody = names(address, size)
-    awaited = everybody if arguments.whom == "all" else {0: address}
-    meeting = Meeting({rank: name for rank, name in awaited.items() if rank != own}, arguments.port, arguments.timeout)
+    ranks = range(size) if arguments.whom == "all" else (0,)
+    awaited = {rank: name_of(rank, address) for rank in ranks if rank != own}
+    meeting = Meeting(awaited, arguments.port, arguments.timeout)
     begun = time.monotonic()
     # A look-up cannot be interrupted: the deadline is kept by not waiting for it.
     thread = threading.Thread(target=meeting.run, daemon=True)
