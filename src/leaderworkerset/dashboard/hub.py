@@ -1,0 +1,127 @@
+"""The pages that somebody looks at, each rendered once for all who do; new pictures become differences.
+
+A page that nobody looks at any more is forgotten after a while, so that the work is bounded by what is open.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from kuberuntime import randomness, timeouts
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.dashboard.address import Address, Subject
+from leaderworkerset.dashboard.channel import Channel
+from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.pages import logspage, nowpage, rolloutpage, setpage, wholepage
+from leaderworkerset.dashboard.pages.page import Facts, Page
+
+PAGES: Final[Mapping[Subject, Page]] = {
+    Subject.NOW: nowpage.PAGE,
+    Subject.SET: setpage.PAGE,
+    Subject.ROLLOUT: rolloutpage.PAGE,
+    Subject.LOGS: logspage.PAGE,
+    Subject.WHOLE: wholepage.PAGE,
+}
+
+KEPT_PAGES: Final = 64
+"""The maximum of pages that are kept, beside those with a stream."""
+
+BETWEEN_READINGS: Final = 2.0
+"""Seconds for which what a page reads beside the picture is used again."""
+
+PATIENCE: Final = 5.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Opened:
+    """A page that is kept: its channel, how many look at it, and what it read last."""
+
+    channel: Channel
+    lookers: int = 0
+    facts: Facts = field(default_factory=Facts)
+    read_at: float = float("-inf")
+
+
+class Hub:
+    """The opened pages of one server."""
+
+    def __init__(self, model: LiveModel) -> None:
+        self._model = model
+        self._opened: dict[Address, Opened] = {}
+
+    async def channel(self, address: Address) -> Channel:
+        """Return the channel of a page as it is now."""
+        return (await self._current(address)).channel
+
+    @asynccontextmanager
+    async def looking(self, address: Address) -> AsyncIterator[Channel]:
+        """Keep a page current meanwhile; yield its channel."""
+        opened = await self._current(address)
+        opened.lookers += 1
+        try:
+            async with self._model.looking():
+                yield opened.channel
+        finally:
+            opened.lookers -= 1
+
+    async def facts(self, address: Address) -> Facts:
+        """Return what a page reads beside the picture."""
+        return (await self._current(address)).facts
+
+    async def run(self) -> None:
+        """Show every new picture on the pages that somebody looks at, until cancelled."""
+        while True:
+            await self._model.changed()
+            for address, opened in list(self._opened.items()):
+                if opened.lookers:
+                    await self._refresh(address, opened)
+
+    async def _current(self, address: Address) -> Opened:
+        opened = self._opened.pop(address, None)
+        if opened is None:
+            opened = Opened(Channel(randomness.uid(), {}))
+        self._opened[address] = opened  # the last of them, so that those not used for long are forgotten first
+        opened.lookers += 1
+        try:
+            await self._refresh(address, opened)
+        finally:
+            opened.lookers -= 1
+        idle = [one for one, kept in self._opened.items() if not kept.lookers and kept is not opened]
+        for one in idle[: max(len(self._opened) - KEPT_PAGES, 0)]:
+            del self._opened[one]
+        return opened
+
+    async def _refresh(self, address: Address, opened: Opened) -> None:
+        page = PAGES[address.subject]
+        now = self._model.clock.monotonic()
+        if (queries := page.reads(address)) and now - opened.read_at >= BETWEEN_READINGS:
+            opened.read_at = now
+            opened.facts = await self._read(queries)
+        try:
+            shown = page.render(self._model.picture, address, opened.facts)
+        except Exception as error:
+            log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
+            return
+        opened.channel.show(shown)
+
+    async def _read(self, queries: Sequence[Query]) -> Facts:
+        found: dict[Resource, list[JSONObject]] = {}
+        for query in queries:
+            with suppress(KubeError, TimeoutError):  # it may not be read: the page says what it knows without it
+                async with timeouts.within(PATIENCE):
+                    listing = await self._model.client.list(
+                        query.resource,
+                        namespace=query.namespace,
+                        label_selector=query.label_selector,
+                        field_selector=query.field_selector,
+                    )
+                    found[query.resource] = listing.items
+        return Facts(found)
