@@ -33,9 +33,9 @@ class Frame:
 class Channel:
     """The states of one page; `epoch` is unique for each channel of each server."""
 
-    def __init__(self, epoch: str, shown: Rendering) -> None:
+    def __init__(self, epoch: str) -> None:
         self._epoch = epoch
-        self.shown = shown
+        self.shown: Rendering = {}
         self.number = 0
         self._frames: deque[Frame] = deque()
         self._bytes = 0
@@ -48,7 +48,7 @@ class Channel:
 
     def show(self, shown: Rendering) -> None:
         """Replace the state; all who wait are notified of the difference, if there is one."""
-        found = difference(self.shown, shown)
+        found = difference(self.shown, shown) if self.shown else None  # nobody has seen the state before the first
         self.shown = shown
         if found is None:
             return

@@ -87,7 +87,7 @@ class Hub:
     async def _current(self, address: Address) -> Opened:
         opened = self._opened.pop(address, None)
         if opened is None:
-            opened = Opened(Channel(randomness.uid(), {}))
+            opened = Opened(Channel(randomness.uid()))
         self._opened[address] = opened  # the last of them, so that those not used for long are forgotten first
         opened.lookers += 1
         try:

@@ -53,7 +53,7 @@ def difference(old: Rendering, new: Rendering) -> JSONObject | None:
         for piece in pieces:
             known = before.get(piece.key)
             if known is None or known.html != piece.html:
-                put.append([region, piece.key, piece.html])
+                put.append([region, piece.key, str(piece.html)])
             if piece.says and (known is None or known.says != piece.says):
                 say.append(piece.says)
         keys = [piece.key for piece in pieces]

@@ -76,10 +76,11 @@ class Dashboard:
 
     def application(self) -> web.Application:
         """Build the application."""
-        made = web.Application(middlewares=[web.middleware(self._guarded)], client_max_size=MOST_BODY)
+        made = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY)
         made.router.add_route("*", "/{rest:.*}", self._answer)
         return made
 
+    @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse what the gate refuses, before anything is read."""
         refusal = self.gate.refusal(_asked(request))
