@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import NODES, PODS
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import bounds
 from kuberuntime.serving.serving import Listener
@@ -34,6 +34,11 @@ NAMESPACE: Final = "default"
 LIMIT: Final = 60.0
 """Seconds in which anything must come true."""
 
+NODE: Final = "node-0"
+UP: Final = {
+    "conditions": [{"type": "Ready", "status": "True"}],
+    "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"},
+}
 READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
@@ -61,6 +66,17 @@ class House:
     def base(self) -> str:
         """Return the address of the first page."""
         return f"http://127.0.0.1:{self.dashboard.port}{self.dashboard.gate.base}"
+
+    @property
+    def states(self) -> dict[str, str]:
+        """Return the state of each pod that the newest picture shows."""
+        views = self.model.picture.views
+        return {rank.pod: rank.state for view in views for group in view.groups for rank in group.ranks}
+
+    async def shows(self, **states: str) -> None:
+        """Wait until the picture shows pods, with `_` for `-` in their names, in these states."""
+        wanted = {name.replace("_", "-"): state for name, state in states.items()}
+        await until(lambda: self.states | wanted == self.states, f"{wanted}")
 
     async def put_set(self, name: str = "web", *, replicas: int = 2, size: int = 2, ready: int | None = None) -> None:
         """Create a LeaderWorkerSet with its pods, all ready or so many groups, as the manager would leave them."""
@@ -104,7 +120,8 @@ class House:
             labels.WORKER_INDEX: str(rank),
             labels.TEMPLATE_REVISION_HASH: "r1",
         }
-        pod = {"apiVersion": "v1", "kind": "Pod", "spec": objects.pod_template()["spec"]} | _place(pod_name, labels=own)
+        spec = objects.pod_template()["spec"] | {"nodeName": NODE}
+        pod = {"apiVersion": "v1", "kind": "Pod", "spec": spec} | _place(pod_name, labels=own)
         await self.client.create(PODS, pod)
         await self.set_pod(pod_name, READY if is_ready else {"phase": "Pending"})
 
@@ -154,6 +171,10 @@ async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
     try:
         async with asyncio.timeout(LIMIT):
             client = Client(InProcessTransport(server, "test"))
+            await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+            await client.patch(
+                NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
+            )
             async with serving(client, CommandLog() if actions else None) as house:
                 yield house
     finally:
