@@ -61,6 +61,19 @@ class House:
     model: LiveModel
     dashboard: Dashboard
     runner: CommandLog | None
+    listeners: list[Listener] = field(default_factory=list)
+
+    async def listen(self, port: int = 0) -> None:
+        """Serve from now on."""
+        application = self.dashboard.application()
+        listener = Listener(application, Address("127.0.0.1", port), name="dashboard", limits=bounds(128))
+        await listener.__aenter__()
+        self.listeners.append(listener)
+        self.dashboard.port = listener.port
+
+    async def leave(self) -> None:
+        """Serve no more, and close all connections."""
+        await self.listeners.pop().__aexit__(None, None, None)
 
     @property
     def base(self) -> str:
@@ -182,17 +195,19 @@ async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
 
 
 @asynccontextmanager
-async def serving(client: Client, runner: CommandLog | None = None, port: int = 0) -> AsyncIterator[House]:
+async def serving(client: Client, runner: CommandLog | None = None) -> AsyncIterator[House]:
     """Serve a dashboard in the body."""
     model = LiveModel(client, "", Commands())
     hub = Hub(model)
-    dashboard = Dashboard(model, hub, runner)
-    listener = Listener(dashboard.application(), Address("127.0.0.1", port), name="dashboard", limits=bounds(128))
-    async with live(model), listener, asyncio.TaskGroup() as tasks:
-        dashboard.port = listener.port
+    house = House(client, model, Dashboard(model, hub, runner), runner)
+    async with live(model), asyncio.TaskGroup() as tasks:
         showing = tasks.create_task(hub.run())
-        yield House(client, model, dashboard, runner)
-        showing.cancel()
+        await house.listen()
+        try:
+            yield house
+        finally:
+            await house.leave()
+            showing.cancel()
 
 
 async def until(check: Any, what: str) -> None:

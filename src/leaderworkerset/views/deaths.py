@@ -38,7 +38,7 @@ class Death:
         """Return how long the run lasted."""
         try:
             started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
-        except (KeyError, ValueError):
+        except (KeyError, TypeError, ValueError):  # Go writes an unknown time as null
             return float("inf")
         return (finished - started).total_seconds()
 

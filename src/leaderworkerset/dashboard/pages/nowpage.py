@@ -20,11 +20,10 @@ HEADER = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", 
 
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
+    head = joined(tag("h1", "Now"), region("p", "summary", shown))
     if address.form is Form.TABLE:
-        return joined(
-            region("p", "summary", shown), cells.table("plain", HEADER, region("tbody", "sets", shown), "All sets")
-        )
-    return joined(region("p", "summary", shown), region("ul", "sets", shown, class_="sets"))
+        return joined(head, cells.table("plain", HEADER, region("tbody", "sets", shown), "All sets"))
+    return joined(head, region("ul", "sets", shown, class_="sets"))
 
 
 def render(picture: Picture, address: Address, _: Facts) -> Rendering:
