@@ -63,7 +63,7 @@ def visiting() -> Visiting:
                 page = await context.new_page()
                 found = Visit(house, context, page)
                 page.on("pageerror", lambda error: found.complaints.append(str(error)))
-                page.on("console", lambda said: said.type == "error" and found.complaints.append(said.text))
+                page.on("console", lambda said: found.complaints.extend([said.text] if said.type == "error" else []))
                 await page.goto(house.dashboard.link)
                 await page.wait_for_url(house.base)
                 yield found

@@ -20,7 +20,7 @@ NOBODY: Final = ObjectKey("", "")
 """The key of pages that are about no single object."""
 
 
-class Subject(StrEnum):
+class PageKind(StrEnum):
     """What a page is about; the value is the word in its address."""
 
     NOW = ""
@@ -38,7 +38,7 @@ class Arrangement(StrEnum):
     REVISION = "revision"
 
 
-class Form(StrEnum):
+class PageForm(StrEnum):
     """How a page is written: for the eye, as a plain table, as text to copy, or as a file that needs no server."""
 
     PAGE = "page"
@@ -55,51 +55,51 @@ class NoSuchPageError(ValueError):
 class Address:
     """One page. `key` names the set of a page that is about one."""
 
-    subject: Subject
+    kind: PageKind
     key: ObjectKey = NOBODY
     arrangement: Arrangement = Arrangement.GROUP
-    form: Form = Form.PAGE
+    form: PageForm = PageForm.PAGE
 
     def path(self) -> str:
         """Return the path below the base of the server."""
         place = f"{quote(self.key.namespace)}/{quote(self.key.name)}"
-        match self.subject:
-            case Subject.NOW:
-                return self.subject.value
-            case Subject.SET | Subject.WHOLE:
-                return f"{self.subject.value}/{place}"
-            case Subject.ROLLOUT | Subject.LOGS:
-                return f"{Subject.SET.value}/{place}/{self.subject.value}"
+        match self.kind:
+            case PageKind.NOW:
+                return self.kind.value
+            case PageKind.SET | PageKind.WHOLE:
+                return f"{self.kind.value}/{place}"
+            case PageKind.ROLLOUT | PageKind.LOGS:
+                return f"{PageKind.SET.value}/{place}/{self.kind.value}"
 
 
 def parse(path: str, query: Mapping[str, str]) -> Address:
     """Read an address; raise `NoSuchPageError`.
 
-    >>> parse("sets/prod/web", {"by": "node"}).path(), parse("sets/prod/web/logs", {}).subject.value
+    >>> parse("sets/prod/web", {"by": "node"}).path(), parse("sets/prod/web/logs", {}).kind.value
     ('sets/prod/web', 'logs')
     """
     parts = path.split("/") if path else []
     try:
         arrangement = Arrangement(query.get("by", Arrangement.GROUP))
-        form = Form(query.get("as", Form.PAGE))
+        form = PageForm(query.get("as", PageForm.PAGE))
     except ValueError as error:
         raise NoSuchPageError(str(error)) from error
-    subject, key = _place(parts)
-    return Address(subject=subject, key=key, arrangement=arrangement, form=form)
+    kind, key = _place(parts)
+    return Address(kind=kind, key=key, arrangement=arrangement, form=form)
 
 
-def _place(parts: Sequence[str]) -> tuple[Subject, ObjectKey]:
+def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
     match list(parts):
         case []:
-            return Subject.NOW, NOBODY
+            return PageKind.NOW, NOBODY
         case ["sets", namespace, name]:
-            return Subject.SET, _key(namespace, name)
+            return PageKind.SET, _key(namespace, name)
         case ["sets", namespace, name, "rollout"]:
-            return Subject.ROLLOUT, _key(namespace, name)
+            return PageKind.ROLLOUT, _key(namespace, name)
         case ["sets", namespace, name, "logs"]:
-            return Subject.LOGS, _key(namespace, name)
+            return PageKind.LOGS, _key(namespace, name)
         case ["disaggregated", namespace, name]:
-            return Subject.WHOLE, _key(namespace, name)
+            return PageKind.WHOLE, _key(namespace, name)
         case _:
             raise NoSuchPageError("/".join(parts))
 

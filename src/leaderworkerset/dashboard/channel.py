@@ -13,7 +13,7 @@ import msgspec
 
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.dashboard.rendering import Rendering, difference, whole
+from leaderworkerset.dashboard.pieces import Rendering, difference, whole
 
 KEPT_FRAMES: Final = 256
 KEPT_BYTES: Final = 2**20

@@ -15,18 +15,18 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.dashboard.address import Address, Subject
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.channel import Channel
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.pages import logspage, nowpage, rolloutpage, setpage, wholepage
-from leaderworkerset.dashboard.pages.page import Facts, Page
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
 
-PAGES: Final[Mapping[Subject, Page]] = {
-    Subject.NOW: nowpage.PAGE,
-    Subject.SET: setpage.PAGE,
-    Subject.ROLLOUT: rolloutpage.PAGE,
-    Subject.LOGS: logspage.PAGE,
-    Subject.WHOLE: wholepage.PAGE,
+PAGES: Final[Mapping[PageKind, Page]] = {
+    PageKind.NOW: nowpage.PAGE,
+    PageKind.SET: setpage.PAGE,
+    PageKind.ROLLOUT: rolloutpage.PAGE,
+    PageKind.LOGS: logspage.PAGE,
+    PageKind.WHOLE: wholepage.PAGE,
 }
 
 KEPT_PAGES: Final = 64
@@ -46,7 +46,7 @@ class Opened:
 
     channel: Channel
     lookers: int = 0
-    facts: Facts = field(default_factory=Facts)
+    facts: PageFacts = field(default_factory=PageFacts)
     read_at: float = float("-inf")
 
 
@@ -72,7 +72,7 @@ class Hub:
         finally:
             opened.lookers -= 1
 
-    async def facts(self, address: Address) -> Facts:
+    async def facts(self, address: Address) -> PageFacts:
         """Return what a page reads beside the picture."""
         return (await self._current(address)).facts
 
@@ -100,7 +100,7 @@ class Hub:
         return opened
 
     async def _refresh(self, address: Address, opened: Opened) -> None:
-        page = PAGES[address.subject]
+        page = PAGES[address.kind]
         now = self._model.clock.monotonic()
         if (queries := page.reads(address)) and now - opened.read_at >= BETWEEN_READINGS:
             opened.read_at = now
@@ -112,7 +112,7 @@ class Hub:
             return
         opened.channel.show(shown)
 
-    async def _read(self, queries: Sequence[Query]) -> Facts:
+    async def _read(self, queries: Sequence[Query]) -> PageFacts:
         found: dict[Resource, list[JSONObject]] = {}
         for query in queries:
             with suppress(KubeError, TimeoutError):  # it may not be read: the page says what it knows without it
@@ -124,4 +124,4 @@ class Hub:
                         field_selector=query.field_selector,
                     )
                     found[query.resource] = listing.items
-        return Facts(found)
+        return PageFacts(found)

@@ -20,7 +20,7 @@ from leaderworkerset.views.groups import MISSING, Group, Rank, View
 from leaderworkerset.views.selection import Selection
 
 
-class Condition(StrEnum):
+class CellState(StrEnum):
     """How a rank or a group is, as the color and glyph of its cell say it."""
 
     READY = "ready"
@@ -30,23 +30,23 @@ class Condition(StrEnum):
     PROBLEM = "problem"
 
 
-def of_rank(rank: Rank) -> Condition:
+def of_rank(rank: Rank) -> CellState:
     """Return how a rank is."""
     if rank.is_ready:
-        return Condition.READY
+        return CellState.READY
     if rank.state == "Completed":
-        return Condition.COMPLETED
+        return CellState.COMPLETED
     if reasons.is_problem(rank):
-        return Condition.PROBLEM
-    return Condition.MISSING if rank.state == MISSING else Condition.STARTING
+        return CellState.PROBLEM
+    return CellState.MISSING if rank.state == MISSING else CellState.STARTING
 
 
-def of_group(group: Group) -> Condition:
+def of_group(group: Group) -> CellState:
     """Return how a group is: like its ranks if they are alike, else a problem of one of them, or starting."""
     found = set(map(of_rank, group.ranks))
     if len(found) == 1:
         return found.pop()
-    return Condition.PROBLEM if Condition.PROBLEM in found else Condition.STARTING
+    return CellState.PROBLEM if CellState.PROBLEM in found else CellState.STARTING
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane, staticfiles
 from leaderworkerset.dashboard.actions import ActionError, Runner
-from leaderworkerset.dashboard.address import Form
+from leaderworkerset.dashboard.address import PageForm
 from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
@@ -125,12 +125,12 @@ class Dashboard:
         except address.NoSuchPageError:
             return _missing()
         match found.form:
-            case Form.TEXT:
-                lines = PAGES[found.subject].text(self.model.picture, found, await self.hub.facts(found))
+            case PageForm.TEXT:
+                lines = PAGES[found.kind].text(self.model.picture, found, await self.hub.facts(found))
                 return web.Response(text="".join(f"{line}\n" for line in lines), headers=HEADERS)
-            case Form.FILE:
+            case PageForm.FILE:
                 return _html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
-            case Form.PAGE | Form.TABLE:
+            case PageForm.PAGE | PageForm.TABLE:
                 return await self._shown(request, found)
 
     async def _shown(self, request: web.Request, found: address.Address) -> web.StreamResponse:
@@ -138,7 +138,7 @@ class Dashboard:
             return await self._stream(request, found)
         channel = await self.hub.channel(found)
         serving = Serving(base=self.gate.base, action=self.secrets.action if self.runner else "")
-        return _html(htmldocument.document(PAGES[found.subject], found, channel.shown, channel.ident, serving))
+        return _html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
 
     async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
         """Send what changes on a page, from the state that the browser has on."""

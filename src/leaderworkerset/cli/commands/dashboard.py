@@ -74,18 +74,18 @@ def command(target: Target, /, *, export: str | None, **given: Any) -> None:
 
 async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
     """Print one page as one file."""
-    from leaderworkerset.dashboard.address import Address, Subject
+    from leaderworkerset.dashboard.address import Address, PageKind
     from leaderworkerset.dashboard.exporting import exported
     from leaderworkerset.dashboard.hub import Hub
     from leaderworkerset.dashboard.livemodel import LiveModel, live
 
     async with target.session() as session:
         namespace = "" if wanted.everywhere else session.namespace
-        address = Address(subject=Subject.NOW)
+        address = Address(kind=PageKind.NOW)
         if name != EVERYTHING:
             resource, _ = await targets.find_either(session, targets.whole(name, "dashboard --export"))
-            subject = Subject.WHOLE if resource == DISAGGREGATED_SETS else Subject.SET
-            address, namespace = Address(subject=subject, key=ObjectKey(session.namespace, name)), session.namespace
+            kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
+            address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
         model = LiveModel(session.client, namespace, commands_of(session))
         async with live(model, session.lifeline):
             click.echo(exported(model.picture, address, await Hub(model).facts(address)))

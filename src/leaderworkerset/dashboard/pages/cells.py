@@ -5,21 +5,21 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.dashboard.address import Address, Subject
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.picture import Condition, Picture, of_group, of_rank
-from leaderworkerset.dashboard.rendering import Piece
+from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_rank
+from leaderworkerset.dashboard.pieces import Piece
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views import changes
 from leaderworkerset.views.groups import Rank, View
 
-GLYPHS: Final[Mapping[Condition, str]] = {
-    Condition.READY: "●",
-    Condition.COMPLETED: "✓",
-    Condition.STARTING: "◐",
-    Condition.MISSING: "○",
-    Condition.PROBLEM: "✕",
+GLYPHS: Final[Mapping[CellState, str]] = {
+    CellState.READY: "●",
+    CellState.COMPLETED: "✓",
+    CellState.STARTING: "◐",
+    CellState.MISSING: "○",
+    CellState.PROBLEM: "✕",
 }
 """The glyph of each condition, so that no color is needed to tell them apart."""
 
@@ -54,7 +54,7 @@ def strip(view: View) -> Safe:
     """Return a cell for each group; for readers the number of groups in each condition."""
     found = [(group, of_group(group)) for group in view.groups]
     counts = Counter(condition for _, condition in found)
-    words = ", ".join(f"{counts[condition]} {condition.value}" for condition in Condition if counts[condition])
+    words = ", ".join(f"{counts[condition]} {condition.value}" for condition in CellState if counts[condition])
     cells = (tag("i", GLYPHS[is_], class_=is_.value, title=f"group {group.name}") for group, is_ in found[:STRIP])
     more = len(found) - STRIP + view.more if len(found) > STRIP else view.more
     return tag(
@@ -109,9 +109,9 @@ def trouble(picture: Picture) -> list[Piece]:
     return [Piece("trouble-text", tag("p", "⚠ ", picture.trouble, id="trouble-text"), says=picture.trouble)]
 
 
-def link(subject: Subject, key: ObjectKey, *content: str | Safe, **attributes: str) -> Safe:
+def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str) -> Safe:
     """Return a link to a page; its address is relative to the base of the server."""
-    return tag("a", *content, href=Address(subject=subject, key=key).path() or ".", **attributes)
+    return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
 
 
 def key_of(view: View) -> ObjectKey:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from leaderworkerset.dashboard.actions import Verb
-from leaderworkerset.dashboard.address import Address, Form, Subject
+from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
 from leaderworkerset.dashboard.pages.page import Page
-from leaderworkerset.dashboard.rendering import Rendering, region
+from leaderworkerset.dashboard.pieces import Rendering, region
 
 KEYS: Final = (
     ("/", "search"),
@@ -84,14 +84,14 @@ def _unlinked(html: Safe) -> Safe:
 def _navigation(address: Address) -> Safe:
     forms: list[Content] = [
         tag("a", "plain table", href=f"{address.path()}?as=table")
-        if address.form is Form.PAGE and address.subject in (Subject.NOW, Subject.SET)
+        if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET)
         else None,
         tag("button", "Copy as text", id="copy", type="button"),
         tag("button", "Save", id="save-page", type="button"),
     ]
     return tag(
         "nav",
-        tag("a", "Now", href=".", aria_current="page" if address.subject is Subject.NOW else None),
+        tag("a", "Now", href=".", aria_current="page" if address.kind is PageKind.NOW else None),
         tag("label", "Search ", tag("input", id="search", type="search", autocomplete="off")),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
@@ -102,7 +102,7 @@ def _navigation(address: Address) -> Safe:
 
 def _actions(address: Address) -> Safe | None:
     """Return the buttons of what can be done to a set; each shows its command and a dry run first."""
-    if address.subject is not Subject.SET:
+    if address.kind is not PageKind.SET:
         return None
 
     def button(verb: Verb, words: str) -> Safe:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from leaderworkerset.dashboard.address import Address, Subject
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
-from leaderworkerset.dashboard.pages.page import Facts, Page
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.dashboard.rendering import Piece, Rendering, region
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.views import changes
 
 MOST_RANKS: Final = 2000
@@ -35,13 +35,13 @@ def frame(address: Address, shown: Rendering) -> Safe:
     return joined(region("header", "head", shown), ranks, source)
 
 
-def render(picture: Picture, address: Address, _: Facts) -> Rendering:
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces: the title, and a box for each rank that may be chosen."""
     view = picture.find(address.key)
     if view is None:
         words = f"{address.key.name}: no such LeaderWorkerSet in namespace {address.key.namespace}"
         return {"trouble": cells.trouble(picture), "head": [Piece("title", tag("h1", words, id="title"))], "ranks": []}
-    back = cells.link(Subject.SET, address.key, view.name)
+    back = cells.link(PageKind.SET, address.key, view.name)
     title = tag("h1", "Logs of ", back, " ", tag("small", view.namespace), id="title")
     ranks = [rank for group in view.groups for rank in group.ranks if rank.object is not None][:MOST_RANKS]
     boxes = [
@@ -60,7 +60,7 @@ def render(picture: Picture, address: Address, _: Facts) -> Rendering:
     return {"trouble": cells.trouble(picture), "head": [Piece("title", title)], "ranks": boxes}
 
 
-def text(picture: Picture, address: Address, _: Facts) -> Iterator[str]:
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield a line for each rank: the lines of logs are saved by the page."""
     view = picture.find(address.key)
     for group in view.groups if view else ():

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects.meta import ObjectKey
-from leaderworkerset.dashboard.address import Address, Form, Subject
+from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
-from leaderworkerset.dashboard.pages.page import Facts, Page
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole
-from leaderworkerset.dashboard.rendering import Piece, Rendering, region
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.views.wording import counted
@@ -21,15 +21,15 @@ HEADER = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", 
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
     head = joined(tag("h1", "Now"), region("p", "summary", shown))
-    if address.form is Form.TABLE:
+    if address.form is PageForm.TABLE:
         return joined(head, cells.table("plain", HEADER, region("tbody", "sets", shown), "All sets"))
     return joined(head, region("ul", "sets", shown, class_="sets"))
 
 
-def render(picture: Picture, address: Address, _: Facts) -> Rendering:
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces."""
     found = picture.ordered()
-    make = _row if address.form is Form.TABLE else _item
+    make = _row if address.form is PageForm.TABLE else _item
     return {
         "trouble": cells.trouble(picture),
         "summary": [Piece("summary-text", tag("span", _summary(picture, found), id="summary-text"))],
@@ -37,7 +37,7 @@ def render(picture: Picture, address: Address, _: Facts) -> Rendering:
     }
 
 
-def text(picture: Picture, _address: Address, _: Facts) -> Iterator[str]:
+def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
     found = picture.ordered()
     yield _summary(picture, found)
@@ -62,7 +62,7 @@ def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
         return
     whole, key = one.view, f"w/{one.view.namespace}/{one.view.name}"
     roles = ", ".join(map(str, whole.roles))
-    title = cells.link(Subject.WHOLE, cells_key(one), whole.name)
+    title = cells.link(PageKind.WHOLE, cells_key(one), whole.name)
     html = tag(
         "li",
         tag("h2", cells.verdict(one.told), " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
@@ -91,7 +91,7 @@ def _set_item(one: ToldSet, element: str) -> Piece:
             "h2",
             cells.verdict(one.told),
             " ",
-            cells.link(Subject.SET, cells.key_of(view), view.name),
+            cells.link(PageKind.SET, cells.key_of(view), view.name),
             " ",
             tag("small", view.namespace),
         ),
@@ -114,20 +114,20 @@ def _sentence(one: ToldSet | ToldWhole) -> Safe | None:
 
 def _row(one: ToldSet | ToldWhole) -> Iterator[Piece]:
     if isinstance(one, ToldSet):
-        yield _table_row(one, Subject.SET, one.view.up_to_date)
+        yield _table_row(one, PageKind.SET, one.view.up_to_date)
         return
-    yield _table_row(one, Subject.WHOLE, one.view.updated)
+    yield _table_row(one, PageKind.WHOLE, one.view.updated)
     for part in one.parts:
-        yield _table_row(part, Subject.SET, part.view.up_to_date)
+        yield _table_row(part, PageKind.SET, part.view.up_to_date)
 
 
-def _table_row(one: ToldSet | ToldWhole, subject: Subject, updated: int) -> Piece:
+def _table_row(one: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
     view = one.view
     return cells.row(
-        f"r/{subject.value}/{view.namespace}/{view.name}",
-        cells.link(subject, cells_key(one), view.name),
+        f"r/{kind.value}/{view.namespace}/{view.name}",
+        cells.link(kind, cells_key(one), view.name),
         view.namespace,
-        "LeaderWorkerSet" if subject is Subject.SET else "DisaggregatedSet",
+        "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
         cells.verdict(one.told),
         view.ready,
         view.desired,

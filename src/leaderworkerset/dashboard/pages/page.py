@@ -9,11 +9,11 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.dashboard.address import Address
 from leaderworkerset.dashboard.markup import Safe
 from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.dashboard.rendering import Rendering
+from leaderworkerset.dashboard.pieces import Rendering
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PageFacts:
     """What a page read beside the picture, by kind; a kind that is absent may not be read."""
 
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
@@ -33,6 +33,6 @@ class Page:
 
     title: Callable[[Address], str]
     frame: Callable[[Address, Rendering], Safe]
-    render: Callable[[Picture, Address, Facts], Rendering]
-    text: Callable[[Picture, Address, Facts], Iterator[str]]
+    render: Callable[[Picture, Address, PageFacts], Rendering]
+    text: Callable[[Picture, Address, PageFacts], Iterator[str]]
     reads: Callable[[Address], Sequence[Query]] = lambda _: ()

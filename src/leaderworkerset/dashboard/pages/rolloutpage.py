@@ -9,12 +9,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.dashboard.address import Address, Subject
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
-from leaderworkerset.dashboard.pages.page import Facts, Page
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
-from leaderworkerset.dashboard.rendering import Piece, Rendering, region
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.steering import foresight, pace
 from leaderworkerset.steering.foresight import Foreseen, Situation
 from leaderworkerset.steering.pace import RolloutProgress
@@ -43,7 +43,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
     )
 
 
-def render(picture: Picture, address: Address, facts: Facts) -> Rendering:
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
@@ -62,7 +62,7 @@ def render(picture: Picture, address: Address, facts: Facts) -> Rendering:
     }
 
 
-def text(picture: Picture, address: Address, facts: Facts) -> Iterator[str]:
+def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
     view = picture.find(address.key)
     if view is None:
@@ -81,13 +81,13 @@ def foreseen(view: View, leaders: JSONObject | None) -> Foreseen | None:
         return None
 
 
-def _leaders(view: View, facts: Facts) -> JSONObject | None:
+def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
     found = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
     return next(iter(found), None)
 
 
 def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
-    back = cells.link(Subject.SET, cells.key_of(view), view.name)
+    back = cells.link(PageKind.SET, cells.key_of(view), view.name)
     budget = None
     if plan is not None:
         limits = plan.budget

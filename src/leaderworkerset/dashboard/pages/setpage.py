@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
-from leaderworkerset.dashboard.address import Address, Arrangement, Form, Subject
+from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
-from leaderworkerset.dashboard.pages.page import Facts, Page
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldSet
-from leaderworkerset.dashboard.rendering import Piece, Rendering, region
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import lines
 from leaderworkerset.views import recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
@@ -23,7 +23,7 @@ HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why
 def frame(address: Address, shown: Rendering) -> Safe:
     """Return the page with its regions."""
     parts = [region("header", "head", shown), region("div", "cause", shown)]
-    if address.form is Form.TABLE:
+    if address.form is PageForm.TABLE:
         return joined(
             parts, cells.table("plain", HEADER, region("tbody", "rows", shown), f"All ranks of {address.key.name}")
         )
@@ -50,7 +50,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
     return joined(parts, tag("nav", ways, class_="ways", aria_label="Rows"), tag("div", grid, pane, class_="beside"))
 
 
-def render(picture: Picture, address: Address, _: Facts) -> Rendering:
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
@@ -70,13 +70,13 @@ def render(picture: Picture, address: Address, _: Facts) -> Rendering:
         "head": [_head(told)],
         "cause": [cells.cause_piece("cause-text", told.told)],
     }
-    if address.form is Form.TABLE:
+    if address.form is PageForm.TABLE:
         return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
     columns, rows = _grid(picture, view, address.arrangement)
     return shown | {"columns": [_column_names(columns)], "rows": rows}
 
 
-def text(picture: Picture, address: Address, _: Facts) -> Iterator[str]:
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
     view = picture.find(address.key)
     if view is None:
@@ -96,11 +96,11 @@ def _head(one: ToldSet) -> Piece:
         tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
         tag(
             "p",
-            cells.link(Subject.SET, key, "ranks"),
+            cells.link(PageKind.SET, key, "ranks"),
             " · ",
-            cells.link(Subject.ROLLOUT, key, "rollout"),
+            cells.link(PageKind.ROLLOUT, key, "rollout"),
             " · ",
-            cells.link(Subject.LOGS, key, "logs"),
+            cells.link(PageKind.LOGS, key, "logs"),
         ),
         id="title",
     )

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Final
 
-from leaderworkerset.dashboard.address import Address, Subject
+from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
-from leaderworkerset.dashboard.pages.page import Facts, Page
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture, ToldWhole
-from leaderworkerset.dashboard.rendering import Piece, Rendering, region
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import headline, lines
 from leaderworkerset.views.disaggregation import PartView
 from leaderworkerset.views.wording import counted
@@ -22,7 +22,7 @@ def frame(address: Address, shown: Rendering) -> Safe:
     return joined(region("header", "head", shown), region("div", "cause", shown), table)
 
 
-def render(picture: Picture, address: Address, _: Facts) -> Rendering:
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     found = picture.find_whole(address.key)
     if found is None:
@@ -38,7 +38,7 @@ def render(picture: Picture, address: Address, _: Facts) -> Rendering:
     }
 
 
-def text(picture: Picture, address: Address, _: Facts) -> Iterator[str]:
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     """Yield the lines of the page as text."""
     found = picture.find_whole(address.key)
     if found is None:
@@ -67,7 +67,7 @@ def _row(picture: Picture, part: PartView) -> Piece:
     view, told = part.view, picture.told(part.view).told
     return cells.row(
         f"p/{view.name}",
-        cells.link(Subject.SET, cells.key_of(view), view.name),
+        cells.link(PageKind.SET, cells.key_of(view), view.name),
         part.slice,
         part.role,
         part.revision,

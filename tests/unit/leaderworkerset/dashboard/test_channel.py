@@ -6,7 +6,7 @@ import pytest
 
 from leaderworkerset.dashboard.channel import KEPT_FRAMES, Channel
 from leaderworkerset.dashboard.markup import Safe
-from leaderworkerset.dashboard.rendering import Piece
+from leaderworkerset.dashboard.pieces import Piece
 
 
 def show(channel: Channel, number: int) -> str:

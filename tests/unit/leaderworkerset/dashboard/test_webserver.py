@@ -203,10 +203,9 @@ def test_a_link_opens_one_browser_and_only_once() -> None:
     async def scenario() -> None:
         async with open_house() as house:
             await house.put_set("web")
-            async with aiohttp.ClientSession() as stranger:
-                async with stranger.get(house.base) as response:
-                    assert response.status == 403
-                    assert "web" not in (await response.text()).replace("browser", "")
+            async with aiohttp.ClientSession() as stranger, stranger.get(house.base) as response:
+                assert response.status == 403
+                assert "web" not in (await response.text()).replace("browser", "")
             async with house.browser() as session:
                 (cookie,) = session.cookie_jar
                 assert (cookie.key, cookie["httponly"], cookie["samesite"]) == (COOKIE, True, "Strict")
@@ -229,8 +228,9 @@ def test_an_action_shows_its_command_and_dry_run_and_is_done_when_confirmed() ->
             asked = {"verb": "scale", "namespace": "default", "name": "web", "groups": "3"}
             assert house.runner is not None
             for confirmed, said in ((False, "dry run"), (True, "done"), ("true", "dry run")):
-                body = {**asked, "confirmed": confirmed}
-                async with session.post(house.base + "act", json=body, headers=own) as response:
+                async with session.post(
+                    house.base + "act", json={**asked, "confirmed": confirmed}, headers=own
+                ) as response:
                     answer = await response.json()
                 assert answer["command"] == "lws -n default scale web --replicas 3"
                 assert said in answer["text"]

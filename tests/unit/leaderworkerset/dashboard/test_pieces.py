@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.dashboard import actions, address, markup, rendering, staticfiles
+from leaderworkerset.dashboard import actions, address, markup, pieces, staticfiles
 from leaderworkerset.dashboard.markup import Safe, joined, tag
-from leaderworkerset.dashboard.rendering import Piece, Rendering, difference
+from leaderworkerset.dashboard.pieces import Piece, Rendering, difference
 
 STATES = st.lists(st.sampled_from("abcdefgh"), unique=True).flatmap(
     lambda keys: st.tuples(
@@ -37,9 +37,9 @@ def apply(shown: Mapping[str, Mapping[str, str]], change: JSONObject) -> dict[st
         regions[home][key] = html
     for region, order in change["order"].items():
         everything = {key: html for pieces in regions.values() for key, html in pieces.items()}
-        for pieces in regions.values():
+        for own in regions.values():
             for key in order:
-                pieces.pop(key, None)
+                own.pop(key, None)
         regions[region] = {key: everything[key] for key in order} | regions[region]
     return regions
 
@@ -77,7 +77,7 @@ def test_no_text_becomes_html(text: str) -> None:
     assert "'" not in html
 
 
-@pytest.mark.parametrize("module", [actions, address, markup, rendering, staticfiles])
+@pytest.mark.parametrize("module", [actions, address, markup, pieces, staticfiles])
 def test_what_docstrings_say_is_so(module: object) -> None:
     result = doctest.testmod(module)  # type: ignore[arg-type]
     assert result.attempted
