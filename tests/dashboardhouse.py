@@ -163,7 +163,7 @@ class House:
     async def browser(self) -> AsyncIterator[aiohttp.ClientSession]:
         """Open the link, as a browser does; yield a session with its cookie."""
         jar = aiohttp.CookieJar(unsafe=True)  # of an address without a name
-        async with aiohttp.ClientSession(cookie_jar=jar) as session:
+        async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as session:
             async with session.get(self.dashboard.link) as response:
                 assert response.status == 200, await response.text()
             yield session

@@ -2,18 +2,20 @@
 
 import asyncio
 import json
+from contextlib import AsyncExitStack
+from random import Random
 
 import aiohttp
 import pytest
+from tests.attacker import Attacker
 from tests.dashboardhouse import House, events, open_house, serving, until
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.dashboard import webserver
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
-from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.staticfiles import files
+from leaderworkerset.dashboard.webserver import MOST_STREAMS
 
 pytestmark = pytest.mark.slow
 
@@ -134,18 +136,16 @@ def test_ten_tabs_are_fed_by_one_watch_and_one_rendering() -> None:
     asyncio.run(scenario())
 
 
-def test_streams_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(webserver, "MOST_STREAMS", 1)
-
+def test_streams_are_bounded() -> None:
     async def scenario() -> None:
-        async with open_house() as house, house.browser() as session:
+        async with open_house() as house, house.browser() as session, AsyncExitStack() as streams:
             ident = ident_of(await house.text(session))
-            async with session.get(house.base, params={"stream": ident}) as first:
-                assert first.status == 200
-                async with session.get(house.base, params={"stream": ident}) as second:
-                    assert second.status == 503
-                async with session.get(house.base + "logs/default/web") as third:
-                    assert third.status == 503
+            for _ in range(MOST_STREAMS):
+                stream = await streams.enter_async_context(session.get(house.base, params={"stream": ident}))
+                assert stream.status == 200
+            for path in (f"?stream={ident}", "logs/default/web"):
+                async with session.get(house.base + path) as refused:
+                    assert refused.status == 503
 
     asyncio.run(scenario())
 
@@ -263,19 +263,27 @@ def test_without_actions_no_page_offers_one_and_none_is_done() -> None:
     asyncio.run(scenario())
 
 
-def test_one_object_that_cannot_be_shown_ends_neither_the_others_nor_the_server(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_a_tenant_stores_the_sets_of_others_are_shown_as_they_are(seed: int) -> None:
     async def scenario() -> None:
         async with open_house() as house, house.browser() as session:
-            await house.put_set("web", replicas=1, size=1)
-            await until(lambda: house.model.picture.views, "the set")
-            page = PAGES[next(iter(PAGES))]
-            monkeypatch.setattr(type(page), "render", property(lambda _: 1 / 0), raising=True)
-            async with session.get(house.base) as response:
-                assert response.status == 200
-            monkeypatch.undo()
-            assert "web" in await house.text(session)
+            await house.put_set("web", replicas=1, size=2)
+            await house.client.create(
+                NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant"}}
+            )
+            tenant = Attacker(house.client, "tenant", Random(seed))
+            await tenant.attack(200)
+            assert tenant.stored.total() >= 200
+            await house.crash("web-0-1", message=f"out of luck {seed}")
+            await house.shows(web_0="Running", web_0_1="CrashLoopBackOff")
+            await house.model.diagnose()
+            assert house.model.picture.trouble == ""
+            for path in ("sets/default/web", "sets/default/web?as=text", "sets/default/web?as=table"):
+                assert f"out of luck {seed}" in await house.text(session, path)
+            now = await house.text(session)
+            assert "out of luck" in now
+            for view in house.model.picture.views:
+                await house.text(session, f"sets/{view.namespace}/{view.name}")
 
     asyncio.run(scenario())
 
