@@ -19,6 +19,7 @@ from leaderworkerset.controllers import kept as declared
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
@@ -180,7 +181,7 @@ def test_a_worker_statefulset_with_the_name_of_another_leaderworkerset_decides_t
     """Names may collide: what is kept of workers' sets holds what is read of leaders' sets beside their templates."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
-    observed = of_lws.ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
+    observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
     assert checked(of_lws.reconcile)(observed, builders.NOW).error is None
 

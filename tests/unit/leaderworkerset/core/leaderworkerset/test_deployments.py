@@ -11,15 +11,10 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, POD
 from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, Together
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import deployments, groupfacts, revisions
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
-from leaderworkerset.core.leaderworkerset.reconcile import (
-    RECHECK_DELETION,
-    ObservedLeaderWorkerSet,
-    OnDemand,
-    decide,
-    reconcile,
-)
+from leaderworkerset.core.leaderworkerset.reconcile import RECHECK_DELETION, decide, reconcile
 
 LWS = builders.hash_object(replicas=3)
 EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation": 2})

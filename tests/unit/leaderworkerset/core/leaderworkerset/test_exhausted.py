@@ -11,7 +11,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Delete, PutStatus
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.core.leaderworkerset import exhausted, groupfacts
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, reconcile
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.reconcile import reconcile
 from leaderworkerset.core.policies import recreation
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts.failure import Failure
