@@ -26,6 +26,7 @@ PAGES = (
     "sets/default/broken?by=node",
     "sets/default/web/rollout",
     "sets/default/web/logs",
+    "topology",
 )
 
 

@@ -1,7 +1,8 @@
 """The addresses of pages: which view of what, in which form. Pure.
 
 Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
-`…/logs` its rollout and logs, and `disaggregated/NAMESPACE/NAME` a DisaggregatedSet.
+`…/logs` its rollout and logs, `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
+`topology` the nodes.
 """
 
 import re
@@ -28,6 +29,7 @@ class PageKind(StrEnum):
     ROLLOUT = "rollout"
     LOGS = "logs"
     WHOLE = "disaggregated"
+    TOPOLOGY = "topology"
 
 
 class Arrangement(StrEnum):
@@ -64,7 +66,7 @@ class Address:
         """Return the path below the base of the server."""
         place = f"{quote(self.key.namespace)}/{quote(self.key.name)}"
         match self.kind:
-            case PageKind.NOW:
+            case PageKind.NOW | PageKind.TOPOLOGY:
                 return self.kind.value
             case PageKind.SET | PageKind.WHOLE:
                 return f"{self.kind.value}/{place}"
@@ -92,6 +94,8 @@ def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
     match list(parts):
         case []:
             return PageKind.NOW, NOBODY
+        case ["topology"]:
+            return PageKind.TOPOLOGY, NOBODY
         case ["sets", namespace, name]:
             return PageKind.SET, _key(namespace, name)
         case ["sets", namespace, name, "rollout"]:

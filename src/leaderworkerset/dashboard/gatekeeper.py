@@ -21,7 +21,7 @@ COOKIE: Final = "lws-dashboard"
 ACTION_HEADER: Final = "X-Dashboard-Token"
 """The header with the second secret that requests for actions need; only pages of the dashboard know it."""
 
-READS: Final = frozenset({"GET", "HEAD"})
+METHODS: Final = frozenset({"GET", "POST"})
 OWN_SITES: Final = frozenset({"same-origin", "none"})
 """Values of `Sec-Fetch-Site` of the dashboard's own pages, and of an address that was typed."""
 
@@ -132,7 +132,7 @@ class Gate:
             return Refusal.HOST
         if len(asked.path) > LONGEST_ADDRESS:
             return Refusal.ADDRESS
-        if asked.method not in READS | {"POST"}:
+        if asked.method not in METHODS:
             return Refusal.METHOD
         return Refusal.ORIGIN if any(one != f"http://{asked.hosts[0]}" for one in asked.origins) else None
 

@@ -18,8 +18,9 @@ from kuberuntime.objects.resources import Resource
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.channel import Channel
 from leaderworkerset.dashboard.livemodel import LiveModel
-from leaderworkerset.dashboard.pages import logspage, nowpage, rolloutpage, setpage, wholepage
+from leaderworkerset.dashboard.pages import logspage, nowpage, rolloutpage, setpage, topologypage, wholepage
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.observation.lists import Lists, TooManyError
 
 PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.NOW: nowpage.PAGE,
@@ -27,6 +28,7 @@ PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.ROLLOUT: rolloutpage.PAGE,
     PageKind.LOGS: logspage.PAGE,
     PageKind.WHOLE: wholepage.PAGE,
+    PageKind.TOPOLOGY: topologypage.PAGE,
 }
 
 KEPT_PAGES: Final = 64
@@ -115,13 +117,8 @@ class Hub:
     async def _read(self, queries: Sequence[Query]) -> PageFacts:
         found: dict[Resource, list[JSONObject]] = {}
         for query in queries:
-            with suppress(KubeError, TimeoutError):  # it may not be read: the page says what it knows without it
+            # It may not be read, or is too long: the page says what it knows without it.
+            with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
-                    listing = await self._model.client.list(
-                        query.resource,
-                        namespace=query.namespace,
-                        label_selector=query.label_selector,
-                        field_selector=query.field_selector,
-                    )
-                    found[query.resource] = listing.items
+                    found[query.resource] = await Lists(self._model.client).bounded(query)
         return PageFacts(found)

@@ -110,7 +110,7 @@ class Dashboard:
 
     def _open(self, request: web.Request) -> web.StreamResponse:
         """Exchange the token of the link for the cookie; then the browser goes on by itself, as from its own page."""
-        if request.method != "GET" or not self.secrets.exchange(request.query.get("token", "")):
+        if not self.secrets.exchange(request.query.get("token", "")):
             return _refused(Refusal.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")

@@ -50,6 +50,12 @@ def cell(rank: Rank) -> Safe:
     )
 
 
+def mark(rank: Rank, owner: str) -> Safe:
+    """Return the mark of a rank among those of others."""
+    found = of_rank(rank)
+    return tag("i", GLYPHS[found], class_=found.value, title=f"{owner} {rank.place} {changes.describe(rank)}")
+
+
 def strip(view: View) -> Safe:
     """Return a cell for each group; for readers the number of groups in each condition."""
     found = [(group, of_group(group)) for group in view.groups]

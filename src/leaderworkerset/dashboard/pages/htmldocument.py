@@ -92,6 +92,7 @@ def _navigation(address: Address) -> Safe:
     return tag(
         "nav",
         tag("a", "Now", href=".", aria_current="page" if address.kind is PageKind.NOW else None),
+        tag("a", "Topology", href="topology", aria_current="page" if address.kind is PageKind.TOPOLOGY else None),
         tag("label", "Search ", tag("input", id="search", type="search", autocomplete="off")),
         forms,
         tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),

@@ -81,10 +81,10 @@ def test_a_link_needs_no_cookie_and_may_come_from_a_file_but_not_to_another_name
     link = Asked(method="GET", path="/p/open", hosts=[HOST], sites=["cross-site"])
     assert gate().refusal(link) is None
     assert gate().refusal(replace(link, hosts=["evil.example:8001"])) is Refusal.HOST
-    assert gate().refusal(replace(link, method="HEAD")) is Refusal.ORIGIN
+    assert gate().refusal(replace(link, method="HEAD")) is Refusal.METHOD
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "get"])
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "get"])
 def test_other_methods_are_refused(method: str) -> None:
     assert gate().refusal(replace(GOOD, method=method)) is Refusal.METHOD
 
