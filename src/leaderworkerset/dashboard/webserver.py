@@ -114,7 +114,9 @@ class Dashboard:
             return _refused(Refusal.USED)
         base = self.gate.base
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
-        text = "<!doctype html>" + tag("html", tag("head", onward, tag("title", "lws")), tag("body"), lang="en")
+        icon = tag("link", rel="icon", href=f"{base}static/icon.svg")  # else the browser asks for one elsewhere
+        head = tag("head", onward, icon, tag("title", "lws"))
+        text = "<!doctype html>" + tag("html", head, tag("body"), lang="en")
         response = _html(text)
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
         return response
