@@ -87,6 +87,8 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     except ValueError as error:
         raise NoSuchPageError(str(error)) from error
     kind, key = _place(parts)
+    if kind is PageKind.LOGS and form is PageForm.FILE:
+        raise NoSuchPageError(f"{path}: the page saves the lines that it has")
     return Address(kind=kind, key=key, arrangement=arrangement, form=form)
 
 

@@ -24,5 +24,5 @@ def _ranks(picture: Picture, address: Address) -> Safe | None:
     if address.kind is not PageKind.SET:
         return None
     table = Address(kind=PageKind.SET, key=address.key, form=PageForm.TABLE)
-    rows = {"ranks": setpage.render(picture, table, PageFacts())["rows"]}
-    return cells.table("plain", setpage.HEADER, region("tbody", "ranks", rows), f"All ranks of {address.key.name}")
+    rows = {"all-ranks": setpage.render(picture, table, PageFacts())["rows"]}
+    return cells.table("plain", setpage.HEADER, region("tbody", "all-ranks", rows), f"All ranks of {address.key.name}")

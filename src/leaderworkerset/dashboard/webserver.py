@@ -131,7 +131,9 @@ class Dashboard:
                 lines = PAGES[found.kind].text(self.model.picture, found, await self.hub.facts(found))
                 return web.Response(text="".join(f"{line}\n" for line in lines), headers=HEADERS)
             case PageForm.FILE:
-                return _html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
+                saved = _html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
+                saved.headers["Content-Disposition"] = "attachment"
+                return saved
             case PageForm.PAGE | PageForm.TABLE:
                 return await self._shown(request, found)
 

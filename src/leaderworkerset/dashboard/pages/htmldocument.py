@@ -59,8 +59,7 @@ def standalone(page: Page, address: Address, shown: Rendering, style: str, note:
     """Return the document as one file that needs no server: the style within, no script, no link."""
     body = tag(
         "body",
-        tag("p", note),
-        tag("main", region("div", "trouble", shown), page.frame(address, shown), below, id="main"),
+        tag("main", tag("p", note), region("div", "trouble", shown), page.frame(address, shown), below, id="main"),
     )
     head = tag(
         "head",
@@ -78,7 +77,10 @@ def standalone(page: Page, address: Address, shown: Rendering, style: str, note:
 
 
 def _unlinked(html: Safe) -> Safe:
-    return Safe(re.sub(r"<a [^>]*>(.*?)</a>", r"\1", html, flags=re.DOTALL))
+    """Return HTML without navigation, and with the words of links alone: nothing leads to a server."""
+    return Safe(
+        re.sub(r"<a [^>]*>(.*?)</a>", r"\1", re.sub(r"<nav .*?</nav>", "", html, flags=re.DOTALL), flags=re.DOTALL)
+    )
 
 
 def _navigation(address: Address) -> Safe:
@@ -87,7 +89,7 @@ def _navigation(address: Address) -> Safe:
         if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET)
         else None,
         tag("button", "Copy as text", id="copy", type="button"),
-        tag("button", "Save", id="save-page", type="button"),
+        tag("button", "Save", id="save-page", type="button") if address.kind is not PageKind.LOGS else None,
     ]
     return tag(
         "nav",

@@ -38,12 +38,12 @@ def frame(address: Address, shown: Rendering) -> Safe:
     ]
     grid = tag(
         "table",
-        tag("caption", f"The ranks of {address.key.name}; arrow keys move, Enter shows a rank"),
+        tag("caption", f"The ranks of {address.key.name}"),
         region("thead", "columns", shown),
         region("tbody", "rows", shown),
         id="grid",
         role="grid",
-        class_="grid",
+        class_=f"grid by-{address.arrangement.value}",
         data_pane=f"pane/{address.key.namespace}/{address.key.name}",
     )
     pane = tag("aside", id="pane", aria_label="The selected rank", tabindex=-1, hidden=True)
@@ -95,12 +95,12 @@ def _head(one: ToldSet) -> Piece:
         tag("h1", view.name, " ", tag("small", view.namespace)),
         tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
         tag(
-            "p",
+            "nav",
             cells.link(PageKind.SET, key, "ranks"),
-            " · ",
             cells.link(PageKind.ROLLOUT, key, "rollout"),
-            " · ",
             cells.link(PageKind.LOGS, key, "logs"),
+            class_="ways",
+            aria_label=f"Pages of {view.name}",
         ),
         id="title",
     )

@@ -1,7 +1,7 @@
 // Copies a page as text, and saves it as one file, both as the server writes them.
 export function start() {
   document.getElementById("copy").addEventListener("click", copy);
-  document.getElementById("save-page").addEventListener("click", () => {
+  document.getElementById("save-page")?.addEventListener("click", () => {
     const address = new URL(location.href);
     address.searchParams.set("as", "file");
     download(address.href, `${document.title.replace(/[^\w.-]+/g, "-")}.html`);

@@ -199,6 +199,11 @@ def test_other_ways_to_show_a_page_are_no_pages(query: dict[str, str]) -> None:
         parse("sets/a/b", query)
 
 
+def test_lines_of_logs_are_saved_by_the_page_not_by_the_server() -> None:
+    with pytest.raises(NoSuchPageError):
+        parse("sets/a/b/logs", {"as": "file"})
+
+
 @pytest.mark.parametrize("kind", list(PageKind))
 def test_the_address_of_every_page_leads_to_it(kind: PageKind) -> None:
     is_about_a_set = kind not in (PageKind.NOW, PageKind.TOPOLOGY)
