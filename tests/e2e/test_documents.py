@@ -20,6 +20,7 @@ PAGES = {
     "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
+    "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
 }
 """The pages, and what is printed when all went well."""
 
