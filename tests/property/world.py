@@ -20,6 +20,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies import recreation
@@ -42,7 +43,7 @@ class ModeledCluster:
     now: datetime = builders.NOW
     writes_left: int | None = None
     deleted_leaders: list[str] = field(default_factory=list)
-    remembered: of_lws.Decision = field(default_factory=lambda: of_lws.Decision(Plan()))
+    remembered: Decision = field(default_factory=lambda: Decision(Plan()))
     applied: LastApply | None = None
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
@@ -62,7 +63,7 @@ class ModeledCluster:
 
     def plan_leaderworkerset(self, name: str = "web") -> Plan:
         leaders = self.all(PODS, name=name, worker_index="0")
-        observed = of_lws.ObservedLeaderWorkerSet(
+        observed = ObservedLeaderWorkerSet(
             leaderworkerset=self.get(LEADERWORKERSETS, name),
             leader_statefulset=self.get(STATEFULSETS, name),
             revisions=self.all(CONTROLLER_REVISIONS, name=name),
@@ -81,7 +82,7 @@ class ModeledCluster:
 
     def restart(self) -> None:
         """Let another manager continue, which remembers nothing."""
-        self.remembered, self.applied = of_lws.Decision(Plan()), None
+        self.remembered, self.applied = Decision(Plan()), None
 
     def check_memory(self, anew: Plan, plan: Plan) -> None:
         """Fail where what is remembered changes more than that an apply without effect is left out."""

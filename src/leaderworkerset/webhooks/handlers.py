@@ -18,6 +18,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing, unbuilt
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.core.restarts import settings
 from leaderworkerset.webhooks.review import Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
 
@@ -46,7 +47,7 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
         errors += leaderworkerset.null_subdomain(review.object)
     if errors:
         raise DeniedError(aggregate(errors))
-    return Admitted(review.object, queueing.warnings(new))
+    return Admitted(review.object, [*queueing.warnings(new), *settings.warnings(new.annotations)])
 
 
 def validate_disaggregatedset(review: Review) -> Admitted:

@@ -8,8 +8,9 @@ from tests import builders
 from tests.property.growth import work
 from tests.property.growth.shapes import LargeSet
 
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
+from leaderworkerset.core.leaderworkerset.reconcile import decide
 
 SHAPES = ("claims", "labels", "ports", "quantities", "variables", "volumes")
 

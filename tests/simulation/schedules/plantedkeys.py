@@ -18,10 +18,10 @@ def trusts_old_counts() -> Any:
     """Take the counts of a Deployment for those of its newest spec: the set is available before it is updated (N-AT-1)."""
     real = deployments.assess
 
-    def assess(lws: Any, leaders: Any, now: Any, given_up: Any = ()) -> Any:
+    def assess(lws: Any, leaders: Any, now: Any) -> Any:
         groups = [replace(group, revision=leaders.key, is_deleting=False) for group in leaders.groups]
         with patch.object(deployments, "is_current", lambda leaders: True):
-            return real(lws, replace(leaders, groups=groups), now, given_up)
+            return real(lws, replace(leaders, groups=groups), now)
 
     return patch.object(deployments, "assess", assess)
 
@@ -67,8 +67,8 @@ def never_ends_an_update() -> Any:
     """Report an update as long as there is a group that is not ready (N-AT-7)."""
     real = deployments.assess
 
-    def assess(lws: Any, leaders: Any, now: Any, given_up: Any = ()) -> Any:
-        return real(lws, replace(leaders, key="none", has_older=True), now, given_up)
+    def assess(lws: Any, leaders: Any, now: Any) -> Any:
+        return real(lws, replace(leaders, key="none", has_older=True), now)
 
     return patch.object(deployments, "assess", assess)
 

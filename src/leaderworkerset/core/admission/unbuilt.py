@@ -11,10 +11,6 @@ from kuberuntime.objects.meta import JSONObject
 
 UNBUILT: Final[tuple[tuple[str, Callable[[JSONObject], bool]], ...]] = (
     ("scheduling", lambda spec: spec.get("scheduling") is not None),
-    (
-        "leaderWorkerTemplate.maxGroupRestarts",
-        lambda spec: (spec.get("leaderWorkerTemplate") or {}).get("maxGroupRestarts") is not None,
-    ),
 )
 """Each field below `spec` and whether a spec uses it; the change that builds a field removes its entry."""
 

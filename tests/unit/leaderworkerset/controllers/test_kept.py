@@ -20,6 +20,7 @@ from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.leaderworkerset import deployments
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
@@ -47,6 +48,7 @@ async def live(cluster: Cluster) -> None:
     """Create, place, fail, roll, scale and delete, with everything that makes the controllers read more."""
     async with cluster.managed():
         await cluster.live_with_random_keys()
+        await cluster.exhaust_and_recover()
         await cluster.create(placed())
         await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.settle()
@@ -86,7 +88,7 @@ def decide_the_rest() -> None:
     small = builders.hash_object(replicas=1)
     built = deployments.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
     deployment = builders.as_applied(built, status={"conditions": [{"type": "Progressing", "status": "True"}]})
-    shrinking = of_lws.ObservedLeaderWorkerSet(leaderworkerset=small, leader_deployment=deployment)
+    shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_deployment=deployment)
     checked(of_lws.reconcile)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
@@ -186,7 +188,7 @@ def test_a_worker_statefulset_with_the_name_of_another_leaderworkerset_decides_t
     """Names may collide: what is kept of workers' sets holds what is read of leaders' sets beside their templates."""
     other = builders.leaderworkerset_object("web-0")
     workers = builders.worker_statefulset(builders.leader_pod(builders.leaderworkerset_object()))
-    observed = of_lws.ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
+    observed = ObservedLeaderWorkerSet(leaderworkerset=other, leader_statefulset=workers)
     assert declared.statefulset(workers) is declared.WORKER_STATEFULSET
     assert checked(of_lws.reconcile)(observed, builders.NOW).error is None
 

@@ -185,13 +185,20 @@ def test_the_review_of_an_update_decodes_each_object_once() -> None:
     assert calls == {"decode": 2, "round_trip": 1}
 
 
-UNBUILT = [
+UNBUILT: list[tuple[str, dict[str, Any]]] = [
     ("scheduling", {"scheduling": {}}),
-    (
-        "leaderWorkerTemplate.maxGroupRestarts",
-        {"leaderWorkerTemplate": LWS["spec"]["leaderWorkerTemplate"] | {"maxGroupRestarts": 3}},
-    ),
 ]
+
+
+def test_the_limit_of_restarts_as_an_annotation_is_warned_of() -> None:
+    metadata = LWS["metadata"] | {"annotations": {"leaderworkerset.sigs.k8s.io/max-group-restarts": "3"}}
+    using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}}, "metadata": metadata}
+
+    response = ask(handlers.VALIDATE_LEADERWORKERSET, using)
+
+    assert response["allowed"]
+    (warning,) = response["warnings"]
+    assert "use spec.leaderWorkerTemplate.maxGroupRestarts" in warning
 
 
 @pytest.mark.parametrize(("field", "part"), UNBUILT)

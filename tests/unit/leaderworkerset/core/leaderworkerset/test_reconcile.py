@@ -33,10 +33,11 @@ from leaderworkerset.core.leaderworkerset import (
     statefulsets,
     status,
 )
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Identity, LastApply
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, OnDemand, decide, reconcile
+from leaderworkerset.core.leaderworkerset.reconcile import decide, reconcile
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 
 LWS = builders.leaderworkerset_object()

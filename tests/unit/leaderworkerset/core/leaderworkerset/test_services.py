@@ -8,6 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Apply
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import reconcile, services
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_pod
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -68,7 +69,7 @@ def test_it_is_the_error_of_whose_name_it_takes(policy: str) -> None:
     """N-HASH-24, both identities; groups go on, and it is tried again."""
     lws = builders.leaderworkerset_object(spec={"networkConfig": {"subdomainPolicy": policy}})
     leader = builders.leader_pod(lws)
-    of_set = reconcile.ObservedLeaderWorkerSet(
+    of_set = ObservedLeaderWorkerSet(
         leaderworkerset=lws, revisions=[builders.revision(lws)], has_shared_service=True, service_conflict="taken"
     )
     of_group = LiveGroup(

@@ -11,9 +11,9 @@ from kuberuntime.objects import meta
 from kuberuntime.plan import Apply, Delete, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import reconcile as decision  # by its module: decided once, not checked
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet
 
 
 class Counted(tuple[GroupFacts, ...]):

@@ -12,7 +12,8 @@ import pytest
 from tests import builders
 from tests.unit.leaderworkerset.core.leaderworkerset import test_reconcile as cases
 
-from leaderworkerset.core.leaderworkerset.reconcile import ObservedLeaderWorkerSet, decide
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.reconcile import decide
 
 ROOT: Final = "/src/leaderworkerset/"
 KNOWN: Final = f"{ROOT}api/leaderworkerset.py"
@@ -52,7 +53,7 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
     ("observed", "most", "returns"),
     [
         (cases.at_rest(), 40, 25),
-        (cases.rolling(cases.ready_groups(cases.LWS, 4, key="older")), 40, 30),
+        (cases.rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 30),
         (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), 40, 25),
         (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 60, 42),
     ],

@@ -16,6 +16,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
 from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
 from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import describe
 from leaderworkerset.core.pod import reconcile as of_group
 from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, members_to_start
@@ -137,7 +138,7 @@ def test_objects_that_no_group_uses_are_deleted_when_the_update_is_done() -> Non
         for name, revision in (("current", key), ("older", "older"))
     ]
     leaders = [builders.leader_pod(OBJECT, index) for index in range(2)]
-    observed = of_lws.ObservedLeaderWorkerSet(
+    observed = ObservedLeaderWorkerSet(
         leaderworkerset=OBJECT,
         leader_statefulset=builders.as_applied(builders.worker_statefulset(LEADER)),
         revisions=(REVISION,),
