@@ -62,6 +62,7 @@ class RandomKeyInvariants(Invariants):
         available = meta.find_condition(lws, "Available") or {}
         told = available.get("status") == "True" and available.get("observedGeneration") == meta.generation(lws)
         live = [group.leader for group in self.facts.groups().values() if not meta.is_deleting(group.leader)]
+        live = [leader for leader in live if self.facts.keeper(leader) is not None]
         outdated = sorted(meta.name(one) for one in live if self._is_own(one) and self.facts.is_outdated(one))
         if told and outdated:
             self._violate(f"the set is said to be available, and {outdated} are of another revision")

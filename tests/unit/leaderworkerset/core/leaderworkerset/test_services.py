@@ -5,7 +5,7 @@ from tests import builders
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.plan import Apply
+from kuberuntime.plan import Apply, Emit
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import reconcile, services
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
@@ -81,4 +81,7 @@ def test_it_is_the_error_of_whose_name_it_takes(policy: str) -> None:
     is_shared = policy == "Shared"
     assert plans[0].error == ("LeaderWorkerSet default/web: taken" if is_shared else None)
     assert any(isinstance(action, Apply) for action in plans[0].actions)
+    told = [[event.note for one in plan.actions if isinstance(one, Emit) for event in one.events] for plan in plans]
+    note = ["Failed to create headless service for error: taken"]
+    assert told == ([note, []] if is_shared else [[], note])
     assert plans[1].error == (None if is_shared else "pod default/web-0: taken")
