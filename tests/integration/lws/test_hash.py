@@ -132,7 +132,8 @@ async def test_workers_wait_until_their_leaders_containers_are_ready(space: Spac
 async def test_a_service_that_another_object_controls_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
     """N-HASH-24: groups run, without the names that it would give."""
     owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
-    controlled = {"name": "web", "ownerReferences": [meta.controller_reference(owner)]}
+    own = {labels.NAME: "web"}
+    controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}
     spec = {"clusterIP": "None", "selector": {"app": "theirs"}}
     await space.create({"apiVersion": "v1", "kind": "Service", "metadata": controlled, "spec": spec}, SERVICES)
     await space.create(lws(replicas=1, size=2, groupIdentity=identity))
