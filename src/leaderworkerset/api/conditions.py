@@ -44,4 +44,10 @@ RESTARTS_EXHAUSTED: Final = ConditionOutcome(
     "",
     "groups failed too often in a row and are left as they are; absent while there are none",
 )
-CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, RESTARTS_EXHAUSTED)
+WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
+    "WorkloadSchedulingCreated",
+    "SchedulingPrerequisitesCreated",
+    "scheduling prerequisites created",
+    "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
+)
+CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, RESTARTS_EXHAUSTED, WORKLOAD_SCHEDULING_CREATED)

@@ -37,12 +37,16 @@ from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.policies import workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
 """The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
+
+LINK: Final = "schedulingGroup"
+"""The field of pods whose PodGroup is deleted after them (N-K8S-13)."""
 
 QUIET: Final = 0.2
 """Seconds without another change after which a status that changes counts alone is written."""
@@ -171,6 +175,8 @@ class LeaderWorkerSetDriver(Driver):
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
+            unused_pod_groups=self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else (),
+            gang_kinds=self._gang_objects.served(),
             history=past,
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             edition=memory.edition,
@@ -178,6 +184,18 @@ class LeaderWorkerSetDriver(Driver):
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
         )
+
+    def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the PodGroups of groups that no pod names; those of workers may come before these (N-K8S-13)."""
+        pods = self._informers.pods.store
+        return [
+            one
+            for one in self._gang_objects.pod_groups_of(key)
+            if not any(
+                pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
+                for name in workloadnames.users(one)
+            )
+        ]
 
     def _observe_gated(
         self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
@@ -198,7 +216,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
-            *self._gang_objects.watches(indexes.keys_of_nothing),
+            *self._gang_objects.watches(keys_of_owned),
         )
 
 
@@ -241,7 +259,7 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a leader pod to its LeaderWorkerSet if its facts changed, and a deleted pod that a new leader may wait for."""
-    is_awaited = change.new is None and groupname.is_hash(change.object)
+    is_awaited = change.new is None and (groupname.is_hash(change.object) or meta.spec(change.object).get(LINK))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     return (indexes.lws_key(change.object),) if is_awaited or has_news else ()
 

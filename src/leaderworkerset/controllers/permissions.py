@@ -23,7 +23,7 @@ LEADERWORKERSET: Final = (
 
 POD: Final = (
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
-    Permission(PODS, ("delete",)),
+    Permission(PODS, ("delete", "patch")),
     Permission(PODS, ("patch",), "status"),
     Permission(PODS, ("update",), "finalizers"),
     Permission(STATEFULSETS, ("create",)),

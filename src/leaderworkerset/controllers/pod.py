@@ -19,7 +19,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.controllers import indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -115,7 +115,7 @@ class PodDriver(Driver):
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
             Watch(self._informers.services, keys_of_lost_service),
             Watch(self._informers.revisions, indexes.keys_of_nothing),
-            *self._gang_objects.watches(keys_of_controlled),
+            *self._gang_objects.watches(self._keys_of_gang_object),
         )
 
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
@@ -203,6 +203,14 @@ class PodDriver(Driver):
             return ()
         leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(meta.key(change.new)))
         return [meta.key(leader) for leader in leaders]
+
+    def _keys_of_gang_object(self, change: Change) -> Iterable[ObjectKey]:
+        """Map the object of a gang scheduler to its leader pod; that of `spec.scheduling` is found by its group."""
+        if labels.SCHEDULING_LEVEL not in meta.labels(change.object):
+            return keys_of_controlled(change)
+        groups = indexes.group_values(change.object)
+        pods = (pod for group in groups for pod in self._informers.pods.store.by_index(indexes.BY_GROUP, group))
+        return [meta.key(pod) for pod in pods if is_leader(pod)]
 
 
 def _restarts(lws: JSONObject) -> list[str | None]:

@@ -49,13 +49,13 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     return Admitted(review.object, queueing.warnings(new))
 
 
-def validate_disaggregatedset(review: Review) -> Admitted:
+def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
     """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
     if review.operation == "DELETE":
         return Admitted(review.object)
     roles = _roles(review.object)
     stored = {} if review.old is None else {role.get("name"): role.get("spec") or {} for role in _roles(review.old)}
-    errors = disaggregatedset.validate_disaggregatedset(review.object)
+    errors = disaggregatedset.validate_disaggregatedset(review.object, review.old, gang.support)
     for index, role in enumerate(roles):
         errors += unbuilt.errors(role.get("spec") or {}, stored.get(role.get("name"), {}), f"spec.roles[{index}].spec")
     if errors:
@@ -94,19 +94,22 @@ def allow(review: Review) -> JSONObject:
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
 """Selects pods of LeaderWorkerSets, so that other pods never wait for a webhook."""
 
-DISAGGREGATED_SET: Final = (
-    WebhookSpec(
-        name="vdisaggregatedset.kb.io",
-        path=VALIDATE_DISAGGREGATED_SET,
-        decide=validate_disaggregatedset,
-        resource=DISAGGREGATED_SETS,
-        operations=("CREATE", "UPDATE"),
-        mutates=False,
-    ),
-)
-
 Ask: TypeAlias = Callable[[], Gang]
 """Returns the gang schedulers that may be used now."""
+
+
+def disaggregatedset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhook of DisaggregatedSets."""
+    return (
+        WebhookSpec(
+            name="vdisaggregatedset.kb.io",
+            path=VALIDATE_DISAGGREGATED_SET,
+            decide=lambda review: validate_disaggregatedset(review, ask()),
+            resource=DISAGGREGATED_SETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+        ),
+    )
 
 
 def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:

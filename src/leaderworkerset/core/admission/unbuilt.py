@@ -10,7 +10,6 @@ from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.meta import JSONObject
 
 UNBUILT: Final[tuple[tuple[str, Callable[[JSONObject], bool]], ...]] = (
-    ("scheduling", lambda spec: spec.get("scheduling") is not None),
     (
         "leaderWorkerTemplate.maxGroupRestarts",
         lambda spec: (spec.get("leaderWorkerTemplate") or {}).get("maxGroupRestarts") is not None,

@@ -3,7 +3,7 @@
 In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
 contract:
 
-1. record a revision;
+1. record a revision; with `spec.scheduling`, what its groups share, without which leaders are not changed;
 2. apply the leader StatefulSet; if nothing changes in it, replace outdated leaders. Groups with random keys have a leader
    Deployment, which replaces them itself; then leaders that wait for the end of other groups are let go (`gatedleaders.py`);
 3. create the shared service;
@@ -15,7 +15,7 @@ performed and observed is followed by an empty one.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -34,6 +34,7 @@ from leaderworkerset.core.leaderworkerset import (
     revisionhistory,
     revisions,
     rollingupdate,
+    schedulingcondition,
     services,
     statefulsets,
     status,
@@ -45,7 +46,7 @@ from leaderworkerset.core.leaderworkerset.gatedleaders import Replacement
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
@@ -105,6 +106,10 @@ def _read(
 
 def _decide(facts: _Facts, now: datetime) -> Decision:
     rollout = facts.rollout
+    prepared = _prepare(facts, now)
+    if prepared.failure is not None:
+        report = schedulingcondition.report(facts.obj, facts.lws, prepared.failure, now)
+        return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
     source = Source(
         Identity.of(facts.obj),
         facts.revision.key,
@@ -114,7 +119,7 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
     moves = _move_leaders(facts, source)
     let_go = Replacement((), frozenset(facts.observed.gated.surplus)) if moves else _let_go(facts)
     replaced = moves or [*_replace_leaders(facts), *let_go.actions]
-    actions = [*_record_revision(facts), *replaced, *_make_service(facts)]
+    actions = [*_record_revision(facts), *prepared.actions, *replaced, *_make_service(facts)]
     needs = {OnDemand.LEADERS} if moves and rollout is not None and rollout.begins else set()
     error = None
     if facts.living is not None:  # before it is observed the status is unchanged (R-STAT-2)
@@ -123,6 +128,8 @@ def _decide(facts: _Facts, now: datetime) -> Decision:
         except status.UnknownIndexError as unknown:
             error = str(unknown)
         else:
+            new = schedulingcondition.with_preparation(found.status, prepared, facts.lws.generation, now)
+            found = replace(found, status=new)
             outdated = _outdated_revisions(facts, facts.living) if found.is_update_done else ()
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += [*_write_status(facts, found), *(_clean_up(facts, outdated) if found.is_update_done else ())]
@@ -141,6 +148,24 @@ def _assess(facts: _Facts, living: JSONObject, now: datetime) -> status.Assessme
     has_older = bool(revisions.outdated(known, key))
     leaders = deployments.Leaders(living, facts.observed.groups, key, has_older)
     return deployments.assess(facts.lws, leaders, now, given_up)
+
+
+def _prepare(facts: _Facts, now: datetime) -> Preparation:
+    """Create what groups with `spec.scheduling` share, before their leaders (N-HASH-1, N-K8S-7)."""
+    if facts.lws.spec.scheduling is None:
+        return Preparation()
+    observed, size = facts.observed, facts.lws.size
+    sizes = [group.own_size or size for group in observed.groups if not group.is_deleting]
+    whole = GangSet(
+        obj=facts.obj,
+        lws=facts.lws,
+        now=now,
+        sizes=sizes,
+        objects=observed.gang_objects,
+        unused=observed.unused_pod_groups,
+        kinds=observed.gang_kinds,
+    )
+    return facts.gang.prepare(whole)
 
 
 def _let_go(facts: _Facts) -> Replacement:

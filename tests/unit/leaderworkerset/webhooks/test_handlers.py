@@ -186,7 +186,6 @@ def test_the_review_of_an_update_decodes_each_object_once() -> None:
 
 
 UNBUILT = [
-    ("scheduling", {"scheduling": {}}),
     (
         "leaderWorkerTemplate.maxGroupRestarts",
         {"leaderWorkerTemplate": LWS["spec"]["leaderWorkerTemplate"] | {"maxGroupRestarts": 3}},
