@@ -73,7 +73,7 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
         one for one in whole.objects if _is_of(one, WORKLOADS) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
     ]
     own = [one for one in found if workloads.is_controlled(one, whole.obj)]
-    if any(meta.name(one) == name for one in found if one not in own):
+    if any(meta.name(one) == name for one in found if not workloads.is_controlled(one, whole.obj)):
         text = f"Workload {name} already exists but is not controlled by this LeaderWorkerSet UID"
         raise _Failed(WORKLOAD_FAILED, text)
     if len(own) > 1:

@@ -94,13 +94,17 @@ def test_without_the_gate_only_stored_objects_may_have_it(gang: Gang) -> None:
         ),
         (
             Gangs(default="kubernetes", is_enabled=True),
-            "Forbidden: scheduling.k8s.io/v1beta1 Workload API is not available:"
-            ' no matches for kind "Workload" in version "scheduling.k8s.io/v1beta1"',
+            (
+                "Forbidden: scheduling.k8s.io/v1beta1 Workload API is not available:"
+                ' no matches for kind "Workload" in version "scheduling.k8s.io/v1beta1"'
+            ),
         ),
         (
             Gangs(default="native", served=[served_name(WORKLOADS)], is_enabled=True),
-            "Forbidden: scheduling.k8s.io/v1beta1 PodGroup API is not available:"
-            ' no matches for kind "PodGroup" in version "scheduling.k8s.io/v1beta1"',
+            (
+                "Forbidden: scheduling.k8s.io/v1beta1 PodGroup API is not available:"
+                ' no matches for kind "PodGroup" in version "scheduling.k8s.io/v1beta1"'
+            ),
         ),
     ],
     ids=["no provider", "another provider", "no Workloads", "no PodGroups"],
@@ -128,17 +132,23 @@ def test_pod_groups_are_served_with_their_own_name() -> None:
         (
             {"replica": TOPOLOGY | {"disruptionMode": {"all": {}}}},
             [
-                "spec.scheduling.replica.schedulingConstraints: Forbidden:"
-                " the Volcano provider does not support typed scheduling constraints",
-                "spec.scheduling.replica.disruptionMode: Forbidden:"
-                " the Volcano provider does not support typed disruption mode",
+                (
+                    "spec.scheduling.replica.schedulingConstraints: Forbidden:"
+                    " the Volcano provider does not support typed scheduling constraints"
+                ),
+                (
+                    "spec.scheduling.replica.disruptionMode: Forbidden:"
+                    " the Volcano provider does not support typed disruption mode"
+                ),
             ],
         ),
         (
             {"replica": GANG | {"worker": {"resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}}},
             [
-                "spec.scheduling.replica.worker.resourceClaims: Forbidden:"
-                " the Volcano provider does not support shared resource claims"
+                (
+                    "spec.scheduling.replica.worker.resourceClaims: Forbidden:"
+                    " the Volcano provider does not support shared resource claims"
+                )
             ],
         ),
     ],

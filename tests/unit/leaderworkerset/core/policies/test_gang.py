@@ -37,7 +37,7 @@ class EveryPod:
     holds: str = ""
     resources: Sequence[Resource] = (GROUP_KIND,)
 
-    support: Support = Support()
+    support: Support = field(default_factory=Support)
 
     @property
     def opens_gates(self) -> bool:
