@@ -17,6 +17,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import indexes, kept
 from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.policies.gang import Gang
 
 OWNER: Final = "owner"
@@ -48,8 +49,9 @@ def gang_caches(gang: Gang) -> tuple[Cache, ...]:
 
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
     """Return the permissions to write the objects of the gang schedulers, and what they report of a refusal."""
-    own = tuple(Permission(resource, ("create", "delete", "patch")) for resource in gang.resources)
-    return (*own, Permission(LEADERWORKERSETS, ("patch",), "status")) if own else ()
+    own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
+    corrected = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
+    return (*own, *corrected, Permission(LEADERWORKERSETS, ("patch",), "status")) if corrected else own
 
 
 class GangObjects:

@@ -81,7 +81,7 @@ async def serving(cluster: Cluster, directory: Path) -> AsyncIterator[Running]:
         directory,
         "manager",
         directory / "manager.kubeconfig",
-        {"gangSchedulingManagement": {"schedulerProvider": AUTO}},
+        {"gangSchedulingManagement": {"schedulerProvider": AUTO}, "featureGates": {"WorkloadAwareScheduling": True}},
     )
     async with deployed(cluster, replica) as manager:
         yield Running(cluster, manager, client)

@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import RolloutStrategyType
-from leaderworkerset.core.admission import scheduling
+from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
@@ -121,7 +121,7 @@ def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support:
         metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
         lws = leaderworkerset.decode(default_leaderworkerset({"metadata": metadata, "spec": role.get("spec") or {}}))
         is_known = known.get(role.get("name")) == _scheduling(role)
-        for error in (*identity_errors(lws), *scheduling.errors(lws, None, support, is_known=is_known)):
+        for error in (*identity_errors(lws), *schedulingfield.errors(lws, None, support, is_known=is_known)):
             path = "name" if error.path == "metadata.name" else error.path
             yield replace(error, path=f"spec.roles[{index}].{path}")
 

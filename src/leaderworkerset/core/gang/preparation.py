@@ -19,8 +19,8 @@ from leaderworkerset.core.gang import workloads
 from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
 from leaderworkerset.core.leaderworkerset import schedulingcondition
 from leaderworkerset.core.policies import levels, workloadnames
-from leaderworkerset.core.policies.gang import Failure, GangSet, Preparation
-from leaderworkerset.core.policies.levels import Level, Part
+from leaderworkerset.core.policies.gang import GangSet, Preparation, SchedulingFailure
+from leaderworkerset.core.policies.levels import Part, SchedulingLevel
 
 API_NOT_AVAILABLE: Final = "APINotAvailable"
 INVALID: Final = "InvalidSchedulingConfiguration"
@@ -34,7 +34,7 @@ class _Failed(ValueError):
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
-        self.failure = Failure(reason, message)
+        self.failure = SchedulingFailure(reason, message)
 
 
 def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
@@ -60,7 +60,7 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
         raise _Failed(WORKLOAD_FAILED, drift)
     changes = [_reported(whole, one, WORKLOAD_FAILED) for one in _corrected(workload, wanted)]
     (part, *_) = levels.parts(whole.lws, scheduling)
-    name = "" if active != [Level.WHOLE] or not whole.lws.spec.replicas else f"{meta.name(workload)}-lws"
+    name = "" if active != [SchedulingLevel.WHOLE] or not whole.lws.spec.replicas else f"{meta.name(workload)}-lws"
     shared = _pod_group(whole, name, workload, part) if name else None
     changes += [] if shared is None else [_reported(whole, shared, POD_GROUP_FAILED)]
     return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
@@ -103,7 +103,7 @@ def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
 def _pod_group(whole: GangSet, name: str, workload: JSONObject, part: Part) -> Create | Patch | None:
     """Return the write that the PodGroup of the whole needs, None if it is as it shall be."""
     template = workloads.build_template(whole.lws, replace(part, min_count=_reachable(whole, part)))
-    level = {labels.SCHEDULING_LEVEL: Level.WHOLE.value}
+    level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     wanted = workloads.build_pod_group(whole.obj, name, workload, {"name": part.name} | template, level)
     found = next((one for one in whole.objects if _is_of(one, POD_GROUPS) and meta.name(one) == name), None)
     if found is None:

@@ -20,10 +20,10 @@ from leaderworkerset.core.gang.native import FIELD, POD_GROUPS
 from leaderworkerset.core.policies import levels, replacement, workloadnames
 from leaderworkerset.core.policies.edits import with_annotations, with_spec
 from leaderworkerset.core.policies.gang import GangGroup
-from leaderworkerset.core.policies.levels import Level
+from leaderworkerset.core.policies.levels import SchedulingLevel
 from leaderworkerset.core.policies.policy import PolicyDecision
 
-LEGACY: Final = {"true": Level.REPLICA}
+LEGACY: Final = {"true": SchedulingLevel.REPLICA}
 """What earlier versions of the Go controller wrote for a level."""
 
 RETRY: Final = 10.0
@@ -35,7 +35,7 @@ def mark(pod: JSONObject, request: str) -> JSONObject:
     own, level = meta.annotations(pod), _read_level(pod)
     is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
     workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
-    if is_leader and level is not Level.WHOLE and not groupname.is_hash(pod):
+    if is_leader and level is not SchedulingLevel.WHOLE and not groupname.is_hash(pod):
         if not workloadnames.is_incarnated(workload):
             workload = workloadnames.incarnated(workload, request)
         pod = replacement.gated(with_annotations(pod, {labels.WORKLOAD_NAME: workload}))
@@ -43,10 +43,10 @@ def mark(pod: JSONObject, request: str) -> JSONObject:
     return with_spec(pod, {FIELD: {"podGroupName": name}})
 
 
-def _read_level(pod: JSONObject) -> Level:
+def _read_level(pod: JSONObject) -> SchedulingLevel:
     mode = meta.annotations(pod)[labels.WORKLOAD_AWARE_SCHEDULING]
     try:
-        return LEGACY.get(mode) or Level(mode)
+        return LEGACY.get(mode) or SchedulingLevel(mode)
     except ValueError:
         raise DeniedError(f'unsupported workload-aware scheduling mode "{mode}"') from None
 
@@ -59,7 +59,7 @@ def linked(pod: JSONObject) -> str:
 def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     """Create the PodGroups of a group that was linked at admission; raise `ValueError` for what cannot be corrected."""
     level, leader = levels.level_of(scheduling), group.live.leader
-    if level is Level.WHOLE or not linked(leader):
+    if level is SchedulingLevel.WHOLE or not linked(leader):
         return PolicyDecision()
     workload = _find_workload(group)
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")

@@ -14,7 +14,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.schedulinglevels import DisruptionMode, ResourceClaim, RoleScheduling, Scheduling
 from leaderworkerset.core.gang.native import POD_GROUPS, PRIORITY, WORKLOADS
 from leaderworkerset.core.policies import levels, workloadnames
-from leaderworkerset.core.policies.levels import Level, Part
+from leaderworkerset.core.policies.levels import Part, SchedulingLevel
 
 SINGLE: Final[JSONObject] = {"single": {}}
 """The mode that the API server fills in where none is set."""
@@ -93,7 +93,7 @@ def _identity(obj: JSONObject) -> JSONObject:
     return {"name": meta.name(obj), "uid": meta.uid(obj)}
 
 
-def group_labels(leader: JSONObject, level: Level, role: str) -> dict[str, str]:
+def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[str, str]:
     """Return the labels of the PodGroup of one replica, or of one role in it."""
     own = meta.labels(leader)
     copied = (labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)

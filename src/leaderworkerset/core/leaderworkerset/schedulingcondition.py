@@ -15,7 +15,7 @@ from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.policies.gang import Failure, Preparation
+from leaderworkerset.core.policies.gang import Preparation, SchedulingFailure
 
 
 def with_preparation(
@@ -45,7 +45,7 @@ def find(status: LeaderWorkerSetStatus) -> Condition | None:
     return next((one for one in status.conditions if one.type == WORKLOAD_SCHEDULING_CREATED.type), None)
 
 
-def report(obj: JSONObject, lws: LeaderWorkerSet, failure: Failure, now: datetime) -> tuple[PutStatus, ...]:
+def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, now: datetime) -> tuple[PutStatus, ...]:
     """Return the write of a failure that is found before anything is written; none if it is reported already."""
     status = with_preparation(lws.status, Preparation(failure=failure), lws.generation, now)
     if status == lws.status:
@@ -67,7 +67,7 @@ def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: date
     known = find(lws.status)
     if known is not None and (known.status, known.reason) == ("False", reason):
         return ()
-    failure = Preparation(failure=Failure(reason, "{error}"))
+    failure = Preparation(failure=SchedulingFailure(reason, "{error}"))
     status = leaderworkerset.encode_status(with_preparation(lws.status, failure, lws.generation, now))
     guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
     return (

@@ -81,7 +81,7 @@ class GangSet:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class SchedulingFailure:
     """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
 
     reason: str
@@ -96,7 +96,7 @@ class Preparation:
     """
 
     actions: tuple[Action, ...] = ()
-    failure: Failure | None = None
+    failure: SchedulingFailure | None = None
     is_done: bool = False
 
 
@@ -150,7 +150,9 @@ def members_to_start(lws: LeaderWorkerSet) -> int:
 
 
 UNSUPPORTED: Final = Preparation(
-    failure=Failure("UnsupportedProviderCapability", "spec.scheduling requires a configured scheduler provider")
+    failure=SchedulingFailure(
+        "UnsupportedProviderCapability", "spec.scheduling requires a configured scheduler provider"
+    )
 )
 """The answer of every manager that does not follow `spec.scheduling`."""
 

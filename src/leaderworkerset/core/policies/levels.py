@@ -17,7 +17,7 @@ PATH: Final = "spec.scheduling"
 API: Final = "scheduling.k8s.io/v1beta1"
 
 
-class Level(StrEnum):
+class SchedulingLevel(StrEnum):
     """Which pods are scheduled together; the values are those of annotations and labels."""
 
     WHOLE = "lws"
@@ -47,27 +47,27 @@ class Part:
         return self.name if self.name in (labels.LEADER, labels.WORKER) else ""
 
 
-def active(scheduling: Scheduling) -> list[Level]:
+def active(scheduling: Scheduling) -> list[SchedulingLevel]:
     """Return the levels that are present, in order; exactly one is valid."""
     replica = scheduling.replica
-    found = [Level.WHOLE] if _is_set(scheduling) else []
+    found = [SchedulingLevel.WHOLE] if _is_set(scheduling) else []
     if replica is not None:
         has_roles = replica.leader is not None or replica.worker is not None
-        found += [Level.REPLICA] if _is_set(replica) or not has_roles else []
-        found += [Level.ROLE] if has_roles else []
-    return found or [Level.REPLICA]
+        found += [SchedulingLevel.REPLICA] if _is_set(replica) or not has_roles else []
+        found += [SchedulingLevel.ROLE] if has_roles else []
+    return found or [SchedulingLevel.REPLICA]
 
 
 def _is_set(fields: LevelFields) -> bool:
     return (fields.scheduling_policy, fields.scheduling_constraints, fields.disruption_mode) != (None, None, None)
 
 
-def level_of(scheduling: Scheduling) -> Level:
+def level_of(scheduling: Scheduling) -> SchedulingLevel:
     """Return the active level, the widest one of several."""
     return active(scheduling)[0]
 
 
-def several(found: Sequence[Level]) -> str:
+def several(found: Sequence[SchedulingLevel]) -> str:
     """Return the text about a number of active levels that is not one (N-SCH-VAL-9)."""
     return f"exactly one active scheduling level is required, got [{' '.join(found)}]"
 
@@ -82,15 +82,15 @@ def parts(lws: LeaderWorkerSet, scheduling: Scheduling) -> Sequence[Part]:
     replica = scheduling.replica or ReplicaScheduling()
     size = lws.size
     match level_of(scheduling):
-        case Level.WHOLE:
+        case SchedulingLevel.WHOLE:
             policy = scheduling.scheduling_policy
             is_gang = policy is not None and policy.gang is not None
             return (Part("lws", PATH, scheduling, max(lws.spec.replicas * size, 1) if is_gang else None),)
-        case Level.REPLICA:
+        case SchedulingLevel.REPLICA:
             policy = replica.scheduling_policy
             is_gang = policy is None or policy.gang is not None
             return (Part("replica", f"{PATH}.replica", replica, size if is_gang else None),)
-        case Level.ROLE:
+        case SchedulingLevel.ROLE:
             roles = ((labels.LEADER, replica.leader, 1), (labels.WORKER, replica.worker, size - 1))
             return tuple(_role(name, fields or RoleScheduling(), count) for name, fields, count in roles)
         case _ as level:

@@ -12,7 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.policies.levels import Level
+from leaderworkerset.core.policies.levels import SchedulingLevel
 
 LONGEST: Final = 253
 
@@ -61,12 +61,12 @@ def is_incarnated(name: str) -> bool:
     return "." in name and len(incarnation) == INCARNATION and set(incarnation) <= set(ALPHABET)
 
 
-def group_name(pod: JSONObject, workload: str, level: Level, role: str) -> str:
+def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str) -> str:
     """Return the name of the PodGroup of a pod; `workload` may have an incarnation. A label that is missing is empty."""
-    if level is Level.WHOLE:
+    if level is SchedulingLevel.WHOLE:
         return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
     revision = meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH, "")
-    between = f"{role}-" if level is Level.ROLE else ""
+    between = f"{role}-" if level is SchedulingLevel.ROLE else ""
     return _cut(workload, f"-{groupname.label(pod)}-{between}{revision}")
 
 

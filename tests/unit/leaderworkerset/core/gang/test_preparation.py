@@ -21,10 +21,9 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang
 
 
 def plan_for(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG, **fields: Any) -> Plan:
+    known: dict[str, Any] = {"gang_kinds": SCHEDULING, "revisions": [builders.revision(obj)]}
     observed = ObservedLeaderWorkerSet(
-        leaderworkerset=obj,
-        gang_objects=objects,
-        **{"gang_kinds": SCHEDULING, "revisions": [builders.revision(obj)], "has_shared_service": True} | fields,
+        leaderworkerset=obj, gang_objects=objects, has_shared_service=True, **known | fields
     )
     return reconcile(observed, builders.NOW, gang)
 
@@ -228,13 +227,11 @@ def test_the_minimum_of_the_whole_is_never_more_than_the_pods_that_can_exist(
 def test_pod_groups_that_no_pod_needs_are_deleted() -> None:
     """N-K8S-13, N-AT-6: only its own, and each once."""
     obj = scheduled.lws(REPLICA)
+    own = meta.controller_reference(obj)
+    owners = {"old": [own], "another's": [{**own, "uid": "other"}], "nobody's": []}
     made = [
-        scheduled.stored({"kind": "PodGroup", "metadata": {"name": name, "namespace": "default"} | owner} | extra)
-        for name, owner, extra in (
-            ("old", {"ownerReferences": [meta.controller_reference(obj)]}, {}),
-            ("another's", {"ownerReferences": [meta.controller_reference(obj) | {"uid": "other"}]}, {}),
-            ("nobody's", {}, {}),
-        )
+        scheduled.stored({"metadata": {"name": name, "namespace": "default", "ownerReferences": found}})
+        for name, found in owners.items()
     ]
     ending = scheduled.stored(made[0], name="ending", deletionTimestamp="2026-03-01T12:00:00Z")
 

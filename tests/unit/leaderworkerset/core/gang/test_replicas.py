@@ -17,7 +17,7 @@ from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import replacement, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG
-from leaderworkerset.core.policies.levels import Level
+from leaderworkerset.core.policies.levels import SchedulingLevel
 from leaderworkerset.core.policies.policy import LiveGroup
 
 OBJ = scheduled.lws(REPLICA)
@@ -327,4 +327,4 @@ def test_a_group_of_one_pod_is_a_gang_too() -> None:
     (made,) = created(plan_for(obj, scheduled.leader(obj)))
 
     assert made["spec"]["schedulingPolicy"] == {"gang": {"minCount": 1}}
-    assert meta.labels(made)[labels.SCHEDULING_LEVEL] == Level.REPLICA
+    assert meta.labels(made)[labels.SCHEDULING_LEVEL] == SchedulingLevel.REPLICA

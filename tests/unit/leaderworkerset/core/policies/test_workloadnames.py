@@ -6,7 +6,7 @@ from tests import builders
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies import workloadnames
-from leaderworkerset.core.policies.levels import Level
+from leaderworkerset.core.policies.levels import SchedulingLevel
 
 LWS = builders.leaderworkerset_object()
 KEY = builders.key_of(LWS)
@@ -29,16 +29,18 @@ def test_a_workload_is_named_after_the_uid(uid: str, suffix: str) -> None:
 @pytest.mark.parametrize(
     ("level", "role", "workload", "expected"),
     [
-        (Level.WHOLE, "leader", "web-h", "web-h-lws"),
-        (Level.WHOLE, "worker", "web-h.bcdfg", "web-h-lws"),
-        (Level.REPLICA, "leader", "web-h", f"web-h-1-{KEY}"),
-        (Level.REPLICA, "worker", "web-h.bcdfg", f"web-h.bcdfg-1-{KEY}"),
-        (Level.ROLE, "leader", "web-h", f"web-h-1-leader-{KEY}"),
-        (Level.ROLE, "worker", "web-h.bcdfg", f"web-h.bcdfg-1-worker-{KEY}"),
-        (Level.REPLICA, "leader", "web", f"web-1-{KEY}"),
+        (SchedulingLevel.WHOLE, "leader", "web-h", "web-h-lws"),
+        (SchedulingLevel.WHOLE, "worker", "web-h.bcdfg", "web-h-lws"),
+        (SchedulingLevel.REPLICA, "leader", "web-h", f"web-h-1-{KEY}"),
+        (SchedulingLevel.REPLICA, "worker", "web-h.bcdfg", f"web-h.bcdfg-1-{KEY}"),
+        (SchedulingLevel.ROLE, "leader", "web-h", f"web-h-1-leader-{KEY}"),
+        (SchedulingLevel.ROLE, "worker", "web-h.bcdfg", f"web-h.bcdfg-1-worker-{KEY}"),
+        (SchedulingLevel.REPLICA, "leader", "web", f"web-1-{KEY}"),
     ],
 )
-def test_a_pod_group_is_named_after_its_workload(level: Level, role: str, workload: str, expected: str) -> None:
+def test_a_pod_group_is_named_after_its_workload(
+    level: SchedulingLevel, role: str, workload: str, expected: str
+) -> None:
     """N-K8S-4, and N-ADM-8: the LeaderWorkerSet's name where an older pod names no Workload."""
     assert workloadnames.group_name(LEADER, workload, level, role) == expected
 
@@ -47,12 +49,12 @@ def test_labels_that_are_missing_leave_their_part_empty() -> None:
     """N-ADM-8."""
     bare: JSONObject = {"metadata": {}}
 
-    assert workloadnames.group_name(bare, "web-h", Level.REPLICA, "") == "web-h--"
+    assert workloadnames.group_name(bare, "web-h", SchedulingLevel.REPLICA, "") == "web-h--"
 
 
 def test_what_does_not_fit_is_cut_from_the_name_alone() -> None:
     """N-K8S-4: the hash of the UID, the index and the revision stay."""
-    name = workloadnames.group_name(LEADER, f"{'w' * 242}-68d7549f75.bcdfg", Level.ROLE, "worker")
+    name = workloadnames.group_name(LEADER, f"{'w' * 242}-68d7549f75.bcdfg", SchedulingLevel.ROLE, "worker")
 
     assert len(name) == 253
     assert name.endswith(f"w-68d7549f75.bcdfg-1-worker-{KEY}")

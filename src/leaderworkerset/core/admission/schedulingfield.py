@@ -26,7 +26,7 @@ from leaderworkerset.api.schedulinglevels import (
 )
 from leaderworkerset.core.policies import levels
 from leaderworkerset.core.policies.gang import Support
-from leaderworkerset.core.policies.levels import PATH, Level, LevelFields, Part
+from leaderworkerset.core.policies.levels import PATH, LevelFields, Part, SchedulingLevel
 
 TEMPLATE: Final = "spec.leaderWorkerTemplate"
 REPLICA: Final = f"{PATH}.replica"
@@ -77,7 +77,7 @@ def _provider(scheduling: Scheduling, support: Support) -> Iterator[FieldError]:
 
 
 def _volcano(scheduling: Scheduling) -> Iterator[FieldError]:
-    if levels.level_of(scheduling) is not Level.REPLICA:
+    if levels.level_of(scheduling) is not SchedulingLevel.REPLICA:
         yield _forbidden(PATH, "the Volcano provider supports the typed API only at replica level")
         return
     replica = scheduling.replica or ReplicaScheduling()
@@ -115,7 +115,7 @@ def _delegation(lws: LeaderWorkerSet, scheduling: Scheduling) -> Iterator[FieldE
         yield _forbidden(at_template, CONTROLLED)
     if parent == "":
         yield required(at_parent, "must name a parent CompositePodGroup")
-    if levels.level_of(scheduling) is Level.ROLE:
+    if levels.level_of(scheduling) is SchedulingLevel.ROLE:
         yield _forbidden(at_template, "delegated scheduling supports only whole-LWS or replica mode")
 
 
@@ -227,9 +227,9 @@ def _rules(lws: LeaderWorkerSet, scheduling: Scheduling) -> Iterator[FieldError]
         if isinstance(policy, CompositePolicy) and policy.gang is not None and policy.gang.min_group_count is not None:
             text = "minGroupCount is not supported"
             yield _forbidden(f"{part.path}.schedulingPolicy.gang.minGroupCount", text)
-    if level is Level.ROLE:
+    if level is SchedulingLevel.ROLE:
         yield from _role_counts(lws, parts)
-    is_whole_gang = level is not Level.ROLE and any(part.min_count is not None for part in parts)
+    is_whole_gang = level is not SchedulingLevel.ROLE and any(part.min_count is not None for part in parts)
     if is_whole_gang and lws.spec.startup_policy is StartupPolicy.LEADER_READY:
         text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
         yield _forbidden(PATH, text)

@@ -15,9 +15,9 @@ from leaderworkerset.core.policies.gang import Gang, NoGang, Support
 SERVED = [served_name(kind) for kind in SCHEDULING]
 KUBERNETES = Gangs(default="kubernetes", served=SERVED, is_enabled=True)
 VOLCANO = Gangs(default="volcano", is_enabled=True)
-GANG = {"schedulingPolicy": {"gang": {}}}
-BASIC = {"schedulingPolicy": {"basic": {}}}
-TOPOLOGY = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+GANG: JSONObject = {"schedulingPolicy": {"gang": {}}}
+BASIC: JSONObject = {"schedulingPolicy": {"basic": {}}}
+TOPOLOGY: JSONObject = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
 DELEGATED = {labels.GROUP_TEMPLATE_NAME: "workers"}
 OWNED = {
     "ownerReferences": [
