@@ -22,8 +22,8 @@ IDENTITIES: Final = ("Ordinal", "Hash")
 
 
 @pytest.fixture(autouse=True)
-async def _served(space: Space) -> None:
-    if not await is_served(space):
+def _served(space: Space, runner: asyncio.Runner) -> None:
+    if not runner.run(is_served(space)):
         pytest.skip("scheduling.k8s.io/v1beta1 is not served here")
 
 
