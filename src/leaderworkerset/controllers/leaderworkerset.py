@@ -22,7 +22,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STA
 from kuberuntime.plan import Plan, PutStatus
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import indexes, leaders, permissions
+from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -37,8 +37,9 @@ from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import is_leader
-from leaderworkerset.core.policies import workloadnames
+from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import Parent
 
 NAME: Final = "leaderworkerset"
 
@@ -150,12 +151,17 @@ class LeaderWorkerSetDriver(Driver):
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
         observed = self.observe(key, past)
+        parent: Parent = None
+        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
+            parent = await parentworkloads.find(self._client, lws)
+            observed = replace(self.observe(key, past), parent=parent)
         living = (observed.leader_statefulset, observed.leader_deployment)
         documents = (observed.leaderworkerset, *living, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            return await asyncio.to_thread(decide, self.observe(key, past), self._clock.now(), self._gang)
+            observed = replace(self.observe(key, past), parent=parent)
+            return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
 
     def observe(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""

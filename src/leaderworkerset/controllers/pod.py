@@ -20,13 +20,13 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.controllers import indexes, leaders, permissions
+from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
-from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies import delegation, recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
@@ -103,6 +103,8 @@ class PodDriver(Driver):
         group = self._observe_cached(key, leader)
         if node := wants_node(group):
             group = replace(group, node=await self._get_node(node))
+        if delegation.is_needed_by(group):
+            group = replace(group, parent=await parentworkloads.find(self._client, group.obj))
         if names := wants_lost_nodes(group):
             group = replace(group, lost_nodes={name: await self._get_node(name) for name in names})
         return group

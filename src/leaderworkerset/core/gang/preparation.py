@@ -18,9 +18,10 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang import workloads
 from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
 from leaderworkerset.core.leaderworkerset import schedulingcondition
-from leaderworkerset.core.policies import levels, workloadnames
-from leaderworkerset.core.policies.gang import GangSet, Preparation, SchedulingFailure
+from leaderworkerset.core.policies import delegation, levels, workloadnames
+from leaderworkerset.core.policies.gang import GangSet, Preparation
 from leaderworkerset.core.policies.levels import Part, SchedulingLevel
+from leaderworkerset.core.policies.policy import SchedulingFailure
 
 API_NOT_AVAILABLE: Final = "APINotAvailable"
 INVALID: Final = "InvalidSchedulingConfiguration"
@@ -29,7 +30,7 @@ POD_GROUP_FAILED: Final = "PodGroupCreateFailed"
 CLEANUP_BLOCKED: Final = "PodGroupCleanupBlocked"
 
 
-class _Failed(ValueError):
+class _FailedError(ValueError):
     """What is found forbids to go on."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -41,29 +42,56 @@ def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     """Create and correct what the groups share; delete PodGroups that none needs any more."""
     try:
         return _prepare(whole, scheduling)
-    except _Failed as failed:
+    except _FailedError as failed:
         return Preparation(failure=failed.failure)
 
 
 def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     for resource in (WORKLOADS, POD_GROUPS):
         if resource not in whole.kinds:
-            raise _Failed(API_NOT_AVAILABLE, levels.unavailable(resource.kind))
+            raise _FailedError(API_NOT_AVAILABLE, levels.unavailable(resource.kind))
     if len(active := levels.active(scheduling)) > 1:
-        raise _Failed(INVALID, levels.several(active))
+        raise _FailedError(INVALID, levels.several(active))
+    if delegation.is_delegated(whole.obj):
+        return _prepare_delegated(whole, active[0])
     workload = _find_workload(whole)
     wanted = workloads.build_workload(whole.obj, whole.lws, scheduling)
     if workload is None:
         created = Create(resource=WORKLOADS, object=wanted)
         return Preparation(actions=(*_cleaned(whole, ""), _reported(whole, created, WORKLOAD_FAILED)))
     if drift := workloads.workload_drift(workload, wanted):
-        raise _Failed(WORKLOAD_FAILED, drift)
+        raise _FailedError(WORKLOAD_FAILED, drift)
     changes = [_reported(whole, one, WORKLOAD_FAILED) for one in _corrected(workload, wanted)]
     (part, *_) = levels.parts(whole.lws, scheduling)
-    name = "" if active != [SchedulingLevel.WHOLE] or not whole.lws.spec.replicas else f"{meta.name(workload)}-lws"
-    shared = _pod_group(whole, name, workload, part) if name else None
+    name = _whole_name(whole, active[0])
+    template = {"name": part.name} | workloads.build_template(
+        whole.lws, replace(part, min_count=_reachable(whole, part))
+    )
+    shared = _pod_group(whole, name, workload, template) if name else None
     changes += [] if shared is None else [_reported(whole, shared, POD_GROUP_FAILED)]
     return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
+
+
+def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
+    """Create the PodGroup of the whole after the Workload of an owner; without one, everything exists already (N-K8S-16)."""
+    name = _whole_name(whole, level)
+    if whole.parent is None:
+        return Preparation(actions=_cleaned(whole, name), is_done=True)
+    if isinstance(whole.parent, SchedulingFailure):
+        raise _FailedError(whole.parent.reason, whole.parent.message)
+    try:
+        template = workloads.delegated_template(whole.parent, whole.obj)
+    except ValueError as error:
+        raise _FailedError(delegation.NOT_READY, str(error)) from error
+    shared = _pod_group(whole, name, whole.parent, template) if name else None
+    changes = () if shared is None else (_reported(whole, shared, POD_GROUP_FAILED),)
+    return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
+
+
+def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
+    """Return the name of the PodGroup of the whole, empty where there shall be none."""
+    has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
+    return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
 
 
 def _find_workload(whole: GangSet) -> JSONObject | None:
@@ -75,15 +103,15 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
     own = [one for one in found if workloads.is_controlled(one, whole.obj)]
     if any(meta.name(one) == name for one in found if not workloads.is_controlled(one, whole.obj)):
         text = f"Workload {name} already exists but is not controlled by this LeaderWorkerSet UID"
-        raise _Failed(WORKLOAD_FAILED, text)
+        raise _FailedError(WORKLOAD_FAILED, text)
     if len(own) > 1:
         text = f'multiple Workloads are controlled by LeaderWorkerSet {key} UID "{whole.lws.uid}"'
-        raise _Failed(WORKLOAD_FAILED, text)
+        raise _FailedError(WORKLOAD_FAILED, text)
     if own and meta.name(own[0]) != name:
         text = f'owned Workload {meta.key(own[0])} does not have the expected UID-qualified name "{name}"'
-        raise _Failed(WORKLOAD_FAILED, text)
+        raise _FailedError(WORKLOAD_FAILED, text)
     if own and meta.is_deleting(own[0]):
-        raise _Failed(WORKLOAD_FAILED, f"Workload {meta.key(own[0])} is still terminating")
+        raise _FailedError(WORKLOAD_FAILED, f"Workload {meta.key(own[0])} is still terminating")
     return own[0] if own else None
 
 
@@ -100,20 +128,19 @@ def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
         yield guarded_patch(WORKLOADS, workload, {"spec": {"podGroupTemplates": new}})
 
 
-def _pod_group(whole: GangSet, name: str, workload: JSONObject, part: Part) -> Create | Patch | None:
+def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
     """Return the write that the PodGroup of the whole needs, None if it is as it shall be."""
-    template = workloads.build_template(whole.lws, replace(part, min_count=_reachable(whole, part)))
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
-    wanted = workloads.build_pod_group(whole.obj, name, workload, {"name": part.name} | template, level)
+    wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
     found = next((one for one in whole.objects if _is_of(one, POD_GROUPS) and meta.name(one) == name), None)
     if found is None:
         return Create(resource=POD_GROUPS, object=wanted)
     if meta.is_deleting(found):
-        raise _Failed(POD_GROUP_FAILED, f"PodGroup {name} is still terminating")
+        raise _FailedError(POD_GROUP_FAILED, f"PodGroup {name} is still terminating")
     if not workloads.is_controlled(found, whole.obj):
-        raise _Failed(POD_GROUP_FAILED, f"PodGroup {meta.key(found)} has immutable scheduling configuration drift")
+        raise _FailedError(POD_GROUP_FAILED, f"PodGroup {meta.key(found)} has immutable scheduling configuration drift")
     if drift := workloads.pod_group_drift(found, wanted):
-        raise _Failed(POD_GROUP_FAILED, drift)
+        raise _FailedError(POD_GROUP_FAILED, drift)
     if workloads.min_count(meta.spec(found)) == workloads.min_count(meta.spec(wanted)):
         return None
     policy = meta.spec(wanted)["schedulingPolicy"]

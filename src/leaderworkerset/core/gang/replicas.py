@@ -17,11 +17,11 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang import preparation, workloads
 from leaderworkerset.core.gang.native import FIELD, POD_GROUPS
-from leaderworkerset.core.policies import levels, replacement, workloadnames
+from leaderworkerset.core.policies import delegation, levels, replacement, workloadnames
 from leaderworkerset.core.policies.edits import with_annotations, with_spec
 from leaderworkerset.core.policies.gang import GangGroup
 from leaderworkerset.core.policies.levels import SchedulingLevel
-from leaderworkerset.core.policies.policy import PolicyDecision
+from leaderworkerset.core.policies.policy import PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}
 """What earlier versions of the Go controller wrote for a level."""
@@ -61,6 +61,9 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     level, leader = levels.level_of(scheduling), group.live.leader
     if level is SchedulingLevel.WHOLE or not linked(leader):
         return PolicyDecision()
+    _check_labels(leader)
+    if delegation.is_delegated(group.live.obj):
+        return _decide_delegated(group, level)
     workload = _find_workload(group)
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
     begin = workloadnames.accepted(annotated, meta.name(workload))
@@ -75,11 +78,25 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     return _create(group, wanted)
 
 
-def _find_workload(group: GangGroup) -> JSONObject:
-    lws, own = group.live.lws, meta.labels(group.live.leader)
+def _check_labels(leader: JSONObject) -> None:
     for label in (labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH):
-        if not own.get(label):
-            raise ValueError(f"leader pod {meta.key(group.live.leader)} has no {label} label")
+        if not meta.labels(leader).get(label):
+            raise ValueError(f"leader pod {meta.key(leader)} has no {label} label")
+
+
+def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecision:
+    """Create the PodGroup of a replica after the Workload of an owner; without one, it exists already (N-K8S-16)."""
+    parent, obj, leader = group.live.parent, group.live.obj, group.live.leader
+    if parent is None:
+        return PolicyDecision()
+    if isinstance(parent, SchedulingFailure):
+        raise ValueError(parent.message)  # noqa: TRY004 - no type is wrong
+    template, own_labels = workloads.delegated_template(parent, obj), workloads.group_labels(leader, level, "")
+    return _create(group, [workloads.build_pod_group(obj, linked(leader), parent, template, own_labels)])
+
+
+def _find_workload(group: GangGroup) -> JSONObject:
+    lws = group.live.lws
     name = workloadnames.workload_name(lws)
     found = next((one for one in group.live.gang_objects if meta.name(one) == name), None)
     if found is None:

@@ -104,6 +104,15 @@ def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[
     )
 
 
+def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
+    """Return the template of an owner's Workload that the LeaderWorkerSet names; raise `ValueError` if it has none."""
+    name = meta.annotations(obj)[labels.GROUP_TEMPLATE_NAME]
+    found = next((one for one in templates_of(parent) if one["name"] == name), None)
+    if found is None:
+        raise ValueError(f'Workload {meta.key(parent)} has no PodGroup template "{name}"')
+    return found
+
+
 def is_controlled(found: JSONObject, obj: JSONObject) -> bool:
     """Return whether this LeaderWorkerSet, not another of its name, controls the object."""
     return (meta.controller_of(found) or {}).get("uid") == meta.uid(obj)

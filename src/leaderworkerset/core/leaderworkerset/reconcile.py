@@ -164,6 +164,7 @@ def _prepare(facts: _Facts, now: datetime) -> Preparation:
         objects=observed.gang_objects,
         unused=observed.unused_pod_groups,
         kinds=observed.gang_kinds,
+        parent=observed.parent,
     )
     return facts.gang.prepare(whole)
 

@@ -15,7 +15,8 @@ from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.policies.gang import Preparation, SchedulingFailure
+from leaderworkerset.core.policies.gang import Preparation
+from leaderworkerset.core.policies.policy import SchedulingFailure
 
 
 def with_preparation(

@@ -28,7 +28,14 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision, Template
+from leaderworkerset.core.policies.policy import (
+    LiveGroup,
+    Parent,
+    Policy,
+    PolicyDecision,
+    SchedulingFailure,
+    Template,
+)
 
 NONE: Final = "none"
 """The choice of a LeaderWorkerSet whose pods are scheduled one by one."""
@@ -68,7 +75,8 @@ class GangSet:
     """A LeaderWorkerSet with `spec.scheduling` at one moment.
 
     `sizes` are the numbers of pods of its live groups; `objects` the Workload and the PodGroup that its groups share, `unused`
-    the PodGroups of its groups that no pod names, `kinds` those that the API server serves.
+    the PodGroups of its groups that no pod names, `kinds` those that the API server serves. `parent` is the Workload of
+    an owner, or why there is none, where scheduling is delegated (`delegation.py`).
     """
 
     obj: JSONObject
@@ -78,14 +86,7 @@ class GangSet:
     objects: Sequence[JSONObject] = ()
     unused: Sequence[JSONObject] = ()
     kinds: Collection[Resource] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulingFailure:
-    """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
-
-    reason: str
-    message: str
+    parent: Parent = None
 
 
 @dataclass(frozen=True, slots=True)

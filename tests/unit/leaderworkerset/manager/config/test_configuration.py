@@ -119,7 +119,9 @@ def test_gang_scheduling_needs_a_provider_that_exists() -> None:
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
     (unknown,) = errors(gangSchedulingManagement={"schedulerProvider": "kai"})
-    assert unknown.startswith('schedulerProvider: Unsupported value: "kai": supported values: "volcano", "kubernetes", ')
+    assert unknown.startswith(
+        'schedulerProvider: Unsupported value: "kai": supported values: "volcano", "kubernetes", '
+    )
     for known in ("volcano", "kubernetes"):
         assert errors(gangSchedulingManagement={"schedulerProvider": known}) == []
 
