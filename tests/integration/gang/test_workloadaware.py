@@ -13,11 +13,13 @@ from tests.integration.clusters.state import State, conditions, is_ready
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
 
 WHOLE: Final[JSONObject] = {"schedulingPolicy": {"gang": {}}}
+DELEGATED: Final = {labels.GROUP_TEMPLATE_NAME: "stage"}
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 IDENTITIES: Final = ("Ordinal", "Hash")
 
 
@@ -241,6 +243,65 @@ async def test_a_group_below_the_partition_comes_back_with_its_pod_group(space: 
         await space.until(is_scaled)
         assert len(await no_other_pod_groups(space)) == replicas
     await until_gone(space)
+
+
+async def owned_by_a_pipeline(space: Space, name: str, scheduling: JSONObject) -> JSONObject:
+    """Return a LeaderWorkerSet whose scheduling is delegated to the Workload of an owner, which is created."""
+    own = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": {"name": name}}
+    owner = meta.controller_reference(await space.create(own, CONFIG_MAPS))
+    made = lws(annotations=DELEGATED, scheduling=scheduling)
+    return made | {"metadata": made["metadata"] | {"ownerReferences": [{**owner, "blockOwnerDeletion": False}]}}
+
+
+@pytest.mark.parametrize(("scheduling", "groups"), [(WHOLE, 1), ({}, 2)], ids=["whole", "replica"])
+async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
+    space: Space, scheduling: JSONObject, groups: int
+) -> None:
+    """N-K8S-16: it waits for that Workload, and makes none of its own."""
+    made = await owned_by_a_pipeline(space, "pipeline", scheduling)
+    await space.create(made)
+
+    def waits(state: State) -> None:
+        (told,) = meta.status(state.leaderworkersets["web"])["conditions"]
+        assert (told["status"], told["reason"]) == ("False", "ParentWorkloadNotReady")
+        assert not state.statefulsets
+
+    await space.until(waits)
+    workload = {
+        "apiVersion": WORKLOADS.api_version,
+        "kind": WORKLOADS.kind,
+        "metadata": {"name": "pipeline", "ownerReferences": made["metadata"]["ownerReferences"]},
+        "spec": {
+            "controllerRef": {"apiGroup": "", "kind": CONFIG_MAPS.kind, "name": "pipeline"},
+            "podGroupTemplates": [{"name": "stage", "schedulingPolicy": {"gang": {"minCount": 3}}}],
+        },
+    }
+    await space.create(workload, WORKLOADS)
+
+    await space.settled()
+    found = await no_other_pod_groups(space)
+    assert len(found) == groups
+    reference = {"workloadName": "pipeline", "templateName": "stage"}
+    assert [one["spec"]["workloadRef"] for one in found.values()] == [reference] * groups
+    assert len((await space.client.list(WORKLOADS, namespace=space.namespace)).items) == 1
+
+
+async def test_an_owner_that_may_not_be_read_holds_nothing_else_up(space: Space) -> None:
+    """N-AT-15: it is told in the condition, and other LeaderWorkerSets go on; CompositePodGroups are never read."""
+    made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
+    parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
+    annotations = made["metadata"]["annotations"] | parent
+    await space.create(made | {"metadata": made["metadata"] | {"annotations": annotations}})
+    await space.create(lws("other", scheduling={}))
+
+    await space.settled("other")
+
+    def is_told(state: State) -> None:
+        (told,) = meta.status(state.leaderworkersets["web"])["conditions"]
+        assert told["message"].startswith("an owner cannot be read: configmaps")
+        assert state.notes("ParentWorkloadNotReady")
+
+    await space.until(is_told)
 
 
 async def test_a_recreated_group_does_not_wait_for_the_pod_group_before_it(space: Space) -> None:

@@ -45,13 +45,19 @@ def is_needed_by(group: LiveGroup) -> bool:
 
 def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:
     """Return the Workload that an owner controls and that names it; raise `ValueError` for two."""
-    group = owner["apiVersion"].rpartition("/")[0]
-    named = {"apiGroup": group, "kind": owner["kind"], "name": owner["name"]}
     found = [
         one
         for one in workloads
-        if (meta.controller_of(one) or {}).get("uid") == owner["uid"] and meta.spec(one).get("controllerRef") == named
+        if (meta.controller_of(one) or {}).get("uid") == owner["uid"]
+        and _names(meta.spec(one).get("controllerRef") or {}, owner)
     ]
     if len(found) > 1:
         raise ValueError(f"several Workloads are controlled by {owner['kind']} {owner['name']}")
     return found[0] if found else None
+
+
+def _names(reference: JSONObject, owner: OwnerReference) -> bool:
+    """Return whether a reference, which has no group for kinds of the core, names the owner."""
+    group = owner["apiVersion"].rpartition("/")[0]
+    named = (reference.get("apiGroup") or "", reference.get("kind"), reference.get("name"))
+    return named == (group, owner["kind"], owner["name"])
