@@ -22,7 +22,15 @@ from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
 from leaderworkerset.controllers import leaderworkerset as of_lws
 from leaderworkerset.controllers import pod as of_pod
-from leaderworkerset.core.leaderworkerset import budget, reconcile, revisionhistory, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import (
+    budget,
+    edition,
+    ordinalleaders,
+    reconcile,
+    revisionhistory,
+    revisions,
+    rollingupdate,
+)
 from leaderworkerset.core.policies import failures, restartpolicy
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import RestartSettings
@@ -174,12 +182,13 @@ def _writes_status_over_others() -> Plant:
 
 def _never_repairs() -> Plant:
     """Take a StatefulSet that is there for the wanted one."""
-    real = reconcile._move_leaders
+    real = edition.follow
 
-    def move(facts: Any, source: Any) -> Any:
-        return real(facts, source) if facts.living is None else []
+    def follow(obj: Any, key: str, replicas: int, partition: int, living: Any, last: Any) -> Any:
+        source, _ = real(obj, key, replicas, partition, living, last)
+        return source, living is None
 
-    return patch.object(reconcile, "_move_leaders", move)
+    return patch.object(ordinalleaders, "follow", follow)
 
 
 def _forgets_what_is_due_later() -> Plant:

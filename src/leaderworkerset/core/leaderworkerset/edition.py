@@ -58,3 +58,11 @@ class LastApply(NamedTuple):
 
     source: Source
     statefulset: Identity
+
+
+def follow(
+    obj: JSONObject, key: str, replicas: int, partition: int, living: JSONObject | None, last: LastApply | None
+) -> tuple[Source, bool]:
+    """Return what the keeper of the leaders follows from, and whether to apply it: not if it is as applied from that."""
+    source = Source(Identity.of(obj), key, replicas, partition)
+    return source, living is None or last != LastApply(source, Identity.of(living))

@@ -53,7 +53,7 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
     ("observed", "most", "returns"),
     [
         (cases.at_rest(), 40, 25),
-        (cases.rolling(cases.ready_groups(cases.LWS, 4, key="older")), 40, 30),
+        (cases.rolling(cases.ready_groups(cases.LWS, 4, key="older")), 42, 30),
         (cases.replace(cases.at_rest(), revisions=[OLD, builders.revision(cases.LWS, number=8)]), 40, 25),
         (cases.replace(cases.at_rest(), leaderworkerset=EDITED), 60, 42),
     ],

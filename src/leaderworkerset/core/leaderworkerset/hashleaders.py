@@ -1,0 +1,45 @@
+"""Decides about leaders with random keys: a Deployment keeps them, and replaces them itself (section 5.2, docs/adr/0017).
+
+Once it is as it was applied, leaders that wait for the end of other groups are let go (`gatedleaders.py`).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS
+from leaderworkerset.core.leaderworkerset import deployments, exhausted, gatedleaders, revisions
+from leaderworkerset.core.leaderworkerset.edition import follow
+from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.status import Assessment
+
+
+def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
+    """Decide about the Deployment and its leaders."""
+    obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
+    source, applies = follow(obj, key, lws.spec.replicas, 0, facts.living, observed.applied)
+    turn = gatedleaders.Replacement((), frozenset(observed.gated.surplus))
+    if not applies:
+        turn = gatedleaders.decide(obj, lws, key, observed.groups, observed.gated, observed.records)
+    return LeaderDecision(
+        resource=DEPLOYMENTS,
+        source=source,
+        actions=turn.actions,
+        applied=deployments.build(obj, lws, key=key) if applies else None,
+        at_step=facts.living is not None,
+        assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
+        surplus=turn.surplus,
+        abandoned=_abandoned(facts),
+    )
+
+
+def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:
+    key = facts.revision.key
+    has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
+    leaders = deployments.Leaders(deployment, facts.observed.groups, key, has_older)
+    return deployments.assess(facts.lws, leaders, now, facts.given_up)
+
+
+def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
+    records = facts.observed.records
+    return exhausted.unfollowed(records, leaders_of(facts.observed)) if records else ()

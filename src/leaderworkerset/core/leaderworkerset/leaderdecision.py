@@ -1,0 +1,64 @@
+"""What is decided about the leaders of all groups, whatever keeps them (`ordinalleaders.py`, `hashleaders.py`).
+
+In: `SetFacts`, the observed state as both read it. Out: `LeaderDecision`, from which `reconcile.py` makes the plan.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Action, Event
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.edition import Source
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.revisions import Resolution
+from leaderworkerset.core.leaderworkerset.status import Assessment
+from leaderworkerset.core.policies.gang import Gang
+
+
+@dataclass(frozen=True, slots=True)
+class SetFacts:
+    """The observed state with the decoded LeaderWorkerSet, the revision its groups shall have, and those left failed.
+
+    `living` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys.
+    """
+
+    observed: ObservedLeaderWorkerSet
+    obj: JSONObject
+    lws: LeaderWorkerSet
+    revision: Resolution
+    gang: Gang
+    living: JSONObject | None
+    given_up: Sequence[int | str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderDecision:
+    """What to do with the leaders, and what their state says.
+
+    `applied` is what shall keep them, if it is to be applied after the `actions`, of this `resource`; `begins` tells that an
+    update begins thereby, whose events are `updating`, `at_step` that it may change nothing. The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`.
+    `may_create_older` tells that pods of older revisions may still be created. `surplus` are groups that end without being
+    replaced, `abandoned` the records of groups that no action would delete.
+    """
+
+    resource: Resource
+    source: Source
+    actions: Sequence[Action]
+    applied: JSONObject | None
+    updating: Sequence[Event] = ()
+    begins: bool = False
+    at_step: bool
+    assessment: Assessment | None
+    error: str | None = None
+    may_create_older: bool = False
+    surplus: frozenset[str] = frozenset()
+    abandoned: Sequence[JSONObject] = ()
+
+
+def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
+    """Return the groups by the names of their leaders."""
+    known = observed.leaders
+    return {group.leader: group for group in observed.groups} if known is None else known

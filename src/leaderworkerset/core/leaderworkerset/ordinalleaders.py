@@ -1,0 +1,92 @@
+"""Decides about leaders with ordinals: a StatefulSet keeps them, and a rollout leads it step by step (`rollingupdate.py`).
+
+Once it is as it was applied, outdated leaders are deleted where the StatefulSet controller would replace one at a time
+(docs/adr/0004).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import Action, Delete, Emit, Event
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import exhausted, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset.edition import follow
+from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
+
+
+def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
+    """Decide about the StatefulSet and its leaders."""
+    observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
+    folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
+    rollout = rollingupdate.advance(lws, living, folded, facts.revision)
+    step = rollout.step
+    source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
+    assessment, error = None, None
+    if living is not None:
+        try:
+            assessment = status.assess(lws, living, folded, key, now, facts.given_up)
+        except status.UnknownIndexError as unknown:
+            error = str(unknown)
+    is_done = assessment is not None and assessment.is_update_done
+    return LeaderDecision(
+        resource=STATEFULSETS,
+        source=source,
+        actions=_surge_events(facts, rollout) if applies else _replace(facts, rollout.replaced),
+        applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step) if applies else None,
+        updating=_update_events(facts, rollout),
+        begins=rollout.begins,
+        at_step=rollout.at_step,
+        assessment=assessment,
+        error=error,
+        may_create_older=is_done and living is not None and rollingupdate.may_create_older(living, key),
+        abandoned=_abandoned(facts),
+    )
+
+
+def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:
+    current, step = rollout.current, rollout.step
+    if current is None or step.case not in rollingupdate.SHRINKING or step.replicas >= current.replicas:
+        return ()
+    name, last = facts.lws.name, current.replicas - 1
+    note = f"deleting surge replica {name}-{step.replicas}"
+    if step.replicas != last:
+        note = f"deleting surge replicas from {name}-{step.replicas} to {name}-{last}"
+    return (Emit(events=(decisionevents.deleting_surge(facts.obj, note),)),)
+
+
+def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
+    """Record events of groups that a lower partition releases; a raised one releases none (unlike Q-10)."""
+    current, step = rollout.current, rollout.step
+    if current is None or facts.revision.is_new or step.partition >= current.partition:
+        return ()
+    note = f"Updating replica {step.partition}"
+    if current.partition - 1 != step.partition:
+        note = f"Updating replicas {step.partition} to {current.partition - 1} (inclusive)"
+    return (decisionevents.updating(facts.obj, note),)
+
+
+def _replace(facts: SetFacts, replaced: Sequence[int]) -> list[Action]:
+    leaders = leaders_of(facts.observed) if replaced else {}
+    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in replaced]
+
+
+def _replace_leader(facts: SetFacts, group: GroupFacts, index: int) -> Delete:
+    return Delete(
+        resource=PODS,
+        key=ObjectKey(facts.lws.namespace, group.leader),
+        propagation="Foreground",
+        uid=group.uid,
+        on_success=(decisionevents.replacing_group(facts.obj, group.leader, index),),
+    )
+
+
+def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
+    observed = facts.observed
+    if not observed.records:
+        return ()
+    return exhausted.abandoned(observed.records, leaders_of(observed), facts.lws.spec.replicas)
