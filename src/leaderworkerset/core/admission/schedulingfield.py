@@ -70,8 +70,7 @@ def _provider(scheduling: Scheduling, support: Support) -> Iterator[FieldError]:
         case "volcano":
             yield from _volcano(scheduling)
         case "kubernetes":
-            for kind in support.missing[:1]:
-                yield _forbidden(PATH, levels.unavailable(kind))
+            yield from (_forbidden(PATH, levels.unavailable(kind)) for kind in support.missing[:1])
         case other:
             yield not_supported(PATH, other, PROVIDERS)
 

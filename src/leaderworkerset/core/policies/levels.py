@@ -80,8 +80,8 @@ def unavailable(kind: str) -> str:
 def parts(lws: LeaderWorkerSet, scheduling: Scheduling) -> Sequence[Part]:
     """Return the groups of pods of the active level."""
     replica = scheduling.replica or ReplicaScheduling()
-    size = lws.size
-    match level_of(scheduling):
+    size, level = lws.size, level_of(scheduling)
+    match level:
         case SchedulingLevel.WHOLE:
             policy = scheduling.scheduling_policy
             is_gang = policy is not None and policy.gang is not None
@@ -93,7 +93,7 @@ def parts(lws: LeaderWorkerSet, scheduling: Scheduling) -> Sequence[Part]:
         case SchedulingLevel.ROLE:
             roles = ((labels.LEADER, replica.leader, 1), (labels.WORKER, replica.worker, size - 1))
             return tuple(_role(name, fields or RoleScheduling(), count) for name, fields, count in roles)
-        case _ as level:
+        case _:
             assert_never(level)
 
 
