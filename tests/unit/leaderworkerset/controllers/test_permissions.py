@@ -101,7 +101,7 @@ def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
 
 
 def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() -> None:
-    """N-RBAC-1, N-K8S-7, N-K8S-10."""
+    """N-K8S-7, N-K8S-10."""
     further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
 
     assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}
