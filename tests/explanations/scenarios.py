@@ -390,7 +390,19 @@ SCENARIOS: Final[dict[str, Observed]] = {
         container(restarts=3, last=ended(0, reason="Completed"), waiting={"reason": "CrashLoopBackOff"})
     ),
     "LWS-E079": recreated(
-        [placed()], due=-5, leader="web-0-uid", state=labels.EXHAUSTED, failure="main: exit code 3 (Error)"
+        [
+            placed(
+                metadata={
+                    "annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"},
+                    "finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP, "foregroundDeletion"],
+                    "deletionTimestamp": ago(60),
+                }
+            )
+        ],
+        due=-5,
+        leader="web-0-uid",
+        state=labels.EXHAUSTED,
+        failure="main: exit code 3 (Error)",
     ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
     "LWS-E081": recreated([placed()]),

@@ -32,7 +32,6 @@ from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
@@ -40,6 +39,7 @@ from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import Parent
+from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
 
@@ -114,6 +114,8 @@ class LeaderWorkerSetDriver(Driver):
         decision = await self._decide(key)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
+        if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
+            return Plan(retention.release(self._kept(key)))
         if OnDemand.HISTORY in decision.needs:
             listing = await self._client.list(
                 CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
@@ -169,7 +171,7 @@ class LeaderWorkerSetDriver(Driver):
         if lws is None:
             self._groups.forget(key)
             self._memories.pop(key, None)
-            return ObservedLeaderWorkerSet(leaderworkerset=None)
+            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         is_hash = groupname.is_hash_set(lws)
         return ObservedLeaderWorkerSet(
@@ -189,6 +191,7 @@ class LeaderWorkerSetDriver(Driver):
             applied=memory.applied,
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
+            evidence=self._kept(key),
         )
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
@@ -202,6 +205,10 @@ class LeaderWorkerSetDriver(Driver):
                 for name in workloadnames.users(one)
             )
         ]
+
+    def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the pods that the finalizer of exhausted groups keeps."""
+        return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
         self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
@@ -254,24 +261,18 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
     """Map a revision that was added or deleted to its LeaderWorkerSet.
 
     This controller adds revisions itself, but a new one may be observed so late that it is not needed any more: the
-    update was reverted, and the revision would stay. A record of recreations is mapped if its group was given up, or is
-    not any more.
+    update was reverted, and the revision would stay.
     """
-    if _is_exhausted(change.old) != _is_exhausted(change.new):
-        return keys_of_owned(change)
     is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
     return keys_of_owned(change) if is_revision and (change.old is None or change.new is None) else ()
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet if its facts changed, and a deleted pod that a new leader may wait for."""
+    """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
     is_awaited = change.new is None and (groupname.is_hash(change.object) or meta.spec(change.object).get(LINK))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-    return (indexes.lws_key(change.object),) if is_awaited or has_news else ()
-
-
-def _is_exhausted(record: JSONObject | None) -> bool:
-    return record is not None and is_exhausted(record)
+    is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
+    return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
 
 
 def _workers(statefulset: JSONObject | None) -> Workers | None:

@@ -16,7 +16,7 @@ GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 RECREATE_GROUP: Final = "RecreateGroup"
 BACK_OFF: Final = "BackOff"
-RESTARTS_EXHAUSTED: Final = "MaxGroupRestartsExceeded"
+RESTARTS_EXHAUSTED: Final = "ReplicaRestartBudgetExceeded"
 LOST_POD: Final = "LostPod"
 REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
@@ -134,8 +134,8 @@ def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
 
 
 def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
-    """Return the event of a group that failed too often and is not recreated any more."""
-    return Event("Warning", RESTARTS_EXHAUSTED, "Hold", note, reference(obj), reference(leader))
+    """Return the event of a group that used up its restarts and is not recreated any more (N-RB-4)."""
+    return Event("Warning", RESTARTS_EXHAUSTED, "Delete", note, reference(obj), reference(leader))
 
 
 def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:

@@ -1,7 +1,7 @@
 """The catalogue of causes, in the order of root causes: earlier ones explain later ones. Pure.
 
-A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, their node is lost,
-they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
+A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, it was given up, their
+node is lost, they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
 a code never changes. New causes get new codes, and codes of removed causes are not used again.
 """
 
@@ -57,6 +57,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.REFUSED,
     unattended.UNCONTROLLED,
     unattended.NO_REVISION,
+    # They were given up.
+    starts.BUDGET,
     # Their node is lost, or they do not terminate.
     lostnodes.GONE,
     lostnodes.NOT_READY,
@@ -99,7 +101,6 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NO_COMMAND,
     images.NOT_STARTED,
     # They fail.
-    starts.BUDGET,
     containers.OUT_OF_MEMORY,
     containers.INIT_FAILS,
     containers.PROBE_KILLS,

@@ -105,6 +105,12 @@ class Group:
         return all(rank.is_ready for rank in self.ranks)
 
     @property
+    def is_exhausted(self) -> bool:
+        """Return whether it used up its restarts: it was terminated, and its pods are kept for diagnosis."""
+        leader = self.ranks[0].object if self.ranks else None
+        return leader is not None and groupname.is_exhausted(leader)
+
+    @property
     def ready_ranks(self) -> int:
         """Return how many ranks are ready."""
         return sum(rank.is_ready for rank in self.ranks)

@@ -112,7 +112,7 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
 def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
     """Return what the LeaderWorkerSets of the roles would be refused for, and cannot change later (N-VAL-11).
 
-    Another `scheduling` makes other LeaderWorkerSets, so each is checked as a new one.
+    Another `scheduling` makes other LeaderWorkerSets, so it is checked as a new one.
     """
     known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):

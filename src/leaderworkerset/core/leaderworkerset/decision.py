@@ -21,6 +21,8 @@ class OnDemand(Enum):
     """An update begins: no leader that stays may be deleted already. Otherwise the plan is void."""
     HISTORY = auto()
     """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
+    NAMESPACE = auto()
+    """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +32,10 @@ class ObservedLeaderWorkerSet:
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
     recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
-    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
-    of groups with random keys, which have no leader StatefulSet.
+    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
+    what earlier decisions led to, if known. `leader_deployment` and `gated` are of groups with random keys, which have no
+    leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
+    LeaderWorkerSet that is gone.
     """
 
     leaderworkerset: JSONObject | None
@@ -51,6 +55,7 @@ class ObservedLeaderWorkerSet:
     applied: LastApply | None = None
     leader_deployment: JSONObject | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
+    evidence: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)

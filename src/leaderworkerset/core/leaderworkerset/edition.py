@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.core.restarts import counts
 
 
 class Identity(NamedTuple):
-    """What distinguishes the states of an object that writes lead to; a write of its status alone leads to the same."""
+    """What distinguishes the states of an object that writes lead to; one of status or restart counts leads to the same."""
 
     uid: UID
     generation: int
@@ -28,7 +29,9 @@ class Identity(NamedTuple):
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of an object as it is."""
         owners = meta.metadata(obj).get("ownerReferences") or []
-        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), meta.annotations(obj), owners)
+        return cls(
+            meta.uid(obj), meta.generation(obj), meta.labels(obj), counts.left_out(meta.annotations(obj)), owners
+        )
 
 
 class Edition(NamedTuple):

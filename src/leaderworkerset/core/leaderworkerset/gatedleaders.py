@@ -7,7 +7,7 @@ end never hold more than the set may have.
 | a gated leader | goes ahead |
 |---|---|
 | of another revision than the Deployment's | never: the Deployment deletes it |
-| beyond `spec.replicas` of its revision | once another leader is gone |
+| beyond `spec.replicas` of its revision | once another leader is gone; an exhausted group takes a place (N-RB-15) |
 | the youngest ones, as many as groups end that are replaced | once one of these is gone |
 | any other | at once |
 
@@ -19,7 +19,7 @@ In: the leaders, and the groups without a live leader that have pods. Out: patch
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from kuberuntime.objects import meta
@@ -50,10 +50,11 @@ class GatedLeaders:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The patches of gated leaders, and the groups that end and that none replaces."""
+    """The patches of gated leaders, the groups that end and that none replaces, and the leaders that go ahead."""
 
     actions: tuple[Action, ...]
     surplus: frozenset[str]
+    admitted: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ def decide(
     records: Iterable[JSONObject],
 ) -> Replacement:
     """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
+    exhausted = {group.leader for group in groups if group.is_exhausted}
+    gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
     turn = _take_turns(lws, key, groups, gated)
     named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending}
     free = iter(sorted(set(turn.relevant) - set(named.values()), key=gated.ending.__getitem__, reverse=True))
@@ -90,12 +93,12 @@ def decide(
     patches += [admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
     surplus = set(gated.surplus) if turn.missing else set(gated.ending) - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
-    return Replacement(actions, frozenset(surplus & gated.ending.keys()))
+    return Replacement(actions, frozenset(surplus & gated.ending.keys()), turn.ahead)
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
     """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
-    live = [group for group in groups if not group.is_deleting]
+    live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
     current = sorted((one for one in gated.leaders if key_of(one) == key), key=_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)

@@ -13,6 +13,7 @@ from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
 from leaderworkerset.core.policies import levels, workloadnames
+from leaderworkerset.core.restarts import counts
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: RolloutStep) -> JSONObject:
@@ -45,7 +46,7 @@ def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObjec
         "name": lws.name,
         "namespace": lws.namespace,
         "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
-        "annotations": lws.annotations | {labels.REPLICAS: str(lws.spec.replicas)},
+        "annotations": counts.left_out(lws.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
         "ownerReferences": [meta.controller_reference(obj)],
     }
 

@@ -83,6 +83,8 @@ def _decide(group: LiveGroup, gang: Gang) -> Plan:
 
 
 def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
+    if groupname.is_exhausted(group.leader):
+        return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
         return Plan()
     if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:

@@ -144,19 +144,22 @@ def backs_off(observed: Observed) -> Finding | None:
 
 
 def budget_is_spent(observed: Observed) -> Finding | None:
-    """Find a group that failed more often than its maximum allows, and is left failed."""
-    for group, told, subject in _recreated(observed):
-        if not told.is_exhausted:
+    """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
+    for group in observed.view.groups:
+        if not group.is_exhausted:
             continue
-        annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
+        told, leader = group.recreations, group.ranks[0]
+        why = (
+            recreations.sentence(told, observed.now) if told else "has no restart left: its pods are kept for diagnosis"
+        )
         return Finding(
-            subject=subject,
-            sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
-            evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
+            subject=Subject(kind="Pod", name=told.failed_pod if told else leader.pod, group=group.name),
+            sentence=f"group {group.name} {why}",
+            evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{group.name}"),
-                f"correct what fails, or let it try again: {observed.lws(f'restart {observed.view.name}/{group.name}')}",
-                f"or let all such groups try again: {observed.kubectl(annotate)}$(date +%s)",
+                "correct what fails: a new template is rolled out past such groups",
+                f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
         )
     return None
@@ -232,8 +235,8 @@ BACK_OFF: Final = Cause(
 BUDGET: Final = Cause(
     code="LWS-E079",
     title="the maximum of restarts is reached",
-    meaning="A group failed more often in a row than its annotation max-group-restarts allows, and is left for diagnosis.",
-    remedy="Read the log of the pod that failed and correct it, or let the group try again by the annotation resume-group-restarts.",
+    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`.",
     find=budget_is_spent,
 )
 RECREATED: Final = Cause(

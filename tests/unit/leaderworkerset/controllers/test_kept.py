@@ -47,6 +47,7 @@ async def live(cluster: Cluster) -> None:
     """Create, place, fail, roll, scale and delete, with everything that makes the controllers read more."""
     async with cluster.managed():
         await cluster.live_with_random_keys()
+        await cluster.exhaust_and_recover()
         await cluster.create(placed())
         await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.settle()

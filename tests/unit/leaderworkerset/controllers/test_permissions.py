@@ -50,6 +50,7 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.bind("web-0", "n1")
     await cluster.settle()
     await cluster.live_with_random_keys()
+    await cluster.exhaust_and_recover()
     await roll_roles(cluster)
 
 

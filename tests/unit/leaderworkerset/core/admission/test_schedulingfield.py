@@ -124,6 +124,15 @@ def test_pod_groups_are_served_with_their_own_name() -> None:
     ("scheduling", "expected"),
     [
         ({"replica": GANG}, []),
+        (
+            {"replica": GANG | {"worker": {}}},
+            [
+                (
+                    'spec.scheduling: Invalid value: ["replica","role"]: '
+                    "exactly one active scheduling level is required, got [replica role]"
+                )
+            ],
+        ),
         (GANG, ["spec.scheduling: Forbidden: the Volcano provider supports the typed API only at replica level"]),
         (
             {"replica": BASIC},
