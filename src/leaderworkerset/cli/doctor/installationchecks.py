@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
@@ -81,6 +81,8 @@ class Facts:
     certificates: Sequence[Expiry] | Unread
     accesses: Sequence[Access] | Unread
     deployment: Read
+    managers: Sequence[JSONObject]
+    """The pods of the Deployment, none if they may not be listed."""
     lease: Read
     gates: Mapping[str, bool] | Unread
     provider: str | Unread
@@ -129,9 +131,10 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
         elif found is None:
             yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
         elif not meta.is_condition_true(found, "Established"):
-            yield CheckResult(
-                "LWS-D203", Level.ERROR, "definitions", f"{name} is not established", f"`kubectl describe crd {name}`"
-            )
+            refused = (meta.find_condition(found, "NamesAccepted") or {}).get("message", "")
+            text = f"{name} is not established{f': {refused}' if refused else ''}"
+            fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
+            yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := skew(found, wanted)) is not None:
             yield CheckResult(
                 "LWS-D204", Level.WARNING, "definitions", f"{name} is of another version: {difference}", _install(facts)
@@ -256,12 +259,14 @@ def _deployment(facts: Facts) -> CheckResult:
         text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
     ready, wanted = int(meta.status(found).get("readyReplicas") or 0), int(meta.spec(found).get("replicas", 1))
-    if ready == 0:
-        fix = f"`kubectl -n {facts.namespace} describe deployment {metadata.MANAGER}`, and the logs of its pods"
-        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{name} has 0 of {wanted} pods ready", fix)
-    level = Level.OK if ready >= wanted else Level.WARNING
-    fix = "" if ready >= wanted else f"`kubectl -n {facts.namespace} get pods`"
-    return CheckResult("LWS-D504", level, "manager", f"{name} has {ready} of {wanted} pods ready", fix)
+    text = f"{name} has {ready} of {wanted} pods ready"
+    if ready >= wanted:
+        return CheckResult("LWS-D504", Level.OK, "manager", text)
+    waiting = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
+    text += "".join(f"; {pod}: {why}" for pod, why in waiting[:1])
+    fix = f"`{facts.lws} must-gather` writes what its pods say: their states, events and logs"
+    code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
+    return CheckResult(code, level, "manager", text, fix)
 
 
 def _lease(facts: Facts, now: datetime) -> CheckResult:

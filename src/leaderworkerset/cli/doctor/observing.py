@@ -20,7 +20,7 @@ import msgspec
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError, ForbiddenError, KubeError, NotFoundError, UnauthorizedError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONFIG_MAPS,
@@ -124,6 +124,7 @@ async def observe(session: Session) -> Facts:
         certificates=await _certificates(client, namespace, configurations),
         accesses=await _accesses(client, session.namespace),
         deployment=await _read(client, DEPLOYMENTS, metadata.MANAGER, namespace),
+        managers=await _all(client, [PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
         lease=await _read(client, LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
         pods=await _all(client, [PODS], session.namespace),
@@ -223,12 +224,14 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
     return found
 
 
-async def _all(client: Client, kinds: Iterable[Resource], namespace: str) -> list[JSONObject]:
-    """Return the objects of LeaderWorkerSets of these kinds, none of a kind that is not served or may not be read."""
+async def _all(
+    client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
+) -> list[JSONObject]:
+    """Return the objects of these kinds (of LeaderWorkerSets), none of a kind that is not served or may not be read."""
     found: list[JSONObject] = []
     for kind in kinds:
         with suppress(APIError):
-            found += (await client.list(kind, namespace=namespace, label_selector=labels.NAME)).items
+            found += (await client.list(kind, namespace=namespace, label_selector=selector)).items
     return found
 
 

@@ -10,6 +10,7 @@ from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
@@ -182,7 +183,8 @@ def is_starting(observed: Observed) -> Finding | None:
     """Find ranks that are starting, within their usual time."""
     waiting = [rank for _, rank in observed.unready]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
-    if not waiting or not usual or not all(_is_young(observed, rank) for rank in waiting):
+    awaited = _awaited_since(observed)
+    if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
         return None
     states = sorted({wording.state(rank) for rank in waiting})
     return Finding(
@@ -195,12 +197,18 @@ def is_starting(observed: Observed) -> Finding | None:
     )
 
 
-def _is_young(observed: Observed, rank: Rank) -> bool:
-    """Return whether a rank began only recently; a rank without a pod is as old as its group or set."""
+def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
+    """Return whether a rank began only recently; one without a pod is as old as its group, or is `awaited` since then."""
     group = next(one for one in observed.view.groups if one.name == rank.group)
     stamp = rank.created or max(one.created for one in group.ranks)
-    age = observed.since(stamp or observed.view.created)
+    age = observed.since(stamp or awaited)
     return age is not None and age < PATIENCE
+
+
+def _awaited_since(observed: Observed) -> str:
+    """Return when somebody last made a pod of the set, or changed how many there are to be: hundreds take minutes."""
+    written = [last_change(one) for one in (observed.view.object, observed.leader_statefulset) if one is not None]
+    return max([*written, *(rank.created for group in observed.view.groups for rank in group.ranks)])
 
 
 NO_NAMES: Final = Cause(
