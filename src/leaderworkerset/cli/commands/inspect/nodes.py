@@ -12,11 +12,6 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import formats, nodetable
-<<<<<<< HEAD
-from leaderworkerset.cli.views.nodetable import ByNode
-=======
-from leaderworkerset.cli.views.formats import OutputFormat
->>>>>>> dashboard
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.nodeamounts import ByNode, by_node
 
