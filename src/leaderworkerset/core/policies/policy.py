@@ -20,9 +20,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
-from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
-from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
@@ -101,11 +100,6 @@ class LiveGroup:
         """Return the settings with the limit of the spec, if it has one; raise `DecodeError` as `lws` does."""
         limit = self.lws.spec.leader_worker_template.max_group_restarts
         return self.restarts if limit is None else replace(self.restarts, max_restarts=limit)
-
-    @property
-    def count_key(self) -> Key:
-        """Return what the restarts of this group are counted by."""
-        return Key(meta.labels(self.leader).get(labels.TEMPLATE_REVISION_HASH, ""), groupname.label(self.leader))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
