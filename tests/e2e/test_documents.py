@@ -14,11 +14,13 @@ PAGES = {
     "README.md": "8 ranks in 2 groups ended with 0",
     "docs/how-to/first-steps.md": "4 ranks answer as one",
     "docs/how-to/run-your-program.md": "Cluster default is up",
+    "docs/how-to/meet.md": "rendezvous: rank 1 met leader after",
     "docs/how-to/disaggregated-sets.md": "disaggregated is ready",
     "docs/how-to/roll-out-and-back.md": "web group 1 restarted",
     "docs/how-to/why-does-a-group-not-start.md": "crashing is stuck: LWS-E071: ",
     "docs/how-to/python-client.md": "left: []",
     "docs/how-to/see-what-runs.md": "copied 1 file from 1 rank",
+    "docs/how-to/dashboard.md": "The dashboard is open for one browser: http://127.0.0.1:",
 }
 """The pages, and what is printed when all went well."""
 

@@ -117,6 +117,17 @@ COMMANDS: Final = named(
             at="inspect.tree",
         ),
         Command(
+            "dashboard",
+            "Show every group and rank in a browser, live: problems, causes, rollouts, logs.",
+            (
+                "lws dashboard",
+                "lws dashboard --local --no-browser",
+                "lws dashboard -A --allow-actions",
+                "lws dashboard --export web > web.html",
+            ),
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
             "describe",
             "Describe a LeaderWorkerSet, a group, a rank or a DisaggregatedSet on one page.",
             ("lws describe web", "lws describe web/0", "lws describe web/0/1"),

@@ -9,14 +9,14 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Protocol
 
 from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.errors import ConnectionFailedError, ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.observation.following import Following, OneSet
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions, Sink, read
 from leaderworkerset.views.unlogged import container_status, has_log
 
@@ -60,6 +60,28 @@ class Newest:
     moment: bytes = b""
 
 
+class PodSource(Protocol):
+    """What the pods are read from: the informers of one set, or shared ones; `object` is None once the set is gone."""
+
+    @property
+    def pods(self) -> Informer:
+        """Return the informer of the pods, maybe with others than the wanted."""
+        ...
+
+    @property
+    def object(self) -> JSONObject | None:
+        """Return the set."""
+        ...
+
+
+class Changing(Protocol):
+    """What calls a check again after every change, until it returns something."""
+
+    async def until(self, check: Callable[[], bool | None]) -> bool:
+        """Return the first result of `check` that is not None."""
+        ...
+
+
 class LogFollower:
     """Follows the logs of the selected pods of a set."""
 
@@ -84,7 +106,7 @@ class LogFollower:
         self._readers: set[asyncio.Task[None]] = set()
         self._changed = asyncio.Event()
 
-    async def run(self, objects: Following, informers: OneSet) -> None:
+    async def run(self, objects: Changing, informers: PodSource) -> None:
         """Follow until the set is deleted; for existing pods, from their current run on."""
         for pod in informers.pods.store.list():
             status = container_status(pod, self._options.container)
@@ -106,7 +128,7 @@ class LogFollower:
         if self._readers:
             await asyncio.wait(self._readers, timeout=timeout)
 
-    def _begin(self, tasks: asyncio.TaskGroup, informers: OneSet, pod: JSONObject) -> None:
+    def _begin(self, tasks: asyncio.TaskGroup, informers: PodSource, pod: JSONObject) -> None:
         status = container_status(pod, self._options.container)
         uid, number = meta.uid(pod), status.get("restartCount", 0)
         if (uid, number) in self._seen or not has_log(status) or not self._streams.has_room():

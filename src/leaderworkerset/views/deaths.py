@@ -38,9 +38,9 @@ class Death:
         """Return how long the run lasted."""
         try:
             started, finished = (datetime.fromisoformat(self.end[key]) for key in ("startedAt", "finishedAt"))
-        except (KeyError, ValueError):
+            return (finished - started).total_seconds()
+        except (KeyError, TypeError, ValueError):  # Go writes an unknown time as null
             return float("inf")
-        return (finished - started).total_seconds()
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:

@@ -25,7 +25,7 @@ MISSING: Final = "Missing"
 """The state of a rank without a pod."""
 
 LISTED: Final = 10_000
-"""The maximum number of ranks that are listed of groups without any pod; one such group is always listed."""
+"""The maximum number of ranks that are listed of one group, and of all groups without any pod."""
 
 KEY: Final = re.compile(r"[0-9a-f]{8,40}")
 """A random key, or so much of it that it is the name of a group; no index has as many digits."""
@@ -259,11 +259,14 @@ def _age(members: _Members) -> tuple[str, str]:
 
 
 def _size_of(members: _Members, size: int) -> int:
-    """Return the size that the group was created with; during a rollout it may differ from the spec's."""
+    """Return the size that the group was created with, at most `LISTED`; during a rollout it may differ from the spec's.
+
+    Whoever may write a pod can annotate it with any number.
+    """
     if members.ends:
         return 0
     own = decimals.natural(meta.annotations(members.leader).get(labels.SIZE, "")) if members.leader else None
-    return size if own is None else own
+    return min(size if own is None else own, LISTED)
 
 
 def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool) -> Group:  # noqa: FBT001

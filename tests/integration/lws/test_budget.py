@@ -239,6 +239,21 @@ async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space
     assert counts(state) == {"0": 1, "1": 1}
 
 
+async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space) -> None:
+    """N-RB-4, N-RB-5: marks, finalizers and counts are its; there is no record of ours."""
+    await space.create(limited(0))
+    before = await space.settled()
+    key = f"{revision_of(before.pods['web-0'])}/0"
+    await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
+    kept = {"finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP]}
+    marked = kept | {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}
+    await space.patch({"metadata": marked}, "web-0", resource=PODS)
+    await space.until(lambda state: assert_exhausted(state, "web-0", "web-0-1"))
+    await space.until(assert_still)
+    await space.patch(RECOVER, "web-0", resource=PODS)
+    assert counts(await space.settled()) == {}
+
+
 async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
     """N-VAL-6."""
     with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
@@ -253,7 +268,7 @@ async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
     await space.until(assert_still)
     session = session_of(space)
     with pytest.raises(CommandError, match="group web/0 has no restart left"):
-        await Restart(session, RestartRequest("web", (0,), 1)).run(10)
+        await Restart(session, RestartRequest("web", (0,), 1)).preview()
     with pytest.raises(CommandError, match="web/1 has not used up its restarts: nothing was changed"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"

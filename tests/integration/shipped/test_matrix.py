@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Final
 
 import aiohttp
 import pytest
@@ -36,7 +37,19 @@ from leaderworkerset.manager.config.configuration import TLS13, Configuration
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=str(number)) for number, row in enumerate(pairs.rows())])
+ROWS: Final = pairs.rows()
+TRIED: Final = [
+    *(("kubernetes", number) for number in range(len(ROWS))),
+    *(("other_version", number) for number in pairs.of_schedulers()),
+]
+"""All rows on the version of the session, and on the other one what differs there: the gang schedulers."""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "row"),
+    [pytest.param(cluster, ROWS[number], id=f"{cluster}-{number}") for cluster, number in TRIED],
+    indirect=["cluster"],
+)
 async def test_a_manager_with_these_settings_does_its_work(
     row: Row, cluster: KubernetesCluster, tmp_path: Path
 ) -> None:

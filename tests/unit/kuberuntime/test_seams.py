@@ -41,6 +41,7 @@ TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
 DIRECT: Final = {
     "kuberuntime/clock.py": "the seam of time",
     "kuberuntime/randomness.py": "the seam of chance",
+    "leaderworkerset/rendezvous/__main__.py": "runs in pods of users, and imports nothing of ours",
     "localkube/clusteridentity.py": "makes a token: secrets are never seeded",
 }
 

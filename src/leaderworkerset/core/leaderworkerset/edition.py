@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.core.restarts import counts
+from leaderworkerset.api import labels
 
 
 class Identity(NamedTuple):
@@ -29,9 +29,7 @@ class Identity(NamedTuple):
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of an object as it is."""
         owners = meta.metadata(obj).get("ownerReferences") or []
-        return cls(
-            meta.uid(obj), meta.generation(obj), meta.labels(obj), counts.left_out(meta.annotations(obj)), owners
-        )
+        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), _lasting(meta.annotations(obj)), owners)
 
 
 class Edition(NamedTuple):
@@ -69,3 +67,10 @@ def follow(
     """Return what the keeper of the leaders follows from, and whether to apply it: not if it is as applied from that."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
+
+
+def _lasting(annotations: dict[str, str]) -> dict[str, str]:
+    """Return the annotations without the counts of restarts, which change often and concern no other object."""
+    if labels.GROUP_RESTART_COUNTS not in annotations:
+        return annotations
+    return {key: text for key, text in annotations.items() if key != labels.GROUP_RESTART_COUNTS}

@@ -45,7 +45,7 @@ def _begin(group: LiveGroup, new: Recreation) -> PolicyDecision:
     recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group)) if group.limited.remembers else ()
     match new.state:
         case RecreationState.EXHAUSTED:
-            actions = (*recorded, *_exhaust(group))
+            actions = (counts.confirm(group.obj), *recorded, *_exhaust(group))
         case RecreationState.WAITING:
             actions = recorded
         case RecreationState.RECREATED if new.used is not None:
@@ -107,7 +107,9 @@ def _continue(group: LiveGroup, known: Recreation) -> PolicyDecision:
         return _carry_out(group, known, known.again(settings, group.now))
     if known.state is RecreationState.WAITING and settings.is_spent(_used(group)):
         left = replace(known, state=RecreationState.EXHAUSTED)
-        return PolicyDecision(holds=_holds(left), actions=(_record(group, left), *_exhaust(group)))
+        return PolicyDecision(
+            holds=_holds(left), actions=(counts.confirm(group.obj), _record(group, left), *_exhaust(group))
+        )
     if known.state is RecreationState.EXHAUSTED:
         return PolicyDecision(holds=_holds(known), actions=_exhaust(group))
     wait = _wait(group, known)

@@ -55,11 +55,12 @@ def read(obj: JSONObject) -> dict[Key, int]:
     return {_key(key): _count(key, count) for key, count in found.items()}
 
 
-def left_out(annotations: dict[str, str]) -> dict[str, str]:
-    """Return the annotations of a LeaderWorkerSet without the counts, which change often and concern no other object."""
-    if labels.GROUP_RESTART_COUNTS not in annotations:
-        return annotations
-    return {key: text for key, text in annotations.items() if key != labels.GROUP_RESTART_COUNTS}
+def confirm(obj: JSONObject) -> Patch:
+    """Return the patch that changes nothing, and fails where the LeaderWorkerSet is not as it was read (N-RB-2).
+
+    Two caches have no common order: that of LeaderWorkerSets may still show what a recovered group had used.
+    """
+    return guarded_patch(LEADERWORKERSETS, obj, {})
 
 
 def _key(text: str) -> Key:

@@ -31,6 +31,7 @@ from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands, Observed
+from leaderworkerset.rendezvous.obstacles import Obstacle
 from leaderworkerset.views.selection import Selection
 
 REFUSED = 'pods "web-0" is forbidden: no PriorityClass with name urgent was found'
@@ -276,6 +277,16 @@ def test_of_a_missing_file_or_program_the_image_is_the_first_thing_to_look_at(co
     spec = {"containers": [{"name": "main", "image": "host"}]}
     found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": "host://"}, spec=spec))
     assert found.steps == ("lws -n prod logs web/0/0",)
+
+
+@pytest.mark.parametrize("obstacle", Obstacle)
+def test_of_a_rendezvous_it_is_said_what_its_code_means(obstacle: Obstacle) -> None:
+    means = f"exit code {obstacle.value} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
+    command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
+    assert told(running(container(terminated=ended(obstacle.value)), spec=command)).steps[0] == means
+    said = ended(obstacle.value, message="rendezvous: did not meet the leader")
+    assert told(running(container(terminated=said))).steps[0] == means
+    assert told(running(container(terminated=ended(obstacle.value)))).steps == ("lws -n prod logs web/0/0",)
 
 
 def test_a_cluster_of_this_machine_quotes_the_log_of_the_pod_before_the_recreation() -> None:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views import groups
@@ -94,3 +96,10 @@ def test_a_stub_is_marked() -> None:
     stub = pod(0, 0)
     stub["status"]["containerStatuses"] = [{"name": "main", "imageID": "stub://vllm"}]
     assert groups.view(lws(1, 1), [stub]).groups[0].ranks[0].is_stub
+
+
+@pytest.mark.parametrize("text", ["20000", str(2**31 - 1)])
+def test_the_size_that_a_pod_claims_for_its_group_takes_no_memory_without_bound(text: str) -> None:
+    (group,) = groups.view(lws(1), [pod(0, 0, annotations={labels.SIZE: text})]).groups
+    assert len(group.ranks) == groups.LISTED
+    assert not group.is_ready

@@ -12,8 +12,8 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import formats, nodetable
-from leaderworkerset.cli.views.nodetable import ByNode
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.diagnosis.nodeamounts import ByNode, by_node
 
 
 @click.command("nodes")
@@ -60,6 +60,6 @@ async def nodes_of(session: Session, names: Sequence[str], selector: str) -> lis
 async def pods_of(session: Session) -> ByNode | None:
     """Return the pods of all namespaces by node, None if they may not be listed."""
     try:
-        return nodetable.by_node((await session.client.list(PODS)).items)
+        return by_node((await session.client.list(PODS)).items)
     except ForbiddenError:
         return None

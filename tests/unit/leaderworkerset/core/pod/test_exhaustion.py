@@ -73,7 +73,8 @@ def _steps(action: Action) -> list[str]:
         case Apply():
             return [meta.annotations(action.object)[labels.RECREATION_STATE]]
         case Patch(resource=resource) if resource == LEADERWORKERSETS:
-            return [action.patch["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS]]
+            assert {"uid", "resourceVersion"} <= action.patch["metadata"].keys()
+            return [meta.annotations(action.patch).get(labels.GROUP_RESTART_COUNTS, "confirm")]
         case Patch(resource=resource) if resource == PODS:
             return [f"keep {action.key.name}"]
         case Delete():
@@ -82,7 +83,7 @@ def _steps(action: Action) -> list[str]:
             raise AssertionError(action)
 
 
-EXHAUSTION = ["exhausted", "keep web-0", "keep web-0-1", "delete web-0: ReplicaRestartBudgetExceeded"]
+EXHAUSTION = ["confirm", "exhausted", "keep web-0", "keep web-0-1", "delete web-0: ReplicaRestartBudgetExceeded"]
 
 
 def test_a_restart_is_counted_before_it_happens() -> None:
@@ -164,7 +165,7 @@ def test_what_was_recorded_is_done_by_the_next_manager(obj: JSONObject) -> None:
     """N-RB-5: no larger limit stops it."""
     begun = group(obj, FAILED, record=record(RecreationState.EXHAUSTED))
 
-    assert steps(reconcile(begun)) == EXHAUSTION[1:]
+    assert steps(reconcile(begun)) == EXHAUSTION[2:]
 
 
 def test_a_new_text_resumes_what_is_not_terminated_yet() -> None:
@@ -177,7 +178,7 @@ def test_a_new_text_resumes_what_is_not_terminated_yet() -> None:
 
 def test_a_marked_leader_is_deleted_and_its_pods_are_kept() -> None:
     """N-RB-4: repeated until it is done, then nothing."""
-    assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[2:]
+    assert steps(reconcile(group(limited(), FAILED, leader=EXHAUSTED))) == EXHAUSTION[3:]
     assert steps(reconcile(group(limited(), FAILED, leader=TERMINATED))) == ["keep web-0-1"]
     kept = FAILED | {"metadata": FAILED["metadata"] | {"finalizers": [FINALIZER]}}
     assert reconcile(group(limited(), kept, leader=TERMINATED)) == Plan()

@@ -3,9 +3,12 @@
 import pytest
 from tests import builders
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import statefulsets
+from leaderworkerset.core.leaderworkerset.edition import Identity
 from leaderworkerset.core.restarts import counts
 from leaderworkerset.core.restarts.counts import Key
 
@@ -63,10 +66,19 @@ def test_no_counts_are_no_annotation() -> None:
 
 
 def test_counts_are_no_part_of_what_is_copied() -> None:
-    """N-RB-16: what keeps the leaders is not written anew for each restart."""
-    own = {"a": "b"}
-    assert counts.left_out(own) is own
-    assert counts.left_out(own | {labels.GROUP_RESTART_COUNTS: "{}"}) == own
+    """What keeps the leaders is not written anew for each restart."""
+    obj = counted('{"a/0": 1}')
+    lws = leaderworkerset.decode(obj)
+
+    assert labels.GROUP_RESTART_COUNTS not in meta.annotations({"metadata": statefulsets.build_metadata(obj, lws, "k")})
+    assert Identity.of(obj) == Identity.of(counted('{"a/0": 2}'))
+
+
+def test_what_was_read_is_confirmed_by_a_write_that_changes_nothing() -> None:
+    """N-RB-2."""
+    patch = counts.confirm(builders.leaderworkerset_object())
+
+    assert patch.patch == {"metadata": {"uid": "uid-of-web", "resourceVersion": "1"}}
 
 
 def test_an_index_is_read_from_a_key() -> None:

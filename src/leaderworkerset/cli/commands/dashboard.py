@@ -1,0 +1,183 @@
+"""`lws dashboard`: every group and rank in a browser, what is wrong and why, rollouts and logs."""
+
+import asyncio
+import os
+import signal
+import sys
+import webbrowser
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.resources import DISAGGREGATED_SETS
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.sets.diagnoses import commands_of
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views.terminal import say
+
+if TYPE_CHECKING:
+    from leaderworkerset.dashboard.webserver import Dashboard  # it imports what `--help` does not need
+
+EVERYTHING: Final = "."
+"""The value of --export without a name."""
+
+CONNECTIONS: Final = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DashboardRequest:
+    """What to serve, and how."""
+
+    everywhere: bool
+    port: int
+    opens_browser: bool
+    allows_actions: bool
+
+
+@click.command("dashboard")
+@click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; otherwise a free one.")
+@click.option(
+    "--browser/--no-browser", "opens_browser", default=True, help="Open it in the browser, or only print the link."
+)
+@click.option(
+    "--allow-actions", "allows_actions", is_flag=True, help="Allow to scale, restart and undo from the pages."
+)
+@click.option(
+    "--export",
+    is_flag=False,
+    flag_value=EVERYTHING,
+    metavar="[LWS|SET]",
+    shell_complete=completing.names,
+    help="Print one page as a file that works without a server: of a set, or of all.",
+)
+@click.pass_obj
+def command(target: Target, /, *, export: str | None, **given: Any) -> None:
+    """Show every group and rank in a browser: what is wrong and why, what a rollout does, and the logs.
+
+    Serves on this machine only, until Ctrl-C, and opens one browser: the link that is printed works once. It has your
+    rights on the cluster, and is read-only unless --allow-actions; an action shows its command and a dry run first.
+    """
+    wanted = DashboardRequest(**given)
+    if export is not None and (wanted.allows_actions or wanted.port):
+        raise UsageError("--export prints a file: it cannot be combined with --allow-actions or --port")
+    asyncio.run(_export(target, wanted, export) if export is not None else _serve(target, wanted))
+
+
+async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
+    """Print one page as one file."""
+    from leaderworkerset.dashboard.address import Address, PageKind
+    from leaderworkerset.dashboard.exporting import exported
+    from leaderworkerset.dashboard.hub import Hub
+    from leaderworkerset.dashboard.livemodel import LiveModel, live
+
+    async with target.session() as session:
+        namespace = "" if wanted.everywhere else session.namespace
+        address = Address(kind=PageKind.NOW)
+        if name != EVERYTHING:
+            resource, _ = await targets.find_either(session, targets.whole(name, "dashboard --export"))
+            kind = PageKind.WHOLE if resource == DISAGGREGATED_SETS else PageKind.SET
+            address, namespace = Address(kind=kind, key=ObjectKey(session.namespace, name)), session.namespace
+        model = LiveModel(session.client, namespace, commands_of(session))
+        async with live(model, session.lifeline):
+            click.echo(exported(model.picture, address, await Hub(model).facts(address)))
+
+
+async def _serve(target: Target, wanted: DashboardRequest) -> None:
+    """Serve until interrupted."""
+    from kuberuntime.serving.bindaddresses import Address
+    from kuberuntime.serving.listening import bounds
+    from kuberuntime.serving.serving import Listener
+    from leaderworkerset.cli import logging
+    from leaderworkerset.dashboard.hub import Hub
+    from leaderworkerset.dashboard.livemodel import LiveModel, live
+    from leaderworkerset.dashboard.webserver import Dashboard
+
+    async with target.session() as session:
+        logging.configure_default(session.lifeline.log_level)
+        model = LiveModel(session.client, "" if wanted.everywhere else session.namespace, commands_of(session))
+        hub = Hub(model)
+        served = Dashboard(model, hub, _Commands(session, target).run if wanted.allows_actions else None)
+        listener = Listener(
+            served.application(),
+            Address("127.0.0.1", wanted.port),
+            name="dashboard",
+            limits=bounds(CONNECTIONS),
+        )
+        async with live(model, session.lifeline), listener, asyncio.TaskGroup() as tasks:
+            served.port = listener.port
+            showing = tasks.create_task(hub.run())
+            with TemporaryDirectory(prefix="lws-dashboard-") as directory:
+                _announce(served, Path(directory), wanted)
+                await _interrupted()
+            showing.cancel()
+
+
+def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
+    """Print the link, and open it.
+
+    The browser gets the name of a private file that leads on: every user of the machine sees the words of a program.
+    """
+    say(f"The dashboard is open for one browser: {served.link}")
+    say("Ctrl-C ends it.")
+    if not wanted.opens_browser:
+        return
+    path = directory / "open.html"
+    path.touch(mode=0o600)
+    path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
+    if not webbrowser.open(path.as_uri()):
+        say("No browser was found here: open the link yourself.", err=True)
+
+
+async def _interrupted() -> None:
+    """Wait for Ctrl-C or SIGTERM."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, ended.set)
+    try:
+        await ended.wait()
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Commands:
+    """Runs `lws` on the cluster that the dashboard shows, for actions."""
+
+    session: Session
+    target: Target
+
+    async def run(self, words: Sequence[str]) -> tuple[bool, str]:
+        """Run a command to its end; return whether it ended with 0, and what it printed."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "leaderworkerset.cli",
+            *self._options(),
+            *words,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, "NO_COLOR": "1"},
+        )
+        try:
+            output, _ = await process.communicate()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.terminate()
+        return process.returncode == 0, output.decode(errors="replace")
+
+    def _options(self) -> list[str]:
+        target = self.target
+        given = {"--kubeconfig": target.kubeconfig, "--context": target.context_name, "--local": target.local}
+        return [f"{option}={value}" for option, value in given.items() if value]

@@ -1,0 +1,80 @@
+"""Actions: which commands a page may run. Each is the command that a person would type, word by word. Pure.
+
+The server runs `lws` with exactly these words, first with `--dry-run`, whose output is shown, then without it. So an
+action does what the command does, with the rights of the same user, and nothing else can be asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from typing import Final, Protocol
+
+from kuberuntime.objects import decimals
+from leaderworkerset.dashboard.address import NAME
+from leaderworkerset.views.groups import name_of
+
+MOST_GROUPS: Final = 100_000
+
+
+class ActionError(ValueError):
+    """An action that is not offered; the text says what is wrong with it."""
+
+
+class Verb(StrEnum):
+    """What can be done."""
+
+    SCALE = "scale"
+    RESTART = "restart"
+    RESTART_GROUP = "restart-group"
+    UNDO = "undo"
+
+
+class Runner(Protocol):
+    """Runs `lws` with words, on the cluster that the dashboard shows; returns whether it ended with 0, and its output."""
+
+    async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
+        """Run the command to its end."""
+        ...
+
+
+def words(asked: Mapping[str, object]) -> list[str]:
+    """Return the words after `lws` of an action; raise `ActionError`.
+
+    >>> words({"verb": "scale", "namespace": "prod", "name": "web", "groups": "3"})
+    ['-n', 'prod', 'scale', 'web', '--replicas', '3']
+    """
+    namespace, name = _name(asked, "namespace"), _name(asked, "name")
+    try:
+        verb = Verb(str(asked.get("verb")))
+    except ValueError as error:
+        raise ActionError(f"verb: Unsupported value: {asked.get('verb')!r}: use one of {', '.join(Verb)}") from error
+    place = ("-n", namespace)
+    match verb:
+        case Verb.SCALE:
+            return [*place, "scale", name, "--replicas", str(_groups(asked))]
+        case Verb.RESTART:
+            return [*place, "restart", name]
+        case Verb.RESTART_GROUP:
+            return [*place, "restart", f"{name}/{_group(asked)}"]
+        case Verb.UNDO:
+            return [*place, "rollout", "undo", name]
+
+
+def _name(asked: Mapping[str, object], key: str) -> str:
+    found = asked.get(key)
+    if not isinstance(found, str) or not NAME.fullmatch(found):
+        raise ActionError(f"{key}: Invalid value: {found!r}: name an object of the page")
+    return found
+
+
+def _groups(asked: Mapping[str, object]) -> int:
+    number = decimals.natural(str(asked.get("groups")))
+    if number is None or number > MOST_GROUPS:
+        raise ActionError(f"groups: Invalid value: {asked.get('groups')!r}: write a number up to {MOST_GROUPS}")
+    return number
+
+
+def _group(asked: Mapping[str, object]) -> str:
+    found = str(asked.get("group"))
+    if name_of(found) is None:
+        raise ActionError(f"group: Invalid value: {found!r}: name a group of the set")
+    return found

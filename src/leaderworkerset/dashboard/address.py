@@ -1,0 +1,116 @@
+"""The addresses of pages: which view of what, in which form. Pure.
+
+Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
+`…/logs` its rollout and logs, `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
+`topology` the nodes.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+from urllib.parse import quote
+
+from kuberuntime.objects.meta import ObjectKey
+
+NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+NOBODY: Final = ObjectKey("", "")
+"""The key of pages that are about no single object."""
+
+
+class PageKind(StrEnum):
+    """What a page is about; the value is the word in its address."""
+
+    NOW = ""
+    SET = "sets"
+    ROLLOUT = "rollout"
+    LOGS = "logs"
+    WHOLE = "disaggregated"
+    TOPOLOGY = "topology"
+
+
+class Arrangement(StrEnum):
+    """What the rows of a set's grid are."""
+
+    GROUP = "group"
+    NODE = "node"
+    REVISION = "revision"
+
+
+class PageForm(StrEnum):
+    """How a page is written: for the eye, as a plain table, as text to copy, or as a file that needs no server."""
+
+    PAGE = "page"
+    TABLE = "table"
+    TEXT = "text"
+    FILE = "file"
+
+
+class NoSuchPageError(ValueError):
+    """An address that no page has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """One page. `key` names the set of a page that is about one."""
+
+    kind: PageKind
+    key: ObjectKey = NOBODY
+    arrangement: Arrangement = Arrangement.GROUP
+    form: PageForm = PageForm.PAGE
+
+    def path(self) -> str:
+        """Return the path below the base of the server."""
+        place = f"{quote(self.key.namespace)}/{quote(self.key.name)}"
+        match self.kind:
+            case PageKind.NOW | PageKind.TOPOLOGY:
+                return self.kind.value
+            case PageKind.SET | PageKind.WHOLE:
+                return f"{self.kind.value}/{place}"
+            case PageKind.ROLLOUT | PageKind.LOGS:
+                return f"{PageKind.SET.value}/{place}/{self.kind.value}"
+
+
+def parse(path: str, query: Mapping[str, str]) -> Address:
+    """Read an address; raise `NoSuchPageError`.
+
+    >>> parse("sets/prod/web", {"by": "node"}).path(), parse("sets/prod/web/logs", {}).kind.value
+    ('sets/prod/web', 'logs')
+    """
+    parts = path.split("/") if path else []
+    try:
+        arrangement = Arrangement(query.get("by", Arrangement.GROUP))
+        form = PageForm(query.get("as", PageForm.PAGE))
+    except ValueError as error:
+        raise NoSuchPageError(str(error)) from error
+    kind, key = _place(parts)
+    if kind is PageKind.LOGS and form is PageForm.FILE:
+        raise NoSuchPageError(f"{path}: the page saves the lines that it has")
+    return Address(kind=kind, key=key, arrangement=arrangement, form=form)
+
+
+def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
+    match list(parts):
+        case []:
+            return PageKind.NOW, NOBODY
+        case ["topology"]:
+            return PageKind.TOPOLOGY, NOBODY
+        case ["sets", namespace, name]:
+            return PageKind.SET, _key(namespace, name)
+        case ["sets", namespace, name, "rollout"]:
+            return PageKind.ROLLOUT, _key(namespace, name)
+        case ["sets", namespace, name, "logs"]:
+            return PageKind.LOGS, _key(namespace, name)
+        case ["disaggregated", namespace, name]:
+            return PageKind.WHOLE, _key(namespace, name)
+        case _:
+            raise NoSuchPageError("/".join(parts))
+
+
+def _key(namespace: str, name: str) -> ObjectKey:
+    if not NAME.fullmatch(namespace) or not NAME.fullmatch(name):
+        raise NoSuchPageError(f"{namespace}/{name}")
+    return ObjectKey(namespace, name)

@@ -1,0 +1,28 @@
+"""One page as one file that works without a server: what it showed at one moment, without scripts and links."""
+
+from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.hub import PAGES
+from leaderworkerset.dashboard.markup import Safe
+from leaderworkerset.dashboard.pages import cells, htmldocument, setpage
+from leaderworkerset.dashboard.pages.page import PageFacts
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import region
+from leaderworkerset.dashboard.staticfiles import files
+
+
+def exported(picture: Picture, address: Address, facts: PageFacts) -> str:
+    """Return the document; that of a set has the plain table of its ranks below the grid."""
+    page = PAGES[address.kind]
+    where = f" of {address.key}" if address.key.name else ""
+    note = f"The state{where} at {picture.now:%Y-%m-%d %H:%M:%S} UTC, saved by `lws dashboard`."
+    return htmldocument.standalone(
+        page, address, page.render(picture, address, facts), files()["style.css"], note, _ranks(picture, address)
+    )
+
+
+def _ranks(picture: Picture, address: Address) -> Safe | None:
+    if address.kind is not PageKind.SET:
+        return None
+    table = Address(kind=PageKind.SET, key=address.key, form=PageForm.TABLE)
+    rows = {"all-ranks": setpage.render(picture, table, PageFacts())["rows"]}
+    return cells.table("plain", setpage.HEADER, region("tbody", "all-ranks", rows), f"All ranks of {address.key.name}")

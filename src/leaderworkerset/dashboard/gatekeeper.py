@@ -1,0 +1,162 @@
+"""Who may ask what: the checks that every request passes before anything is read. Pure.
+
+The dashboard has the rights of its user's kubeconfig, so nobody but that user's browser may ask it anything:
+
+- Other machines do not reach it: it listens on a loopback address only.
+- Other users of this machine have no cookie. The cookie is given once, for the token of the link that is shown to the
+  user. The address of every page has a random beginning, and the cookie is bound to that: browsers send cookies of
+  127.0.0.1 to every port of it, and a program of somebody else may listen on one.
+- Pages of other sites in the same browser are refused by `Origin` and `Sec-Fetch-Site`, and get no cookie (SameSite).
+- A name that somebody lets point to 127.0.0.1 (rebinding) is not the `Host` that is expected.
+"""
+
+import hmac
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+COOKIE: Final = "lws-dashboard"
+ACTION_HEADER: Final = "X-Dashboard-Token"
+"""The header with the second secret that requests for actions need; only pages of the dashboard know it."""
+
+METHODS: Final = frozenset({"GET", "POST"})
+OWN_SITES: Final = frozenset({"same-origin", "none"})
+"""Values of `Sec-Fetch-Site` of the dashboard's own pages, and of an address that was typed."""
+
+LONGEST_ADDRESS: Final = 4096
+
+CONTENT_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'self'; form-action 'none'; frame-ancestors 'none'"
+)
+"""No code and no style but the files of this server, no other server, no frame."""
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+"""Headers of every response, refusals included."""
+
+
+class Refusal(Enum):
+    """Why a request is refused: the status, and what the user is told."""
+
+    HOST = (403, "this address is not the one that `lws dashboard` printed")
+    ORIGIN = (403, "another page may not ask the dashboard anything")
+    METHOD = (405, "the dashboard is read with GET; actions are sent with POST")
+    ADDRESS = (414, "the address is too long")
+    STRANGER = (403, "open the link that `lws dashboard` printed; each link opens one browser, and only once")
+    USED = (403, "this link has been used: stop `lws dashboard`, and start it again for a new one")
+    READ_ONLY = (403, "the dashboard is read-only: start it with `lws dashboard --allow-actions` for actions")
+    FORGED = (403, "the action does not come from a page of this dashboard: load the page again")
+
+    @property
+    def status(self) -> int:
+        """Return the status of the response."""
+        return self.value[0]
+
+    @property
+    def text(self) -> str:
+        """Return what the user is told."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the checks need to know of a request; headers that stand several times have several values."""
+
+    method: str
+    path: str
+    hosts: Sequence[str] = ()
+    origins: Sequence[str] = ()
+    sites: Sequence[str] = ()
+    cookies: Sequence[str] = ()
+    action_tokens: Sequence[str] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Secrets:
+    """The secrets of one server, made at random by its caller; `link` is empty once it was used."""
+
+    place: str
+    link: str
+    session: str
+    action: str
+    is_used: bool = field(default=False, init=False)
+
+    def exchange(self, token: str) -> bool:
+        """Return whether this token of a link opens the session; it does once."""
+        is_right = same(token, self.link) and not self.is_used
+        self.is_used = self.is_used or is_right
+        return is_right
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The checks of one server, which serves `port` of 127.0.0.1 below `/place/`."""
+
+    secrets: Secrets
+    port: int
+    allows_actions: bool = False
+
+    @property
+    def base(self) -> str:
+        """Return the path below which everything is."""
+        return f"/{self.secrets.place}/"
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """Return the values of `Host` that are answered."""
+        return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
+
+    def refusal(self, asked: Asked) -> Refusal | None:
+        """Return why a request is refused, None if it may be answered. A link is judged by `exchange` instead."""
+        if (found := self._plain_refusal(asked)) is not None or self.is_link(asked):
+            return found
+        if not set(asked.sites) <= OWN_SITES:
+            return Refusal.ORIGIN
+        if not self.knows(asked):
+            return Refusal.STRANGER
+        return self._action_refusal(asked) if asked.method == "POST" else None
+
+    def _plain_refusal(self, asked: Asked) -> Refusal | None:
+        """Return why no browser's request could be answered, whoever it is."""
+        if len(asked.hosts) != 1 or asked.hosts[0] not in self.hosts:
+            return Refusal.HOST
+        if len(asked.path) > LONGEST_ADDRESS:
+            return Refusal.ADDRESS
+        if asked.method not in METHODS:
+            return Refusal.METHOD
+        return Refusal.ORIGIN if any(one != f"http://{asked.hosts[0]}" for one in asked.origins) else None
+
+    def is_link(self, asked: Asked) -> bool:
+        """Return whether a request follows a link that opens the dashboard: it comes from outside of the browser."""
+        return asked.method == "GET" and asked.path == f"{self.base}open"
+
+    def knows(self, asked: Asked) -> bool:
+        """Return whether a request has the cookie of the session."""
+        found = [value for header in asked.cookies for value in _cookies(header)]
+        return len(found) == 1 and same(found[0], self.secrets.session)
+
+    def _action_refusal(self, asked: Asked) -> Refusal | None:
+        if not self.allows_actions:
+            return Refusal.READ_ONLY
+        tokens = asked.action_tokens
+        is_own = bool(asked.origins) and len(tokens) == 1 and same(tokens[0], self.secrets.action)
+        return None if is_own else Refusal.FORGED
+
+
+def same(left: str, right: str) -> bool:
+    """Return whether two secrets are the same, in a time that does not say how much of them is."""
+    return hmac.compare_digest(left.encode(errors="surrogateescape"), right.encode())
+
+
+def _cookies(header: str) -> list[str]:
+    return re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)

@@ -1,0 +1,124 @@
+"""The pages that somebody looks at, each rendered once for all who do; new pictures become differences.
+
+A page that nobody looks at any more is forgotten after a while, so that the work is bounded by what is open.
+"""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from kuberuntime import randomness, timeouts
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.channel import Channel
+from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.pages import logspage, nowpage, rolloutpage, setpage, topologypage, wholepage
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.observation.lists import Lists, TooManyError
+
+PAGES: Final[Mapping[PageKind, Page]] = {
+    PageKind.NOW: nowpage.PAGE,
+    PageKind.SET: setpage.PAGE,
+    PageKind.ROLLOUT: rolloutpage.PAGE,
+    PageKind.LOGS: logspage.PAGE,
+    PageKind.WHOLE: wholepage.PAGE,
+    PageKind.TOPOLOGY: topologypage.PAGE,
+}
+
+KEPT_PAGES: Final = 64
+"""The maximum of pages that are kept, beside those with a stream."""
+
+BETWEEN_READINGS: Final = 2.0
+"""Seconds for which what a page reads beside the picture is used again."""
+
+PATIENCE: Final = 5.0
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True)
+class Opened:
+    """A page that is kept: its channel, how many look at it, and what it read last."""
+
+    channel: Channel
+    lookers: int = 0
+    facts: PageFacts = field(default_factory=PageFacts)
+    read_at: float = float("-inf")
+
+
+class Hub:
+    """The opened pages of one server."""
+
+    def __init__(self, model: LiveModel) -> None:
+        self._model = model
+        self._opened: dict[Address, Opened] = {}
+
+    async def channel(self, address: Address) -> Channel:
+        """Return the channel of a page as it is now."""
+        return (await self._current(address)).channel
+
+    @asynccontextmanager
+    async def looking(self, address: Address) -> AsyncIterator[Channel]:
+        """Keep a page current meanwhile; yield its channel."""
+        opened = await self._current(address)
+        opened.lookers += 1
+        try:
+            async with self._model.looking():
+                yield opened.channel
+        finally:
+            opened.lookers -= 1
+
+    async def facts(self, address: Address) -> PageFacts:
+        """Return what a page reads beside the picture."""
+        return (await self._current(address)).facts
+
+    async def run(self) -> None:
+        """Show every new picture on the pages that somebody looks at, until cancelled."""
+        while True:
+            await self._model.changed()
+            for address, opened in list(self._opened.items()):
+                if opened.lookers:
+                    await self._refresh(address, opened)
+
+    async def _current(self, address: Address) -> Opened:
+        opened = self._opened.pop(address, None)
+        if opened is None:
+            opened = Opened(Channel(randomness.uid()))
+        self._opened[address] = opened  # the last of them, so that those not used for long are forgotten first
+        opened.lookers += 1
+        try:
+            await self._refresh(address, opened)
+        finally:
+            opened.lookers -= 1
+        idle = [one for one, kept in self._opened.items() if not kept.lookers and kept is not opened]
+        for one in idle[: max(len(self._opened) - KEPT_PAGES, 0)]:
+            del self._opened[one]
+        return opened
+
+    async def _refresh(self, address: Address, opened: Opened) -> None:
+        page = PAGES[address.kind]
+        now = self._model.clock.monotonic()
+        if (queries := page.reads(address)) and now - opened.read_at >= BETWEEN_READINGS:
+            opened.read_at = now
+            opened.facts = await self._read(queries)
+        try:
+            shown = page.render(self._model.picture, address, opened.facts)
+        except Exception as error:
+            log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
+            return
+        opened.channel.show(shown)
+
+    async def _read(self, queries: Sequence[Query]) -> PageFacts:
+        found: dict[Resource, list[JSONObject]] = {}
+        for query in queries:
+            # It may not be read, or is too long: the page says what it knows without it.
+            with suppress(KubeError, TimeoutError, TooManyError):
+                async with timeouts.within(PATIENCE):
+                    found[query.resource] = await Lists(self._model.client).bounded(query)
+        return PageFacts(found)

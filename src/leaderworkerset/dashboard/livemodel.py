@@ -1,0 +1,215 @@
+"""The shared model of one server: one watch of each kind, however many pages are open.
+
+It follows sets and pods, builds a picture of them after a change (changes of 100 ms together), and diagnoses what is not
+as wanted, at most every two seconds and while somebody looks.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Final, TypeVar
+
+import structlog
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import Clock, SystemClock
+from kuberuntime.errors import ForbiddenError, KubeError
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.observation import settling, surveying
+from leaderworkerset.observation.following import AllSets, Followed, following
+from leaderworkerset.observation.lists import Lists
+from leaderworkerset.views.disaggregation import SetView, set_view
+from leaderworkerset.views.groups import View
+from leaderworkerset.views.reasons import is_settled
+
+TOGETHER: Final = 0.1
+"""Seconds in which changes are collected before they are shown."""
+
+LONGEST_PAUSE: Final = 1.0
+"""The maximum seconds between two pictures while changes continue, however long one takes."""
+
+BETWEEN_DIAGNOSES: Final = 2.0
+AGAIN: Final = 10.0
+"""Seconds after which something that is not as wanted is diagnosed again without a change, and the server is tried."""
+
+PATIENCE: Final = 10.0
+"""Seconds that the API server may take for one diagnosis of all."""
+
+T = TypeVar("T")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Wholes:
+    """DisaggregatedSets: none where the kind is not served, or where the user may not list them."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._informer = Informer(client, Query(DISAGGREGATED_SETS, namespace), optional=True)
+        self._refused = asyncio.Event()
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        """Call `callback` on every change."""
+        self._informer.subscribe(callback)
+
+    async def run(self) -> None:
+        """Follow them until cancelled, unless the user may not."""
+        try:
+            await self._informer.run(gives_up=True)
+        except ForbiddenError:
+            self._refused.set()
+
+    async def wait_synced(self) -> None:
+        """Wait until they are known, or known to be refused."""
+        async with asyncio.TaskGroup() as tasks:
+            waits = [tasks.create_task(self._informer.wait_synced()), tasks.create_task(self._wait_refused())]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for one in waits:
+                one.cancel()
+
+    async def _wait_refused(self) -> None:
+        await self._refused.wait()
+
+    def views(self, views: list[View]) -> list[SetView]:
+        """Return the sets by namespace and name."""
+        found = (set_view(obj, views) for obj in self._informer.store.list())
+        return sorted(found, key=lambda one: (one.namespace, one.name))
+
+
+class LiveModel:
+    """The picture of now, and a notification of every new one."""
+
+    def __init__(self, client: Client, namespace: str, commands: Commands, clock: Clock | None = None) -> None:
+        self.client = client
+        self.namespace = namespace
+        self.commands = commands
+        self.clock = clock or SystemClock()
+        self.everything = AllSets(client, namespace, "")
+        self._wholes = Wholes(client, namespace)
+        self._diagnoses: dict[ObjectKey, Diagnosis] = {}
+        self._of_sets: dict[ObjectKey, Diagnosis] = {}
+        self._trouble = ""
+        self._changed, self._stale = asyncio.Event(), asyncio.Event()
+        self._shown = asyncio.Event()
+        self._lookers = 0
+        self.picture = Picture(namespace=namespace, now=self.clock.now())
+
+    @property
+    def followed(self) -> tuple[Followed, ...]:
+        """Return the informers."""
+        return (*self.everything.all, self._wholes)
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncIterator[None]:
+        """Keep diagnoses current meanwhile: somebody looks."""
+        self._lookers += 1
+        self._stale.set()
+        try:
+            yield
+        finally:
+            self._lookers -= 1
+
+    async def changed(self) -> None:
+        """Wait for the next picture."""
+        await self._shown.wait()
+
+    async def until(self, check: Callable[[], T | None]) -> T:
+        """Return the first result of `check` that is not None; it is called again for every new picture."""
+        while (found := check()) is None:
+            await self.changed()
+        return found
+
+    def paint(self) -> None:
+        """Make a new picture."""
+        views = self.everything.views()
+        self.picture = Picture(
+            namespace=self.namespace,
+            now=self.clock.now(),
+            views=views,
+            sets=self._wholes.views(views),
+            diagnoses=self._diagnoses,
+            of_sets=self._of_sets,
+            trouble=self._trouble,
+        )
+        self._shown.set()
+        self._shown = asyncio.Event()
+
+    def start(self) -> None:
+        """Notice changes from now on."""
+        for one in self.followed:
+            one.subscribe(self._note)
+
+    def _note(self, _: Change) -> None:
+        self._changed.set()
+        self._stale.set()
+
+    async def follow(self) -> None:
+        """Make a new picture after every change; many that follow each other share one."""
+        while True:
+            await self._changed.wait()
+            await asyncio.sleep(TOGETHER)
+            self._changed.clear()
+            began = self.clock.monotonic()
+            try:
+                self.paint()
+            except Exception as error:
+                log.warning("the state could not be shown", error=repr(error), exc_info=error)
+            await asyncio.sleep(min(3 * (self.clock.monotonic() - began), LONGEST_PAUSE))
+
+    async def keep_diagnosed(self) -> None:
+        """Diagnose after changes, and now and then; without anybody who looks, wait."""
+        while True:
+            with suppress(TimeoutError):
+                async with timeouts.within(AGAIN):
+                    await self._stale.wait()
+            self._stale.clear()
+            if self._lookers:
+                await self.diagnose()
+            await asyncio.sleep(BETWEEN_DIAGNOSES)
+
+    async def diagnose(self) -> None:
+        """Read why sets are not as wanted, with lists that are read once for all, and make a new picture."""
+        views, sets = self.picture.views, self.picture.sets
+        lists = Lists(self.client)
+        ill = [view for view in views if not is_settled(view) or view.up_to_date < view.desired]
+        try:
+            async with timeouts.within(PATIENCE):
+                found = await surveying.survey(lists, ill, self.namespace, self.commands)
+                of_sets = await settling.diagnose_sets(lists, sets, self.namespace, self.commands)
+                await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
+        except (KubeError, TimeoutError, ExceptionGroup) as error:
+            reason = str(_first(error)) or f"no answer within {PATIENCE:g} s"
+            self._trouble = f"the API server does not answer, so this may be out of date: {reason}"
+        except Exception as error:
+            log.warning("diagnosis failed", error=repr(error), exc_info=error)
+        else:
+            self._trouble = ""
+            self._diagnoses = {ObjectKey(one.namespace, one.target): one for one in found}
+            self._of_sets = {ObjectKey(one.namespace, one.target): one for one in of_sets}
+        self.paint()
+
+
+def _first(error: Exception) -> Exception:
+    """Return the first error of a group: lists are read concurrently."""
+    return _first(error.exceptions[0]) if isinstance(error, ExceptionGroup) else error
+
+
+@asynccontextmanager
+async def live(model: LiveModel, *beside: Followed) -> AsyncIterator[None]:
+    """Run a model meanwhile: it is filled, and diagnosed once; `beside` may end it with an error."""
+    async with following(*model.followed, *beside), asyncio.TaskGroup() as tasks:
+        model.start()
+        model.paint()
+        await model.diagnose()
+        running = [tasks.create_task(model.follow()), tasks.create_task(model.keep_diagnosed())]
+        try:
+            yield
+        finally:
+            for task in running:
+                task.cancel()

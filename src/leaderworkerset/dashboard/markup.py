@@ -1,0 +1,59 @@
+"""HTML from text: whatever is not HTML already is escaped, so no page can forget to. Pure."""
+
+from collections.abc import Iterable
+from html import escape
+from typing import Final, TypeAlias
+
+VOID: Final = frozenset({"base", "br", "input", "link", "meta"})
+"""Elements without content or end tag."""
+
+
+class Safe(str):
+    """Text that is HTML already, made by `tag` and `joined` only."""
+
+    __slots__ = ()
+
+
+Content: TypeAlias = str | int | Iterable["Content"] | None
+Attribute: TypeAlias = str | int | bool | None
+
+
+def tag(name: str, /, *content: Content, **attributes: Attribute) -> Safe:
+    """Return an element; names of attributes are written with `_` for `-`, those of Python with one behind.
+
+    >>> tag("p", "a < b", tag("br"), class_="x", data_at='"1"', hidden=True, title=None)
+    '<p class="x" data-at="&quot;1&quot;" hidden>a &lt; b<br></p>'
+    """
+    written = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
+    if name in VOID:
+        return Safe(f"<{name}{written}>")
+    return Safe(f"<{name}{written}>{joined(*content)}</{name}>")
+
+
+def joined(*content: Content) -> Safe:
+    """Return content one after the other; None is left out.
+
+    >>> joined("&", None, 1, [tag("b", "x")])
+    '&amp;1<b>x</b>'
+    """
+    return Safe("".join(map(_text, content)))
+
+
+def _text(content: Content) -> str:
+    match content:
+        case None:
+            return ""
+        case Safe():
+            return content
+        case str():
+            return escape(content)
+        case int():
+            return str(content)
+        case _:
+            return "".join(map(_text, content))
+
+
+def _attribute(name: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'

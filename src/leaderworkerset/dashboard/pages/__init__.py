@@ -1,0 +1,1 @@
+"""Pages as values: a picture in, HTML pieces out. Pure."""

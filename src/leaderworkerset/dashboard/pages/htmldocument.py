@@ -1,0 +1,131 @@
+"""The document around a page: head, navigation, live region, help; its regions filled. Pure."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from leaderworkerset.dashboard.actions import Verb
+from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.markup import Content, Safe, joined, tag
+from leaderworkerset.dashboard.pages.page import Page
+from leaderworkerset.dashboard.pieces import Rendering, region
+
+KEYS: Final = (
+    ("/", "search"),
+    ("?", "this help"),
+    ("arrow keys, Home, End", "move in the grid"),
+    ("Enter", "show the rank in the grid"),
+    ("Escape", "close what is open"),
+    ("n", "Now: all sets"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What a document needs to know of its server: the base of all addresses, and the secret for actions (or none)."""
+
+    base: str
+    action: str = ""
+
+
+def document(page: Page, address: Address, shown: Rendering, ident: str, serving: Serving) -> str:
+    """Return the whole document; `ident` is the number of the state that it shows, from which its stream goes on."""
+    body = tag(
+        "body",
+        tag("a", "Skip to the content", href=f"{address.path()}#main", class_="skip"),
+        _navigation(address),
+        region("div", "trouble", shown, role="alert"),
+        tag("main", page.frame(address, shown), _actions(address) if serving.action else None, id="main", tabindex=-1),
+        tag("div", id="live", role="status", aria_live="polite", class_="heard"),
+        _help(),
+        data_ident=ident,
+        data_action=serving.action or None,
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{page.title(address)} · lws"),
+        tag("base", href=serving.base),
+        tag("link", rel="icon", href="static/icon.svg", type="image/svg+xml"),
+        tag("link", rel="stylesheet", href="static/style.css"),
+        tag("script", src="static/main.js", type="module"),
+    )
+    return "<!doctype html>" + tag("html", head, body, lang="en")
+
+
+def standalone(page: Page, address: Address, shown: Rendering, style: str, note: str, below: Safe | None = None) -> str:
+    """Return the document as one file that needs no server: the style within, no script, no link."""
+    body = tag(
+        "body",
+        tag("main", tag("p", note), region("div", "trouble", shown), page.frame(address, shown), below, id="main"),
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag(
+            "meta",
+            http_equiv="Content-Security-Policy",
+            content="default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+        ),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("title", f"{page.title(address)} · lws"),
+        tag("style", Safe(style)),
+    )
+    return "<!doctype html>" + tag("html", head, _unlinked(body), lang="en")
+
+
+def _unlinked(html: Safe) -> Safe:
+    """Return HTML without navigation, and with the words of links alone: nothing leads to a server."""
+    return Safe(
+        re.sub(r"<a [^>]*>(.*?)</a>", r"\1", re.sub(r"<nav .*?</nav>", "", html, flags=re.DOTALL), flags=re.DOTALL)
+    )
+
+
+def _navigation(address: Address) -> Safe:
+    forms: list[Content] = [
+        tag("a", "plain table", href=f"{address.path()}?as=table")
+        if address.form is PageForm.PAGE and address.kind in (PageKind.NOW, PageKind.SET)
+        else None,
+        tag("button", "Copy as text", id="copy", type="button"),
+        tag("button", "Save", id="save-page", type="button") if address.kind is not PageKind.LOGS else None,
+    ]
+    return tag(
+        "nav",
+        tag("a", "Now", href=".", aria_current="page" if address.kind is PageKind.NOW else None),
+        tag("a", "Topology", href="topology", aria_current="page" if address.kind is PageKind.TOPOLOGY else None),
+        tag("label", "Search ", tag("input", id="search", type="search", autocomplete="off")),
+        forms,
+        tag("button", "Help", id="help-button", type="button", aria_haspopup="dialog"),
+        class_="top",
+        aria_label="Pages",
+    )
+
+
+def _actions(address: Address) -> Safe | None:
+    """Return the buttons of what can be done to a set; each shows its command and a dry run first."""
+    if address.kind is not PageKind.SET:
+        return None
+
+    def button(verb: Verb, words: str) -> Safe:
+        about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}
+        return tag("button", words, type="button", **about)
+
+    groups = tag("input", id="scale-groups", type="number", min=0, step=1, value=1)
+    return tag(
+        "section",
+        tag("h2", "Actions"),
+        tag("label", "Groups ", groups),
+        button(Verb.SCALE, "Scale …"),
+        button(Verb.RESTART, "Restart all groups …"),
+        button(Verb.UNDO, "Undo the last change …"),
+        class_="tools",
+        aria_label="Actions",
+    )
+
+
+def _help() -> Safe:
+    rows = [joined(tag("dt", tag("kbd", key)), tag("dd", what)) for key, what in KEYS]
+    close = tag("button", "Close", id="help-close", type="button")
+    return tag("dialog", tag("h2", "Keys"), tag("dl", rows), close, id="help", aria_label="Help")

@@ -1,0 +1,140 @@
+"""Now: all sets, those with problems first, each with its groups, its one cause and its progress. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.dashboard.address import Address, PageForm, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture, ToldSet, ToldWhole
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis.document import headline
+from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.wording import counted
+
+HEADER = ("set", "namespace", "kind", "verdict", "ready", "desired", "updated", "cause")
+
+
+def frame(address: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    head = joined(tag("h1", "Now"), region("p", "summary", shown))
+    if address.form is PageForm.TABLE:
+        return joined(head, cells.table("plain", HEADER, region("tbody", "sets", shown), "All sets"))
+    return joined(head, region("ul", "sets", shown, class_="sets"))
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces."""
+    found = picture.ordered()
+    make = _row if address.form is PageForm.TABLE else _item
+    return {
+        "trouble": cells.trouble(picture),
+        "summary": [Piece("summary-text", tag("span", _summary(picture, found), id="summary-text"))],
+        "sets": [piece for one in found for piece in make(one)],
+    }
+
+
+def text(picture: Picture, _address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    found = picture.ordered()
+    yield _summary(picture, found)
+    for one in found:
+        yield f"{one.view.namespace}/{headline(one.told)}"
+        if isinstance(one, ToldWhole):
+            yield from (f"  {headline(part.told)}" for part in one.parts)
+
+
+def _summary(picture: Picture, found: list[ToldSet | ToldWhole]) -> str:
+    where = f"namespace {picture.namespace}" if picture.namespace else "all namespaces"
+    if not found:
+        return f"{where}: no LeaderWorkerSets"
+    counts = Counter(one.told.verdict for one in found)
+    words = [f"{counts[verdict]} {cells.VERDICTS[verdict][1]}" for verdict in Verdict if counts[verdict]]
+    return f"{where}: {counted(len(found), 'set')}: {', '.join(words)}"
+
+
+def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
+    if isinstance(one, ToldSet):
+        yield _set_item(one, "li")
+        return
+    whole, key = one.view, f"w/{one.view.namespace}/{one.view.name}"
+    roles = ", ".join(map(str, whole.roles))
+    title = cells.link(PageKind.WHOLE, cells_key(one), whole.name)
+    html = tag(
+        "li",
+        tag("h2", cells.verdict(one.told), " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
+        tag("p", f"{roles}; rollout {whole.rollout}"),
+        _sentence(one),
+        tag("div", [_set_item(part, "div").html for part in one.parts], class_="parts"),
+        id=key,
+        class_="set",
+        data_find=f"{whole.namespace}/{whole.name}",
+    )
+    yield Piece(key, html, says=cells.spoken(one.told))
+
+
+def cells_key(one: ToldSet | ToldWhole) -> ObjectKey:
+    """Return the key of a set of either kind."""
+    return ObjectKey(one.view.namespace, one.view.name)
+
+
+def _set_item(one: ToldSet, element: str) -> Piece:
+    view, key = one.view, f"s/{one.view.namespace}/{one.view.name}"
+    numbers = f"{view.ready} of {counted(view.desired, 'group')} ready"
+    rollout = f", {view.up_to_date} updated" if view.is_updating else ""
+    html = tag(
+        element,
+        tag(
+            "h2",
+            cells.verdict(one.told),
+            " ",
+            cells.link(PageKind.SET, cells.key_of(view), view.name),
+            " ",
+            tag("small", view.namespace),
+        ),
+        tag("p", numbers, rollout, " ", cells.bar(view.ready, view.desired, f"{view.name}: {numbers}")),
+        cells.strip(view),
+        _sentence(one),
+        id=key,
+        class_="set",
+        data_find=f"{view.namespace}/{view.name}",
+    )
+    return Piece(key, html, says=cells.spoken(one.told))
+
+
+def _sentence(one: ToldSet | ToldWhole) -> Safe | None:
+    told = one.told
+    if told.verdict is Verdict.HEALTHY:
+        return None
+    return tag("p", tag("code", told.code) if told.code else None, " ", told.sentence, class_="sentence")
+
+
+def _row(one: ToldSet | ToldWhole) -> Iterator[Piece]:
+    if isinstance(one, ToldSet):
+        yield _table_row(one, PageKind.SET, one.view.up_to_date)
+        return
+    yield _table_row(one, PageKind.WHOLE, one.view.updated)
+    for part in one.parts:
+        yield _table_row(part, PageKind.SET, part.view.up_to_date)
+
+
+def _table_row(one: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
+    view = one.view
+    return cells.row(
+        f"r/{kind.value}/{view.namespace}/{view.name}",
+        cells.link(kind, cells_key(one), view.name),
+        view.namespace,
+        "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
+        cells.verdict(one.told),
+        view.ready,
+        view.desired,
+        updated,
+        f"{one.told.code} {one.told.sentence}".strip(),
+        find=f"{view.namespace}/{view.name}",
+    )
+
+
+PAGE: Final = Page(title=lambda _: "Now", frame=frame, render=render, text=text)

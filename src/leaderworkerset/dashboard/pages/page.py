@@ -1,0 +1,38 @@
+"""The type by which the server knows a page: its title, its frame, its pieces, its text, and what it reads. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from leaderworkerset.dashboard.address import Address
+from leaderworkerset.dashboard.markup import Safe
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import Rendering
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What a page read beside the picture, by kind; a kind that is absent may not be read."""
+
+    objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
+
+    def knows(self, resource: Resource) -> bool:
+        """Return whether the kind was read."""
+        return resource in self.objects
+
+    def get(self, resource: Resource) -> Sequence[JSONObject]:
+        """Return the objects of a kind that were read."""
+        return self.objects.get(resource, ())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One kind of page. `reads` are the lists that it needs beside the picture."""
+
+    title: Callable[[Address], str]
+    frame: Callable[[Address, Rendering], Safe]
+    render: Callable[[Picture, Address, PageFacts], Rendering]
+    text: Callable[[Picture, Address, PageFacts], Iterator[str]]
+    reads: Callable[[Address], Sequence[Query]] = lambda _: ()

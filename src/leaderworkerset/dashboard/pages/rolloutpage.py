@@ -1,0 +1,140 @@
+"""Rollout: how far it is, which groups are done, what is still to come in which steps, and who holds it up. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.client.requests import only
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.ordinals import ranges
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.steering import foresight, pace
+from leaderworkerset.steering.foresight import Foreseen, Situation
+from leaderworkerset.steering.pace import RolloutProgress
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.reasons import first_problem
+from leaderworkerset.views.wording import counted
+
+GROUPS: Final = ("group", "step", "revision", "ready ranks", "why")
+STEPS: Final = ("next step", "groups", "available meanwhile", "extra groups")
+
+
+def reads(address: Address) -> Sequence[Query]:
+    """Return the lists: what owns the leaders, whose revision groups are compared with."""
+    return [only(STATEFULSETS, address.key), only(DEPLOYMENTS, address.key)]
+
+
+def frame(address: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    return joined(
+        region("header", "head", shown),
+        region("div", "cause", shown),
+        cells.table(
+            "steps-to-come", STEPS, region("tbody", "steps", shown), "Steps to come, if groups become ready as expected"
+        ),
+        cells.table("plain", GROUPS, region("tbody", "rows", shown), f"The groups of {address.key.name}"),
+    )
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces; of a set that does not exist, only that it does not."""
+    view = picture.find(address.key)
+    if view is None:
+        words = f"{address.key.name}: no such LeaderWorkerSet in namespace {address.key.namespace}"
+        head = [Piece("title", tag("h1", words, id="title"))]
+        return {"trouble": cells.trouble(picture), "head": head, "cause": [], "steps": [], "rows": []}
+    leaders = _leaders(view, facts)
+    found = pace.progress(view, leaders, picture.now)
+    told = picture.told(view).told
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [_head(view, found, foreseen(view, leaders))],
+        "cause": [] if found.is_complete else [cells.cause_piece("cause-text", told)],
+        "steps": _steps(foreseen(view, leaders)),
+        "rows": [_row(group, leaders, found) for group in view.groups],
+    }
+
+
+def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    view = picture.find(address.key)
+    if view is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    found = pace.progress(view, _leaders(view, facts), picture.now)
+    yield f"{pace.bar(found)} {pace.line(found)}"
+    yield from [found.why] if found.why else []
+
+
+def foreseen(view: View, leaders: JSONObject | None) -> Foreseen | None:
+    """Return what the controller will still do; None if that cannot be told."""
+    try:
+        return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
+    except ValueError:  # values that the controller could not use either, or too many groups
+        return None
+
+
+def _leaders(view: View, facts: PageFacts) -> JSONObject | None:
+    found = facts.get(DEPLOYMENTS if groupname.is_hash_set(view.object) else STATEFULSETS)
+    return next(iter(found), None)
+
+
+def _head(view: View, found: RolloutProgress, plan: Foreseen | None) -> Piece:
+    back = cells.link(PageKind.SET, cells.key_of(view), view.name)
+    budget = None
+    if plan is not None:
+        limits = plan.budget
+        budget = tag(
+            "p",
+            f"budget: at most {counted(limits.unavailable, 'group')} unavailable, "
+            f"{counted(limits.surge, 'extra group')}, partition {limits.partition}",
+        )
+    html = tag(
+        "div",
+        tag("h1", "Rollout of ", back, " ", tag("small", view.namespace)),
+        tag("p", "complete: " if found.is_complete else "", pace.line(found).partition(": ")[2]),
+        cells.bar(found.done, found.wanted, f"{found.done} of {found.wanted} groups done"),
+        budget,
+        id="title",
+    )
+    return Piece("title", html)
+
+
+def _steps(plan: Foreseen | None) -> list[Piece]:
+    waves = plan.forecast.waves if plan else ()
+    return [
+        cells.row(
+            f"step/{number}",
+            number,
+            ranges(wave.groups) or "groups that are not wanted any more go",
+            wave.available,
+            wave.extra,
+        )
+        for number, wave in enumerate(waves, start=1)
+    ]
+
+
+def _row(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
+    newest = (leaders or {}).get("metadata", {}).get("labels", {}).get(labels.TEMPLATE_REVISION_HASH, "")
+    is_new = bool(newest) and group.revision == newest
+    match is_new, group.is_ready:
+        case True, True:
+            step = "● done"
+        case True, False:
+            step = "◐ starting"
+        case _:
+            step = "○ held by the partition" if group.index < found.held else "○ to come"
+    ready = f"{group.ready_ranks} of {len(group.ranks)}"
+    return cells.row(f"g/{group.name}", group.name, step, group.revision, ready, first_problem(group))
+
+
+PAGE: Final = Page(
+    title=lambda address: f"Rollout of {address.key.name}", frame=frame, render=render, text=text, reads=reads
+)

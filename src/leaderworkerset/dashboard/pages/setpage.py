@@ -1,0 +1,170 @@
+"""Set: one LeaderWorkerSet as a grid, groups by ranks, or by node or revision; and its cause. Pure."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture, ToldSet
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis.document import lines
+from leaderworkerset.views import recreations, wording
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import first_problem, summary
+from leaderworkerset.views.wording import counted
+
+Place: TypeAlias = Callable[[Group, Rank], str]
+
+HEADER = ("place", "pod", "state", "ready", "restarts", "node", "revision", "why")
+
+
+def frame(address: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    parts = [region("header", "head", shown), region("div", "cause", shown)]
+    if address.form is PageForm.TABLE:
+        return joined(
+            parts, cells.table("plain", HEADER, region("tbody", "rows", shown), f"All ranks of {address.key.name}")
+        )
+    ways = [
+        tag(
+            "a",
+            f"by {way.value}",
+            href=f"{address.path()}?by={way.value}",
+            aria_current="true" if way is address.arrangement else None,
+        )
+        for way in Arrangement
+    ]
+    grid = tag(
+        "table",
+        tag("caption", f"The ranks of {address.key.name}"),
+        region("thead", "columns", shown),
+        region("tbody", "rows", shown),
+        id="grid",
+        role="grid",
+        class_=f"grid by-{address.arrangement.value}",
+        data_pane=f"pane/{address.key.namespace}/{address.key.name}",
+    )
+    pane = tag("aside", id="pane", aria_label="The selected rank", tabindex=-1, hidden=True)
+    return joined(parts, tag("nav", ways, class_="ways", aria_label="Rows"), tag("div", grid, pane, class_="beside"))
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces; of a set that does not exist, only that it does not."""
+    view = picture.find(address.key)
+    if view is None:
+        gone = tag(
+            "h1", f"{address.key.name}: no such LeaderWorkerSet in namespace {address.key.namespace}", id="title"
+        )
+        return {
+            "trouble": cells.trouble(picture),
+            "head": [Piece("title", gone)],
+            "cause": [],
+            "columns": [],
+            "rows": [],
+        }
+    told = picture.told(view)
+    shown: dict[str, list[Piece]] = {
+        "trouble": cells.trouble(picture),
+        "head": [_head(told)],
+        "cause": [cells.cause_piece("cause-text", told.told)],
+    }
+    if address.form is PageForm.TABLE:
+        return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
+    columns, rows = _grid(picture, view, address.arrangement)
+    return shown | {"columns": [_column_names(columns)], "rows": rows}
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    view = picture.find(address.key)
+    if view is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    yield from lines(picture.told(view).told)
+    yield ""
+    yield from (summary(view, group, picture.now) for group in view.groups)
+
+
+def _head(one: ToldSet) -> Piece:
+    view, key = one.view, cells.key_of(one.view)
+    numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
+    html = tag(
+        "div",
+        tag("h1", view.name, " ", tag("small", view.namespace)),
+        tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
+        tag(
+            "nav",
+            cells.link(PageKind.SET, key, "ranks"),
+            cells.link(PageKind.ROLLOUT, key, "rollout"),
+            cells.link(PageKind.LOGS, key, "logs"),
+            class_="ways",
+            aria_label=f"Pages of {view.name}",
+        ),
+        id="title",
+    )
+    return Piece("title", html)
+
+
+def _grid(picture: Picture, view: View, way: Arrangement) -> tuple[list[str], list[Piece]]:
+    """Return the names of the columns, and the rows."""
+    match way:
+        case Arrangement.GROUP:
+            width = max((len(group.ranks) for group in view.groups), default=0)
+            rows = [_group_row(picture, group) for group in view.groups]
+            rows += [cells.row("more", f"and {view.more} more", "without any pod")] if view.more else []
+            return ["group", *map(str, range(width)), "why"], rows
+        case Arrangement.NODE:
+            return ["node", "ranks"], _gathered(view, lambda _, rank: rank.node or "without a node")
+        case Arrangement.REVISION:
+            return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
+
+
+def _column_names(columns: Sequence[str]) -> Piece:
+    names = [tag("th", word, scope="col") for word in columns]
+    return Piece("column-names", tag("tr", names, id="column-names"))
+
+
+def _group_row(picture: Picture, group: Group) -> Piece:
+    told = recreations.sentence(group.recreations, picture.now) if group.recreations else ""
+    why = "; ".join(filter(None, [first_problem(group), told]))
+    return _row(f"g/{group.name}", f"group {group.name}", group.ranks, why)
+
+
+def _gathered(view: View, place: Place) -> list[Piece]:
+    found: dict[str, list[Rank]] = {}
+    for group in view.groups:
+        for rank in group.ranks:
+            found.setdefault(place(group, rank), []).append(rank)
+    return [_row(f"g/{name}", name, found[name], counted(len(found[name]), "rank")) for name in sorted(found)]
+
+
+def _row(key: str, title: str, ranks: Sequence[Rank], why: str) -> Piece:
+    row = tag(
+        "tr",
+        tag("th", title, scope="row"),
+        map(cells.cell, ranks),
+        tag("td", why, class_="why"),
+        id=key,
+        data_find=f"{title} {why}",
+    )
+    return Piece(key, row)
+
+
+def _rank_row(group: Group, rank: Rank) -> Piece:
+    return cells.row(
+        f"t/{rank.place}",
+        rank.place,
+        rank.pod,
+        wording.state(rank),
+        "yes" if rank.is_ready else "no",
+        rank.restarts,
+        rank.node,
+        group.revision,
+        wording.reason(rank),
+        find=f"{rank.place} {rank.pod} {rank.node}",
+    )
+
+
+PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

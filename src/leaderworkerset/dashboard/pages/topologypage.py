@@ -1,0 +1,217 @@
+"""Topology: racks and nodes, what sets and others hold of each, what is free, and where a further group would fit. Pure.
+
+The domains are those of the label by which sets are placed (exclusive topology), else racks or zones where nodes have such
+labels. Whether a group fits is the optimistic estimate of the built-in gang gate (`core/gang/fit.py`).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang import fit
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis import nodeamounts
+from leaderworkerset.diagnosis.nodeamounts import ByNode
+from leaderworkerset.views.groups import LISTED, Rank, View
+from leaderworkerset.views.wording import counted
+
+USUAL_KEYS: Final = ("topology.kubernetes.io/rack", "topology.kubernetes.io/zone")
+EVERYWHERE: Final = "the cluster"
+MOST_GROUPS: Final = 10
+"""The number of further groups of a set that are tried to fit."""
+
+MOST_SETS: Final = 50
+MOST_DOMAINS: Final = 12
+UNKNOWN: Final = "pods of all namespaces may not be listed, or are too many, so what is free is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes by name, the pods on each (None: not known), and the label of the domains (empty: there is none)."""
+
+    listed: Sequence[JSONObject]
+    pods: ByNode | None
+    key: str
+
+    def domain(self, node: JSONObject) -> str:
+        """Return the domain of a node."""
+        return meta.labels(node).get(self.key, "") or EVERYWHERE
+
+    @property
+    def domains(self) -> Mapping[str, Sequence[JSONObject]]:
+        """Return the nodes of each domain, after those of the cluster."""
+        found: dict[str, list[JSONObject]] = {EVERYWHERE: list(self.listed)}
+        for node in self.listed:
+            if (name := self.domain(node)) != EVERYWHERE:
+                found.setdefault(name, []).append(node)
+        return dict(sorted(found.items(), key=lambda one: (one[0] != EVERYWHERE, one[0]))[: MOST_DOMAINS + 1])
+
+
+def reads(_: Address) -> Sequence[Query]:
+    """Return the lists: nodes, and all pods on them."""
+    return [Query(NODES), Query(PODS)]
+
+
+def frame(_: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    nodes = tag(
+        "table",
+        tag("caption", "Nodes: what is free of each resource; the bar shows what sets, others, and nobody holds"),
+        region("thead", "columns", shown),
+        region("tbody", "nodes", shown),
+        class_="plain",
+    )
+    fits = tag(
+        "table",
+        tag("caption", "How many further groups would fit, by requests"),
+        region("thead", "domains", shown),
+        region("tbody", "fits", shown),
+        class_="plain",
+    )
+    return joined(tag("h1", "Topology"), region("p", "summary", shown), fits, nodes)
+
+
+def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
+    """Return the pieces."""
+    found = _nodes(picture, facts)
+    names = nodeamounts.names(found.listed)
+    ranks = _ranks(picture)
+    domains = found.domains
+    return {
+        "trouble": cells.trouble(picture),
+        "summary": [Piece("summary-text", tag("span", _summary(found), id="summary-text"))],
+        "columns": [_header("column-names", ["node", "domain", "status", *names, "ranks"])],
+        "nodes": [_node_row(found, node, names, ranks.get(meta.name(node), ())) for node in found.listed],
+        "domains": [_header("domain-names", ["set", "a group", *domains])],
+        "fits": []
+        if found.pods is None
+        else [_fit_row(view, domains, found.pods) for view in picture.views[:MOST_SETS]],
+    }
+
+
+def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    found = _nodes(picture, facts)
+    yield _summary(found)
+    for node in found.listed:
+        free = ", ".join(f"{name} {_share(found, node, name)}" for name in nodeamounts.names([node]))
+        yield f"{meta.name(node)} ({found.domain(node)}): {nodeamounts.status(node)}; {free}"
+
+
+def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
+    listed = sorted(facts.get(NODES), key=meta.name)
+    pods = nodeamounts.by_node(facts.get(PODS)) if facts.knows(PODS) else None
+    asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in picture.views)
+    keys = [*filter(None, asked), *USUAL_KEYS]
+    key = next((key for key in keys if any(key in meta.labels(node) for node in listed)), "")
+    return Nodes(listed, pods, key)
+
+
+def _summary(found: Nodes) -> str:
+    if not found.listed:
+        return "no nodes, or they may not be listed"
+    ready = sum(meta.is_condition_true(node, "Ready") for node in found.listed)
+    where = f", domains by {found.key}" if found.key else ""
+    known = "" if found.pods is not None else f"; {UNKNOWN}"
+    return f"{counted(len(found.listed), 'node')}, {ready} ready{where}{known}"
+
+
+def _ranks(picture: Picture) -> Mapping[str, Sequence[tuple[View, Rank]]]:
+    found: dict[str, list[tuple[View, Rank]]] = {}
+    for view in picture.views:
+        for rank in (rank for group in view.groups for rank in group.ranks if rank.node):
+            found.setdefault(rank.node, []).append((view, rank))
+    return found
+
+
+def _header(key: str, words: Sequence[str]) -> Piece:
+    return Piece(key, tag("tr", [tag("th", word, scope="col") for word in words], id=key))
+
+
+def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
+    name = meta.name(node)
+    shares = [joined(_share(found, node, one), " ", _bar(found, node, one)) for one in names]
+    held = [f"{view.name} {rank.place}" for view, rank in ranks]
+    marks = tag(
+        "span",
+        [cells.mark(rank, view.name) for view, rank in ranks],
+        class_="strip",
+        role="img",
+        aria_label=", ".join(held),
+    )
+    ranks_cell = marks if ranks else Safe("")
+    return cells.row(
+        f"n/{name}",
+        name,
+        found.domain(node),
+        nodeamounts.status(node),
+        *shares,
+        ranks_cell,
+        find=f"{name} {' '.join(held)}",
+    )
+
+
+def _share(found: Nodes, node: JSONObject, name: str) -> str:
+    taken = None if found.pods is None else nodeamounts.held(found.pods.get(meta.name(node), ()))
+    return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), taken)
+
+
+def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
+    """Return a bar of what sets and others hold of a resource."""
+    whole = nodeamounts.allocatable(node).get(name, ZERO)
+    if found.pods is None or not whole:
+        return None
+    pods = found.pods.get(meta.name(node), ())
+    parts = [[pod for pod in pods if (labels.NAME in meta.labels(pod)) is is_ours] for is_ours in (True, False)]
+    held = [nodeamounts.held(part).get(name, ZERO) for part in parts]
+    ours, others = (min(100, round(100 * one.nanos / whole.nanos)) for one in held)
+    words = f"{name}: sets {nodeamounts.amount(name, held[0])}, others {nodeamounts.amount(name, held[1])}"
+    return tag(
+        "svg",
+        tag("title", words),
+        tag("rect", class_="whole", width=100, height=8),
+        tag("rect", class_="ours", width=ours, height=8),
+        tag("rect", class_="others", x=ours, width=min(others, 100 - ours), height=8),
+        viewBox="0 0 100 8",
+        class_="share",
+        role="img",
+    )
+
+
+def _fit_row(view: View, domains: Mapping[str, Sequence[JSONObject]], pods: ByNode) -> Piece:
+    group = group_pods(view)
+    link = cells.link(PageKind.SET, cells.key_of(view), view.name)
+    found = [_fitting(group, nodes, pods) for nodes in domains.values()]
+    words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
+    return cells.row(f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, find=view.name)
+
+
+def group_pods(view: View) -> list[JSONObject]:
+    """Return the pods of a group of a set as its templates say, as far as what they need of nodes is concerned."""
+    template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
+    worker = template.get("workerTemplate") or {}
+    leader = template.get("leaderTemplate") or worker
+    return [leader, *([worker] * (min(int(template.get("size", 1)), LISTED) - 1))]
+
+
+def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], pods: ByNode) -> int:
+    used: dict[str, dict[str, int]] = {}
+    for node in nodes:
+        amounts = nodeamounts.held(pods.get(meta.name(node), ()))
+        used[meta.name(node)] = {name: amount.nanos for name, amount in amounts.items()}
+    space, needs = fit.free_space(nodes, used), fit.count_needs(group)
+    return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
+
+
+PAGE: Final = Page(title=lambda _: "Topology", frame=frame, render=render, text=text, reads=reads)

@@ -1,0 +1,82 @@
+"""A DisaggregatedSet: its roles, its cause, and its LeaderWorkerSets by slice, role and revision. Pure."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from leaderworkerset.dashboard.address import Address, PageKind
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.picture import Picture, ToldWhole
+from leaderworkerset.dashboard.pieces import Piece, Rendering, region
+from leaderworkerset.diagnosis.document import headline, lines
+from leaderworkerset.views.disaggregation import PartView
+from leaderworkerset.views.wording import counted
+
+HEADER: Final = ("LeaderWorkerSet", "slice", "role", "revision", "verdict", "ready", "groups", "cause")
+
+
+def frame(address: Address, shown: Rendering) -> Safe:
+    """Return the page with its regions."""
+    table = cells.table("plain", HEADER, region("tbody", "rows", shown), f"The LeaderWorkerSets of {address.key.name}")
+    return joined(region("header", "head", shown), region("div", "cause", shown), table)
+
+
+def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+    """Return the pieces; of a set that does not exist, only that it does not."""
+    found = picture.find_whole(address.key)
+    if found is None:
+        words = f"{address.key.name}: no such DisaggregatedSet in namespace {address.key.namespace}"
+        head = [Piece("title", tag("h1", words, id="title"))]
+        return {"trouble": cells.trouble(picture), "head": head, "cause": [], "rows": []}
+    told = picture.told_whole(found)
+    return {
+        "trouble": cells.trouble(picture),
+        "head": [_head(told)],
+        "cause": [cells.cause_piece("cause-text", told.told)],
+        "rows": [_row(picture, part) for part in found.parts],
+    }
+
+
+def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
+    """Yield the lines of the page as text."""
+    found = picture.find_whole(address.key)
+    if found is None:
+        yield f"{address.key.name} does not exist in namespace {address.key.namespace}"
+        return
+    told = picture.told_whole(found)
+    yield from lines(told.told)
+    yield ""
+    yield from (headline(part.told) for part in told.parts)
+
+
+def _head(told: ToldWhole) -> Piece:
+    one = told.view
+    roles = "; ".join(f"{role.name}: {role.ready} of {counted(role.desired, 'group')} ready" for role in one.roles)
+    html = tag(
+        "div",
+        tag("h1", one.name, " ", tag("small", f"{one.namespace} · DisaggregatedSet")),
+        tag("p", roles, " ", cells.bar(one.ready, one.desired, roles)),
+        tag("p", f"rollout: {one.rollout}"),
+        id="title",
+    )
+    return Piece("title", html)
+
+
+def _row(picture: Picture, part: PartView) -> Piece:
+    view, told = part.view, picture.told(part.view).told
+    return cells.row(
+        f"p/{view.name}",
+        cells.link(PageKind.SET, cells.key_of(view), view.name),
+        part.slice,
+        part.role,
+        part.revision,
+        cells.verdict(told),
+        f"{view.ready} of {view.desired}",
+        cells.strip(view),
+        f"{told.code} {told.sentence}".strip(),
+        find=view.name,
+    )
+
+
+PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)

@@ -1,0 +1,125 @@
+"""The shared state that all pages show: sets with their groups, and why they are not as wanted. Pure.
+
+The views are those of `lws get`, the diagnoses those of `lws explain`. A diagnosis is read after a change, so it may be
+a moment older than its view: a view that is as wanted meanwhile is healthy, whatever was found before.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.diagnosis.diagnose import WORST, diagnose, is_as_wanted, of_whole, worst
+from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import reasons
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.groups import MISSING, Group, Rank, View
+from leaderworkerset.views.selection import Selection
+
+
+class CellState(StrEnum):
+    """How a rank or a group is, as the color and glyph of its cell say it."""
+
+    READY = "ready"
+    COMPLETED = "completed"
+    STARTING = "starting"
+    MISSING = "missing"
+    PROBLEM = "problem"
+
+
+def of_rank(rank: Rank) -> CellState:
+    """Return how a rank is."""
+    if rank.is_ready:
+        return CellState.READY
+    if rank.state == "Completed":
+        return CellState.COMPLETED
+    if reasons.is_problem(rank):
+        return CellState.PROBLEM
+    return CellState.MISSING if rank.state == MISSING else CellState.STARTING
+
+
+def of_group(group: Group) -> CellState:
+    """Return how a group is: like its ranks if they are alike, else a problem of one of them, or starting."""
+    found = set(map(of_rank, group.ranks))
+    if len(found) == 1:
+        return found.pop()
+    return CellState.PROBLEM if CellState.PROBLEM in found else CellState.STARTING
+
+
+@dataclass(frozen=True, slots=True)
+class ToldSet:
+    """A LeaderWorkerSet and its diagnosis."""
+
+    view: View
+    told: Diagnosis
+
+
+@dataclass(frozen=True, slots=True)
+class ToldWhole:
+    """A DisaggregatedSet, the diagnosis that explains it best, and its LeaderWorkerSets."""
+
+    view: SetView
+    told: Diagnosis
+    parts: tuple[ToldSet, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """Everything of a namespace (empty: of all) at one moment. `trouble` says why it may be out of date."""
+
+    namespace: str
+    now: datetime
+    views: Sequence[View] = ()
+    sets: Sequence[SetView] = ()
+    diagnoses: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
+    of_sets: Mapping[ObjectKey, Diagnosis] = field(default_factory=dict)
+    trouble: str = ""
+
+    def told(self, view: View) -> ToldSet:
+        """Return a LeaderWorkerSet with its diagnosis; until one was read, it is in progress."""
+        chosen = Selection(view.name)
+        if is_as_wanted(view, chosen):
+            return ToldSet(view, diagnose(Observed(view=view, now=self.now), chosen))
+        found = self.diagnoses.get(ObjectKey(view.namespace, view.name))
+        if found is None or found.verdict is Verdict.HEALTHY:
+            found = _in_progress(view.name, view.namespace, reasons.brief(view))
+        return ToldSet(view, found)
+
+    def told_whole(self, one: SetView) -> ToldWhole:
+        """Return a DisaggregatedSet with its diagnosis and those of its LeaderWorkerSets."""
+        parts = tuple(self.told(part.view) for part in one.parts)
+        own = self.of_sets.get(ObjectKey(one.namespace, one.name)) or _in_progress(one.name, one.namespace, one.rollout)
+        if one.is_settled and own.verdict is not Verdict.HEALTHY and not meta.is_deleting(one.object):
+            own = Diagnosis(target=one.name, verdict=Verdict.HEALTHY, sentence="complete", namespace=one.namespace)
+        return ToldWhole(one, worst(of_whole(own, [part.told for part in parts])), parts)
+
+    def find(self, key: ObjectKey) -> View | None:
+        """Return a LeaderWorkerSet, None if it does not exist."""
+        return next((view for view in self.views if (view.namespace, view.name) == (key.namespace, key.name)), None)
+
+    def find_whole(self, key: ObjectKey) -> SetView | None:
+        """Return a DisaggregatedSet, None if it does not exist."""
+        return next((one for one in self.sets if (one.namespace, one.name) == (key.namespace, key.name)), None)
+
+    def ordered(self) -> list[ToldSet | ToldWhole]:
+        """Return DisaggregatedSets, and the LeaderWorkerSets that none of them owns: the most urgent first."""
+        wholes = [self.told_whole(one) for one in self.sets]
+        owned = {(part.view.namespace, part.view.name) for whole in wholes for part in whole.parts}
+        alone = [self.told(view) for view in self.views if (view.namespace, view.name) not in owned]
+        return sorted([*wholes, *alone], key=_urgency)
+
+
+def _urgency(one: ToldSet | ToldWhole) -> tuple[int, str, str]:
+    return WORST.index(one.told.verdict), one.view.namespace, one.view.name
+
+
+def _in_progress(name: str, namespace: str, sentence: str) -> Diagnosis:
+    return Diagnosis(
+        target=name,
+        namespace=namespace,
+        verdict=Verdict.PROGRESSING,
+        sentence=sentence or "its status is not final yet",
+    )

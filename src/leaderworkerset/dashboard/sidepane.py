@@ -1,0 +1,101 @@
+"""The pane of one rank: its state, why it is not ready, its events and its last lines, as a fragment of HTML."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from kuberuntime import timeouts
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import CORE_EVENTS
+from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.logstream import LONGEST_LINE
+from leaderworkerset.dashboard.markup import Safe, joined, tag
+from leaderworkerset.dashboard.pages import cells
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.diagnosis.finding import Diagnosis
+from leaderworkerset.observation.diagnosing import observe_view
+from leaderworkerset.observation.lists import Lists
+from leaderworkerset.observation.podlogs import PodLogOptions, read
+from leaderworkerset.views import changes
+from leaderworkerset.views.events.eventhistory import Happening, History
+from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.selection import Selection
+
+LINES: Final = 20
+EVENTS: Final = 30
+PATIENCE: Final = 5.0
+
+
+async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
+    """Return what is known of one rank; None if the set has no such rank."""
+    found = [
+        rank for group in view.groups for rank in group.ranks if (group.name, rank.index) == (chosen.group, chosen.rank)
+    ]
+    if not found:
+        return None
+    (rank,) = found
+    lists = Lists(model.client)
+    async with asyncio.TaskGroup() as tasks:
+        told = tasks.create_task(_explained(model, lists, view, chosen))
+        events = tasks.create_task(_events(lists, model, view, chosen))
+        lines = tasks.create_task(_last_lines(model, rank))
+    return joined(
+        tag("h2", f"{view.name} {rank.place} ", tag("small", rank.pod)),
+        tag("p", changes.describe(rank), f" · {rank.node}" if rank.node else ""),
+        told.result(),
+        tag("h3", "Events"),
+        events.result(),
+        tag("h3", "Last lines"),
+        tag("pre", lines.result() or "no lines", tabindex=0),
+    )
+
+
+async def _explained(model: LiveModel, lists: Lists, view: View, chosen: Selection) -> Safe:
+    try:
+        async with timeouts.within(PATIENCE):
+            observed = await observe_view(lists, view, chosen, model.clock)
+    except (KubeError, TimeoutError, ExceptionGroup):
+        return tag("p", "why it is not ready could not be read")
+    found: Diagnosis = diagnose(replace(observed, commands=model.commands), chosen)
+    return cells.cause(found)
+
+
+async def _events(lists: Lists, model: LiveModel, view: View, chosen: Selection) -> Safe:
+    try:
+        async with timeouts.within(PATIENCE):
+            events = await lists.all(Query(CORE_EVENTS, view.namespace))
+    except (KubeError, TimeoutError):
+        return tag("p", "events could not be read")
+    others = [one.name for one in model.picture.views if one.namespace == view.namespace and one.name != view.name]
+    return _listed(History(view.object, view.pods, others).read(events, chosen)[-EVENTS:])
+
+
+def _listed(found: Sequence[Happening]) -> Safe:
+    if not found:
+        return tag("p", "none")
+    items = [
+        tag(
+            "li",
+            tag("time", one.last.strftime("%H:%M:%S"), datetime=one.last.isoformat()),
+            " ⚠ " if one.is_warning else " ",
+            tag("strong", one.reason),
+            f" ({one.count} times) " if one.count > 1 else " ",
+            one.message,
+        )
+        for one in reversed(found)
+    ]
+    return tag("ol", items, class_="events")
+
+
+async def _last_lines(model: LiveModel, rank: Rank) -> str:
+    if rank.object is None:
+        return ""
+    try:
+        async with timeouts.within(PATIENCE):
+            found = [line async for line in read(model.client, rank.object, PodLogOptions(tail=LINES))]
+    except (KubeError, TimeoutError) as error:
+        return f"{meta.name(rank.object)}: {error}"
+    return "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in found)

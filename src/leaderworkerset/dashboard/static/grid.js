@@ -1,0 +1,97 @@
+// The grid of ranks: one cell is reachable by Tab, arrow keys move from it, Enter or a click shows a rank beside it.
+import { onChange } from "./stream.js";
+
+const grid = document.getElementById("grid");
+const pane = document.getElementById("pane");
+let shown = null;
+let asked = 0;
+
+export function start() {
+  if (!grid) return;
+  ready();
+  grid.addEventListener("keydown", move);
+  grid.addEventListener("focusin", (event) => reach(event.target.closest("[role=gridcell]")));
+  grid.addEventListener("click", (event) => show(event.target.closest("[role=gridcell]")));
+  pane.addEventListener("keydown", (event) => event.key === "Escape" && hide());
+  onChange((ids) => {
+    ready();
+    if (!shown) return;
+    const cell = document.getElementById(`c/${shown}`);
+    cell?.setAttribute("aria-selected", "true");
+    if ([...ids].some((id) => document.getElementById(id)?.contains(cell))) fill(shown);
+  });
+}
+
+// Lets Tab reach one cell, the last one that had the focus or the first.
+function ready() {
+  if (!grid.querySelector("[role=gridcell][tabindex='0']")) reach(grid.querySelector("[role=gridcell]"));
+}
+
+function reach(cell) {
+  if (!cell) return;
+  for (const one of grid.querySelectorAll("[role=gridcell][tabindex='0']")) one.tabIndex = -1;
+  cell.tabIndex = 0;
+}
+
+function move(event) {
+  const cell = event.target.closest("[role=gridcell]");
+  if (!cell) return;
+  const target = neighbor(cell, event.key, event.ctrlKey);
+  if (event.key === "Enter" || event.key === " ") show(cell);
+  else if (event.key === "Escape") hide();
+  else if (target) target.focus();
+  else return;
+  event.preventDefault();
+}
+
+function neighbor(cell, key, far) {
+  const row = cell.parentElement;
+  const cells = [...row.querySelectorAll("[role=gridcell]")];
+  const at = cells.indexOf(cell);
+  const rows = [...grid.querySelectorAll("tbody tr:not([hidden])")].filter((one) => one.querySelector("[role=gridcell]"));
+  const inRow = (other) => other && (other.querySelectorAll("[role=gridcell]")[at] ?? other.querySelector("[role=gridcell]:last-of-type"));
+  const here = rows.indexOf(row);
+  switch (key) {
+    case "ArrowLeft": return cells[at - 1];
+    case "ArrowRight": return cells[at + 1];
+    case "ArrowUp": return inRow(rows[here - 1]);
+    case "ArrowDown": return inRow(rows[here + 1]);
+    case "PageUp": return inRow(rows[Math.max(here - 10, 0)]);
+    case "PageDown": return inRow(rows[Math.min(here + 10, rows.length - 1)]);
+    case "Home": return far ? inRow(rows[0]) : cells[0];
+    case "End": return far ? inRow(rows.at(-1)) : cells.at(-1);
+    default: return null;
+  }
+}
+
+function show(cell) {
+  if (!cell) return;
+  for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
+  cell.setAttribute("aria-selected", "true");
+  shown = cell.dataset.rank;
+  fill(shown).then(() => pane.focus());
+}
+
+function hide() {
+  pane.hidden = true;
+  document.getElementById(`c/${shown}`)?.focus();
+  for (const one of grid.querySelectorAll("[aria-selected]")) one.removeAttribute("aria-selected");
+  shown = null;
+}
+
+async function fill(place) {
+  const mine = ++asked;
+  let html = "";
+  try {
+    const answer = await fetch(`${grid.dataset.pane}/${place}`);
+    html = await answer.text();
+    if (!answer.ok) html = "";
+  } catch {
+    // The stream shows that the server does not answer.
+  }
+  if (mine !== asked || shown !== place) return;
+  if (html) pane.innerHTML = html; // the server's, which escapes every text
+  else pane.textContent = `${place}: nothing could be read`;
+  pane.hidden = false;
+  pane.dispatchEvent(new CustomEvent("shown", { bubbles: true, detail: place }));
+}

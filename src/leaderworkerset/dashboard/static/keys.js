@@ -1,0 +1,50 @@
+// The keys of all pages, and the search: rows and sets whose text does not contain the words are hidden.
+import { onChange } from "./stream.js";
+
+const search = document.getElementById("search");
+const help = document.getElementById("help");
+
+export function start() {
+  document.addEventListener("keydown", press);
+  search.addEventListener("input", filter);
+  search.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    search.value = "";
+    filter();
+    document.getElementById("main").focus();
+  });
+  document.getElementById("help-button").addEventListener("click", () => help.showModal());
+  document.getElementById("help-close").addEventListener("click", () => help.close());
+  onChange(filter);
+  times();
+  setInterval(times, 10_000);
+  onChange(times);
+}
+
+function press(event) {
+  const isTyping = event.target.closest("input, textarea, dialog[open]");
+  if (isTyping || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "/") search.focus();
+  else if (event.key === "?") help.showModal();
+  else if (event.key === "n") location.href = document.baseURI;
+  else return;
+  event.preventDefault();
+}
+
+function filter() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  for (const one of document.querySelectorAll("#main [data-find]")) {
+    const text = words.length ? `${one.dataset.find} ${one.textContent}`.toLowerCase() : "";
+    one.hidden = !words.every((word) => text.includes(word));
+  }
+}
+
+// Shows how long ago a moment was, beside the time of day that the server wrote.
+function times() {
+  for (const one of document.querySelectorAll("time[datetime]")) {
+    const seconds = Math.max(0, Math.round((Date.now() - Date.parse(one.dateTime)) / 1000));
+    const [size, unit] = seconds < 120 ? [1, "s"] : seconds < 7200 ? [60, "m"] : seconds < 172800 ? [3600, "h"] : [86400, "d"];
+    one.title = one.dateTime;
+    one.dataset.ago = `${Math.floor(seconds / size)}${unit}`;
+  }
+}

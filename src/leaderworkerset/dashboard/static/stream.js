@@ -1,0 +1,120 @@
+// The stream of differences of this page: applied to its regions, resumed where it broke, closed while nobody looks.
+const live = document.getElementById("live");
+const changed = [];
+let state = document.body.dataset.ident;
+let source = null;
+
+// Calls `callback` with the set of changed ids after each change of the page.
+export function onChange(callback) {
+  changed.push(callback);
+}
+
+export function start() {
+  document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));
+  if (!document.hidden) open();
+}
+
+function open() {
+  if (source) return;
+  const address = new URL(location.href);
+  address.searchParams.set("stream", state);
+  source = new EventSource(address);
+  source.addEventListener("difference", (event) => take(event, apply));
+  source.addEventListener("whole", (event) => take(event, replaceAll));
+  source.addEventListener("open", () => notice(""));
+  source.addEventListener("error", () => {
+    notice("⚠ The dashboard does not answer; what is shown may be old. It is tried again.");
+    if (source.readyState === EventSource.CLOSED) {
+      // The browser gives up after a refusal, so it is tried again here.
+      close();
+      setTimeout(() => document.hidden || open(), 3000);
+    }
+  });
+}
+
+function close() {
+  source?.close();
+  source = null;
+}
+
+function take(event, use) {
+  state = event.lastEventId;
+  const kept = focused();
+  const ids = use(JSON.parse(event.data));
+  restore(kept);
+  for (const callback of changed) callback(ids);
+}
+
+function apply(difference) {
+  const ids = new Set(difference.gone);
+  for (const id of difference.gone) document.getElementById(id)?.remove();
+  for (const [region, id, html] of difference.put) {
+    ids.add(id);
+    const fresh = element(html);
+    const old = document.getElementById(id);
+    if (old) old.replaceWith(fresh);
+    else document.getElementById(region)?.append(fresh);
+  }
+  for (const [region, order] of Object.entries(difference.order)) arrange(document.getElementById(region), order);
+  if (difference.say.length) live.textContent = difference.say.join(". ");
+  return ids;
+}
+
+function replaceAll({ regions }) {
+  const ids = new Set();
+  for (const [region, html] of Object.entries(regions)) {
+    const target = document.getElementById(region);
+    if (!target) continue;
+    const template = document.createElement("template");
+    template.innerHTML = html;
+    target.replaceChildren(template.content);
+    for (const one of target.children) ids.add(one.id);
+  }
+  return ids;
+}
+
+// Puts children into an order with as few moves as the order allows from its beginning.
+function arrange(region, order) {
+  let next = region?.firstElementChild;
+  for (const id of order) {
+    if (next?.id === id) {
+      next = next.nextElementSibling;
+      continue;
+    }
+    const child = document.getElementById(id);
+    if (child) region.insertBefore(child, next);
+  }
+}
+
+function element(html) {
+  // The HTML is the server's, which escapes every text.
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content.firstElementChild;
+}
+
+function focused() {
+  const one = document.activeElement;
+  return one && one !== document.body ? { id: one.id, tabIndex: one.tabIndex, value: one.checked } : null;
+}
+
+function restore(kept) {
+  if (!kept?.id || document.activeElement?.id === kept.id) return;
+  const one = document.getElementById(kept.id);
+  if (one) {
+    one.tabIndex = kept.tabIndex;
+    one.focus({ preventScroll: true });
+  }
+}
+
+function notice(text) {
+  const trouble = document.getElementById("trouble");
+  let own = document.getElementById("connection");
+  if (!text) return own?.remove();
+  if (!own) {
+    own = document.createElement("p");
+    own.id = "connection";
+    trouble.append(own);
+  }
+  own.textContent = text;
+}

@@ -1,0 +1,277 @@
+"""The HTTP server of the dashboard: every request passes the gate, pages come from the hub, streams are bounded.
+
+Addresses below the base: `open` (the link), pages (`address.py`), the same with `?stream=STATE` for what changes there,
+`pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `static/FILE`, and `act` for actions.
+"""
+
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+import structlog
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from kuberuntime import timeouts
+from kuberuntime.objects import decimals
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane, staticfiles
+from leaderworkerset.dashboard.actions import ActionError, Runner
+from leaderworkerset.dashboard.address import PageForm
+from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
+from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
+from leaderworkerset.dashboard.hub import PAGES, Hub
+from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.logstream import LogRequest
+from leaderworkerset.dashboard.markup import tag
+from leaderworkerset.dashboard.pages import htmldocument
+from leaderworkerset.dashboard.pages.htmldocument import Serving
+from leaderworkerset.views.groups import name_of
+from leaderworkerset.views.selection import Selection
+
+MOST_BODY: Final = 4096
+"""Bytes of a request for an action."""
+
+MOST_STREAMS: Final = 48
+"""The maximum of streams that are open at once: pages and logs of all tabs."""
+
+BETWEEN_BEATS: Final = 15.0
+PATIENCE: Final = 30.0
+"""Seconds that a browser may take to read what a stream sends, and that a command of an action may take."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def new_secrets() -> Secrets:
+    """Make the secrets of one server."""
+    return Secrets(
+        place=secrets.token_hex(8),
+        link=secrets.token_urlsafe(32),
+        session=secrets.token_urlsafe(32),
+        action=secrets.token_urlsafe(32),
+    )
+
+
+@dataclass(slots=True)
+class Dashboard:
+    """The application of one server. `port` is known once it listens; `runner` runs the commands of actions, if any."""
+
+    model: LiveModel
+    hub: Hub
+    runner: Runner | None = None
+    secrets: Secrets = field(default_factory=new_secrets)
+    port: int = 0
+    _streams: int = 0
+
+    @property
+    def gate(self) -> Gate:
+        """Return the checks that requests pass."""
+        return Gate(self.secrets, self.port, allows_actions=self.runner is not None)
+
+    @property
+    def link(self) -> str:
+        """Return the link that opens the dashboard, once."""
+        return f"http://127.0.0.1:{self.port}{self.gate.base}open?token={self.secrets.link}"
+
+    def application(self) -> web.Application:
+        """Build the application."""
+        made = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY)
+        made.router.add_route("*", "/{rest:.*}", self._answer)
+        return made
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse what the gate refuses, before anything is read."""
+        refusal = self.gate.refusal(_asked(request))
+        return _refused(refusal) if refusal is not None else await handler(request)
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        base = self.gate.base
+        if not request.path.startswith(base):
+            return _missing()
+        first, *rest = request.path.removeprefix(base).split("/")
+        if request.method == "POST":
+            return await self._act(request) if (first, rest) == ("act", []) else _missing()
+        return await self._read(request, first, rest)
+
+    async def _read(self, request: web.Request, first: str, rest: list[str]) -> web.StreamResponse:
+        match first, rest:
+            case "open", []:
+                return self._open(request)
+            case "static", [name]:
+                return _static(name)
+            case "pane", [namespace, name, group, rank]:
+                return await self._pane(ObjectKey(namespace, name), group, rank)
+            case "logs", [namespace, name]:
+                return await self._logs(request, ObjectKey(namespace, name))
+            case _:
+                return await self._page(request, "/".join([first, *rest]))
+
+    def _open(self, request: web.Request) -> web.StreamResponse:
+        """Exchange the token of the link for the cookie; then the browser goes on by itself, as from its own page."""
+        if not self.secrets.exchange(request.query.get("token", "")):
+            return _refused(Refusal.USED)
+        base = self.gate.base
+        onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
+        icon = tag("link", rel="icon", href=f"{base}static/icon.svg")  # else the browser asks for one elsewhere
+        head = tag("head", onward, icon, tag("title", "lws"))
+        text = "<!doctype html>" + tag("html", head, tag("body"), lang="en")
+        response = _html(text)
+        response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
+        return response
+
+    async def _page(self, request: web.Request, path: str) -> web.StreamResponse:
+        try:
+            found = address.parse(path, request.query)
+        except address.NoSuchPageError:
+            return _missing()
+        match found.form:
+            case PageForm.TEXT:
+                lines = PAGES[found.kind].text(self.model.picture, found, await self.hub.facts(found))
+                return web.Response(text="".join(f"{line}\n" for line in lines), headers=HEADERS)
+            case PageForm.FILE:
+                saved = _html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
+                saved.headers["Content-Disposition"] = "attachment"
+                return saved
+            case PageForm.PAGE | PageForm.TABLE:
+                return await self._shown(request, found)
+
+    async def _shown(self, request: web.Request, found: address.Address) -> web.StreamResponse:
+        if "stream" in request.query:
+            return await self._stream(request, found)
+        channel = await self.hub.channel(found)
+        serving = Serving(base=self.gate.base, action=self.secrets.action if self.runner else "")
+        return _html(htmldocument.document(PAGES[found.kind], found, channel.shown, channel.ident, serving))
+
+    async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
+        """Send what changes on a page, from the state that the browser has on."""
+        if self._streams >= MOST_STREAMS:
+            return _busy()
+        last = request.headers.get("Last-Event-ID") or request.query["stream"]
+        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        self._streams += 1
+        try:
+            async with self.hub.looking(found) as channel:
+                await response.prepare(request)
+                await _send(response, channel, last)
+        except (ConnectionError, TimeoutError):  # the browser has left, or reads nothing
+            pass
+        finally:
+            self._streams -= 1
+        return response
+
+    async def _logs(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
+        query = request.query
+        places = query.getall("rank", [])
+        tail = decimals.natural(query.get("tail", str(logstream.TAIL)))
+        if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS or tail is None:
+            return _missing()
+        if self._streams >= MOST_STREAMS:
+            return _busy()
+        wanted = LogRequest(
+            key=key,
+            places=frozenset(places),
+            tail=min(tail, logstream.TAIL),
+            follow=query.get("follow") != "false",
+            previous=query.get("previous") == "true",
+        )
+        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "application/x-ndjson"})
+        await response.prepare(request)
+
+        async def write(data: bytes) -> None:
+            async with timeouts.within(PATIENCE):
+                await response.write(data)
+
+        self._streams += 1
+        try:
+            await logstream.send(self.model, wanted, write)
+        except* (ConnectionError, TimeoutError):
+            pass
+        finally:
+            self._streams -= 1
+        return response
+
+    async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
+        view, number = self.model.picture.find(key), decimals.natural(rank)
+        if view is None or number is None:
+            return _missing()
+        found = await sidepane.pane(self.model, view, Selection(view.name, name_of(group), number))
+        return _missing() if found is None else _html(found)
+
+    async def _act(self, request: web.Request) -> web.StreamResponse:
+        """Run the command of an action: a dry run, unless the page says that it was seen and confirmed."""
+        if self.runner is None:  # the gate has refused it
+            return _refused(Refusal.READ_ONLY)
+        try:
+            asked = msgspec.json.decode(await request.read(), type=dict[str, object])
+            words = actions.words(asked)
+        except web.HTTPRequestEntityTooLarge:
+            return _refused(Refusal.ADDRESS)
+        except (msgspec.DecodeError, ActionError) as error:
+            return web.json_response({"error": str(error)}, status=422, headers=HEADERS)
+        is_trial = asked.get("confirmed") is not True
+        try:
+            async with timeouts.within(PATIENCE):
+                is_done, text = await self.runner([*words, "--dry-run"] if is_trial else words)
+        except TimeoutError:
+            is_done, text = False, f"not done after {PATIENCE:g} s"
+        log.info("action", command=" ".join(words), trial=is_trial, done=is_done)
+        answer = {"command": " ".join([self.model.commands.lws, *words]), "done": is_done, "text": text}
+        return web.json_response(answer, headers=HEADERS)
+
+
+async def _send(response: web.StreamResponse, channel: Channel, last: str) -> None:
+    while True:
+        newest = channel.ident
+        for data in channel.after(last):
+            async with timeouts.within(PATIENCE):
+                await response.write(data)
+        last = newest
+        if channel.ident != last:
+            continue  # it changed while the browser was reading
+        try:
+            async with timeouts.within(BETWEEN_BEATS):
+                await channel.changed()
+        except TimeoutError:
+            async with timeouts.within(PATIENCE):
+                await response.write(HEARTBEAT)
+
+
+def _asked(request: web.Request) -> Asked:
+    headers = request.headers
+    return Asked(
+        method=request.method,
+        path=request.path,
+        hosts=headers.getall("Host", []),
+        origins=headers.getall("Origin", []),
+        sites=headers.getall("Sec-Fetch-Site", []),
+        cookies=headers.getall("Cookie", []),
+        action_tokens=headers.getall(ACTION_HEADER, []),
+    )
+
+
+def _html(text: str) -> web.Response:
+    body = text.encode(errors="replace")
+    return web.Response(body=body, content_type="text/html", charset="utf-8", headers=HEADERS)
+
+
+def _refused(refusal: Refusal) -> web.Response:
+    return web.Response(status=refusal.status, text=f"{refusal.text}\n", headers=HEADERS)
+
+
+def _missing() -> web.Response:
+    return web.Response(status=404, text="there is no such page\n", headers=HEADERS)
+
+
+def _busy() -> web.Response:
+    return web.Response(
+        status=503, text=f"{MOST_STREAMS} pages are open: close some\n", headers={**HEADERS, "Retry-After": "5"}
+    )
+
+
+def _static(name: str) -> web.Response:
+    text = staticfiles.files().get(name)
+    if text is None:
+        return _missing()
+    return web.Response(text=text, content_type=staticfiles.kind_of(name), headers=HEADERS)

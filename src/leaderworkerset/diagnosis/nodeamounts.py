@@ -1,0 +1,73 @@
+"""What nodes have, and what the pods on them request, as people read it. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import ZERO, Quantity
+from leaderworkerset.core.gang import demand
+from leaderworkerset.core.gang.demand import Demand
+from leaderworkerset.diagnosis.causes.scheduling import FINISHED, amount_text
+
+ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
+"""The pods of each node."""
+
+FIRST: Final = ("cpu", "memory", "pods")
+SELDOM: Final = ("ephemeral-storage", "hugepages-", "attachable-volumes-")
+"""Resources that only the description of a node shows."""
+
+GIBIBYTE: Final = 2**30
+
+
+def by_node(pods: Iterable[JSONObject]) -> ByNode:
+    """Return the pods that hold something of a node, by its name."""
+    found: dict[str, list[JSONObject]] = {}
+    for pod in sorted(pods, key=meta.key):
+        node = meta.spec(pod).get("nodeName")
+        if node and meta.status(pod).get("phase") not in FINISHED:
+            found.setdefault(node, []).append(pod)
+    return found
+
+
+def status(node: JSONObject) -> str:
+    """Return the state of a node in kubectl's words."""
+    word = "Ready" if meta.is_condition_true(node, "Ready") else "NotReady"
+    return f"{word},SchedulingDisabled" if meta.spec(node).get("unschedulable") else word
+
+
+def names(nodes: Iterable[JSONObject]) -> list[str]:
+    """Return the resources to show of nodes: the usual ones, then accelerators and others by name."""
+    return [*FIRST, *sorted({name for node in nodes for name in allocatable(node) if _is_shown(name)})]
+
+
+def held(pods: Iterable[JSONObject]) -> Demand:
+    """Return what pods request together."""
+    return demand.add(*map(asked, pods))
+
+
+def asked(pod: JSONObject) -> Demand:
+    """Return what a pod requests, and one pod."""
+    return demand.of_pod(meta.spec(pod)) | {"pods": quantity.parse("1")}
+
+
+def allocatable(node: JSONObject) -> Mapping[str, Quantity]:
+    """Return what pods may request of a node."""
+    return quantity.parse_list(meta.status(node).get("allocatable"))
+
+
+def share(name: str, has: Quantity, taken: Demand | None) -> str:
+    """Return what is free, of what there is; only that where it is not known what is taken."""
+    whole = amount(name, has)
+    return whole if taken is None else f"{amount(name, has - taken.get(name, ZERO))} of {whole}"
+
+
+def amount(name: str, value: Quantity) -> str:
+    """Return an amount as people read it: memory and storage from 1 Gi on in Gi."""
+    if name in {"memory", "ephemeral-storage"} and value.ceil() >= GIBIBYTE:
+        return f"{value.ceil() / GIBIBYTE:.1f}".removesuffix(".0") + "Gi"
+    return amount_text(value)
+
+
+def _is_shown(name: str) -> bool:
+    return name not in FIRST and not name.startswith(SELDOM)

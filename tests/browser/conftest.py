@@ -1,0 +1,79 @@
+"""A headless Chromium for each test: Debian's, or the one that LWS_CHROMIUM names; without one the tests are skipped."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pytest
+from tests.dashboardhouse import House, open_house
+
+playwright = pytest.importorskip("playwright.async_api", reason="playwright is not installed: `make dev`")
+
+LIMIT = 30_000.0
+"""Milliseconds in which anything must come true in the browser."""
+
+
+@dataclass
+class Visit:
+    """A page of a dashboard in a browser. `complaints` are errors of scripts and what the content policy refused."""
+
+    house: House
+    context: Any
+    page: Any
+    complaints: list[str] = field(default_factory=list)
+
+    async def go(self, path: str = "") -> None:
+        """Open a page, and wait until its stream is there."""
+        await self.page.goto(self.house.base + path)
+
+    async def focused(self) -> str:
+        """Return the `id` of what has the focus."""
+        return str(await self.page.evaluate("document.activeElement.id"))
+
+
+Visiting: TypeAlias = Callable[..., AbstractAsyncContextManager[Visit]]
+
+
+def chromium() -> str:
+    """Return the browser's program; skip the test where there is none."""
+    found = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not found:
+        pytest.skip(
+            "no chromium on this machine: install it (Debian: apt-get install chromium), or name it in LWS_CHROMIUM"
+        )
+    return found
+
+
+@pytest.fixture
+def visiting() -> Visiting:
+    """Return what opens the link of a new dashboard in a new browser."""
+    program = chromium()
+
+    @asynccontextmanager
+    async def visit(*, actions: bool = False, **options: Any) -> AsyncIterator[Visit]:
+        async with open_house(actions=actions) as house, playwright.async_playwright() as driver:
+            browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+            try:
+                context = await browser.new_context(**options)
+                context.set_default_timeout(LIMIT)
+                page = await context.new_page()
+                found = Visit(house, context, page)
+                page.on("pageerror", lambda error: found.complaints.append(str(error)))
+                page.on("console", lambda said: found.complaints.extend([said.text] if said.type == "error" else []))
+                await page.goto(house.dashboard.link)
+                await page.wait_for_url(house.base)
+                yield found
+                assert found.complaints == []
+            finally:
+                await browser.close()
+
+    return visit
+
+
+def journey(scenario: Callable[[], Coroutine[None, None, None]]) -> None:
+    """Run a scenario to its end."""
+    asyncio.run(scenario())

@@ -1,0 +1,255 @@
+"""The dashboard in a real browser: it shows, follows, resumes, is used by keyboard alone, and is closed to others.
+
+Any error of a script, and anything that the content policy refuses, fails the test (`conftest.py`).
+"""
+
+import asyncio
+from importlib import resources
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.browser.conftest import Visit, Visiting, journey
+from tests.dashboardhouse import NAMESPACE
+
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.bindaddresses import Address
+from kuberuntime.serving.serving import Listener
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+pytestmark = pytest.mark.slow
+
+PAGES = (
+    "",
+    "?as=table",
+    "sets/default/broken",
+    "sets/default/broken?by=node",
+    "sets/default/web/rollout",
+    "sets/default/web/logs",
+    "topology",
+)
+
+
+async def furnish(visit: Visit) -> None:
+    """Make one healthy set and one whose leader crashes."""
+    await visit.house.put_set("web", replicas=3, size=2)
+    await visit.house.put_set("broken", replicas=1, size=2, ready=0)
+    await visit.house.crash("broken-0")
+    await visit.house.shows(web_2_1="Running", broken_0="CrashLoopBackOff", broken_0_1="Pending")
+
+
+def test_a_change_is_seen_without_a_reload_and_its_cause_is_read_out(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await visit.house.put_set("web", replicas=2, size=2)
+            cells = visit.page.locator("[id='s/default/web'] .strip i.ready")
+            await cells.nth(1).wait_for()
+            await visit.house.crash("web-1")
+            await visit.page.locator("[id='s/default/web'] .strip i.problem").wait_for()
+            await visit.page.locator("#live:has-text('LWS-E071')").wait_for(state="attached")
+            assert await cells.count() == 1
+
+    journey(scenario)
+
+
+def test_the_token_leaves_the_address_and_no_script_can_read_the_cookie(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            assert "token" not in visit.page.url
+            assert await visit.page.evaluate("document.cookie") == ""
+            assert await visit.page.evaluate("history.length") <= 2
+            other = await visit.context.browser.new_context()
+            page = await other.new_page()
+            answer = await page.goto(visit.house.dashboard.link)
+            assert answer.status == 403
+            answer = await page.goto(visit.house.base)
+            assert answer.status == 403
+
+    journey(scenario)
+
+
+def test_a_server_that_was_away_loses_no_change(visiting: Visiting) -> None:
+    """Its connections are closed and its port is shut while pods change; then the page resumes by itself."""
+
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go("sets/default/web")
+            await visit.page.locator("[id='c/2/1'].ready").wait_for()
+            port = visit.house.dashboard.port
+            await visit.house.leave()
+            await visit.page.locator("#connection").wait_for()
+            await visit.house.crash("web-2-1")
+            await visit.house.crash("web-0-1")
+            await visit.house.shows(web_2_1="CrashLoopBackOff", web_0_1="CrashLoopBackOff")
+            await visit.house.listen(port)
+            await visit.page.locator("[id='c/2/1'].problem").wait_for()
+            await visit.page.locator("[id='c/0/1'].problem").wait_for()
+            await visit.page.locator("#connection").wait_for(state="detached")
+            visit.complaints.clear()  # the browser notes that it was refused
+
+    journey(scenario)
+
+
+def test_a_hidden_page_asks_for_nothing_and_is_current_when_it_is_seen_again(visiting: Visiting) -> None:
+    hide = """(hidden) => {
+        Object.defineProperty(document, 'hidden', {value: hidden, configurable: true});
+        document.dispatchEvent(new Event('visibilitychange'));
+    }"""
+
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go("sets/default/web")
+            await visit.page.locator("[id='c/1/1'].ready").wait_for()
+            await visit.page.evaluate(hide, True)
+            await visit.house.crash("web-1-1")
+            await visit.house.shows(web_1_1="CrashLoopBackOff")
+            await asyncio.sleep(0.5)
+            assert await visit.page.locator("[id='c/1/1'].ready").count() == 1
+            await visit.page.evaluate(hide, False)
+            await visit.page.locator("[id='c/1/1'].problem").wait_for()
+
+    journey(scenario)
+
+
+def test_a_journey_by_keyboard_only(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go()
+            keys = visit.page.keyboard
+            await visit.page.locator("[id='s/default/broken']").wait_for()
+            await keys.press("/")
+            assert await visit.focused() == "search"
+            await keys.type("brok")
+            await visit.page.locator("[id='s/default/web']").wait_for(state="hidden")
+            for _ in range(10):
+                await keys.press("Tab")
+                if await visit.page.evaluate("document.activeElement.textContent") == "broken":
+                    break
+            await keys.press("Enter")
+            await visit.page.wait_for_url("**/sets/default/broken")
+            await visit.page.locator("[id='c/0/1']").wait_for()
+            for _ in range(20):
+                await keys.press("Tab")
+                if await visit.focused() == "c/0/0":
+                    break
+            await keys.press("ArrowRight")
+            assert await visit.focused() == "c/0/1"
+            await visit.house.crash("broken-0-1")
+            await visit.page.locator("[id='c/0/1'].problem").wait_for()
+            assert await visit.focused() == "c/0/1", "a change does not take the focus away"
+            await keys.press("Home")
+            await keys.press("Enter")
+            await visit.page.locator("#pane h2").first.wait_for()
+            await visit.page.wait_for_function("document.activeElement.id === 'pane'")
+            assert "LWS-E071" in await visit.page.locator("#pane").inner_text()
+            await keys.press("Escape")
+            assert await visit.focused() == "c/0/0"
+            await keys.press("?")
+            assert await visit.page.locator("dialog[open] h2").inner_text() == "Keys"
+            await keys.press("Escape")
+            await keys.press("n")
+            await visit.page.wait_for_url(visit.house.base)
+
+    journey(scenario)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_breaks_a_rule_of_accessibility(visiting: Visiting, scheme: str) -> None:
+    source = (resources.files("axe_core_python") / "axe.min.js").read_text(encoding="utf-8")
+
+    async def scenario() -> None:
+        async with visiting(color_scheme=scheme, actions=True) as visit:
+            await furnish(visit)
+            await visit.house.model.diagnose()
+            for path in PAGES:
+                await visit.go(path)
+                if path == "sets/default/broken":
+                    await visit.page.locator("[id='c/0/0']").click()
+                    await visit.page.locator("#pane h2").first.wait_for()
+                await visit.page.evaluate(source)
+                found: Any = await visit.page.evaluate("axe.run()")
+                told = [(one["id"], [node["html"][:150] for node in one["nodes"]]) for one in found["violations"]]
+                assert told == [], path
+
+    journey(scenario)
+
+
+def test_a_hostile_page_in_the_same_browser_gets_nothing_and_does_nothing(visiting: Visiting) -> None:
+    """The worst case: a page at another port of 127.0.0.1, which browsers count as the same site, knows every address."""
+    attack = """async (base) => {
+        const found = [];
+        for (const [path, options] of [
+            ['', {}], ['', {credentials: 'include'}], ['', {mode: 'no-cors', credentials: 'include'}],
+            ['sets/default/web?stream=', {credentials: 'include'}],
+            ['act', {method: 'POST', credentials: 'include', mode: 'no-cors', body: '{"verb": "restart"}'}],
+        ]) {
+            try { found.push((await (await fetch(base + path, options)).text()).slice(0, 80)); } catch { found.push(''); }
+        }
+        const frame = document.createElement('iframe');
+        frame.src = base;
+        const loaded = new Promise((done) => { frame.onload = done; setTimeout(done, 2000); });
+        document.body.append(frame);
+        await loaded;
+        try { found.push(frame.contentDocument.body.textContent); } catch { found.push(''); }
+        const script = document.createElement('script');
+        const ran = new Promise((done) => { script.onload = () => done('ran'); script.onerror = () => done(''); });
+        script.src = base + 'static/main.js';
+        document.body.append(script);
+        found.push(await ran);
+        return found;
+    }"""
+
+    async def hostile(_: web.Request) -> web.Response:
+        return web.Response(text="<!doctype html><title>x</title><body>", content_type="text/html")
+
+    async def scenario() -> None:
+        application = web.Application()
+        application.add_routes([web.get("/", hostile)])
+        async with visiting(actions=True) as visit, Listener(application, Address("127.0.0.1", 0)) as other:
+            await furnish(visit)
+            page = await visit.context.new_page()
+            await page.goto(f"http://127.0.0.1:{other.port}/")
+            assert [text for text in await page.evaluate(attack, visit.house.base) if text] == []
+            assert visit.house.runner is not None
+            assert visit.house.runner.calls == []
+
+    journey(scenario)
+
+
+def test_an_action_shows_the_command_and_the_dry_run_before_it_is_done(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting(actions=True) as visit:
+            await furnish(visit)
+            await visit.go("sets/default/web")
+            await visit.page.fill("#scale-groups", "5")
+            await visit.page.click("button[data-verb=scale]")
+            await visit.page.locator("dialog[open] pre:has-text('dry run')").wait_for()
+            assert await visit.page.locator("dialog[open] h2").inner_text() == "lws -n default scale web --replicas 5"
+            assert visit.house.runner is not None
+            assert [words[-1] for words in visit.house.runner.calls] == ["--dry-run"]
+            await visit.page.click("text=Run this command")
+            await visit.page.locator("dialog[open] pre:has-text('done')").wait_for()
+            assert visit.house.runner.calls[1:] == [["-n", "default", "scale", "web", "--replicas", "5"]]
+
+    journey(scenario)
+
+
+def test_five_hundred_groups_of_eight_are_shown_and_follow_changes(visiting: Visiting) -> None:
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await visit.house.put_set("large", replicas=500, size=8)
+            await visit.house.shows(large_499_7="Running")
+            await visit.go("sets/default/large")
+            cells = visit.page.locator("#grid [role=gridcell]")
+            await cells.nth(3999).wait_for(state="attached")
+            for group in range(100):
+                await visit.house.crash(f"large-{group}-3")
+            await visit.page.locator("[id='c/99/3'].problem").wait_for()
+            assert await visit.page.locator("#grid .problem").count() == 100
+            await visit.house.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "large"))
+            await visit.page.locator("h1:has-text('no such LeaderWorkerSet')").wait_for()
+
+    journey(scenario)

@@ -1,0 +1,233 @@
+"""A dashboard as `lws dashboard` serves it, on an API server in memory whose objects a test writes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import aiohttp
+from tests.integration.clusters import objects
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.serving.bindaddresses import Address
+from kuberuntime.serving.listening import bounds
+from kuberuntime.serving.serving import Listener
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.dashboard.hub import Hub
+from leaderworkerset.dashboard.livemodel import LiveModel, live
+from leaderworkerset.dashboard.webserver import Dashboard
+from leaderworkerset.diagnosis.observed import Commands
+from leaderworkerset.kinds.managed import MANAGED
+from localkube.apiserver import builtin
+from localkube.apiserver.custom.customresource import kind_from_crd
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Store
+
+NAMESPACE: Final = "default"
+LIMIT: Final = 60.0
+"""Seconds in which anything must come true."""
+
+NODE: Final = "node-0"
+UP: Final = {
+    "conditions": [{"type": "Ready", "status": "True"}],
+    "allocatable": {"cpu": "8", "memory": "16Gi", "pods": "110"},
+}
+READY: Final = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+
+
+@dataclass
+class CommandLog:
+    """Stands for `lws` in actions: notes the words."""
+
+    calls: list[list[str]] = field(default_factory=list)
+
+    async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
+        self.calls.append(list(words))
+        return True, f"web scaled: {'dry run' if '--dry-run' in words else 'done'}"
+
+
+@dataclass
+class House:
+    """A dashboard that is served, and its API server."""
+
+    client: Client
+    model: LiveModel
+    dashboard: Dashboard
+    runner: CommandLog | None
+    listeners: list[Listener] = field(default_factory=list)
+
+    async def listen(self, port: int = 0) -> None:
+        """Serve from now on."""
+        application = self.dashboard.application()
+        listener = Listener(application, Address("127.0.0.1", port), name="dashboard", limits=bounds(128))
+        await listener.__aenter__()
+        self.listeners.append(listener)
+        self.dashboard.port = listener.port
+
+    async def leave(self) -> None:
+        """Serve no more, and close all connections."""
+        await self.listeners.pop().__aexit__(None, None, None)
+
+    @property
+    def base(self) -> str:
+        """Return the address of the first page."""
+        return f"http://127.0.0.1:{self.dashboard.port}{self.dashboard.gate.base}"
+
+    @property
+    def states(self) -> dict[str, str]:
+        """Return the state of each pod that the newest picture shows."""
+        views = self.model.picture.views
+        return {rank.pod: rank.state for view in views for group in view.groups for rank in group.ranks}
+
+    async def shows(self, **states: str) -> None:
+        """Wait until the picture shows pods, with `_` for `-` in their names, in these states."""
+        wanted = {name.replace("_", "-"): state for name, state in states.items()}
+        await until(lambda: self.states | wanted == self.states, f"{wanted}")
+
+    async def put_set(self, name: str = "web", *, replicas: int = 2, size: int = 2, ready: int | None = None) -> None:
+        """Create a LeaderWorkerSet with its pods, all ready or so many groups, as the manager would leave them."""
+        done = replicas if ready is None else ready
+        made = await self.client.create(
+            LEADERWORKERSETS, objects.lws(name, replicas=replicas, size=size) | _place(name)
+        )
+        await self.put_status(made, done)
+        for group in range(replicas):
+            for rank in range(size):
+                await self.put_pod(name, group, rank, is_ready=group < done)
+
+    async def put_status(self, lws: JSONObject, ready: int) -> None:
+        """Write the status of a LeaderWorkerSet."""
+        desired = lws["spec"]["replicas"]
+        available = {
+            "type": "Available",
+            "status": "True" if ready >= desired else "False",
+            "reason": "x",
+            "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        status = {
+            "replicas": desired,
+            "readyReplicas": ready,
+            "updatedReplicas": desired,
+            "observedGeneration": meta.generation(lws),
+            "conditions": [available],
+        }
+        change = {"status": status}
+        await self.client.patch(
+            LEADERWORKERSETS, meta.key(lws), change, kind="merge", subresource="status", manager="test"
+        )
+
+    async def put_pod(self, name: str, group: int, rank: int, *, is_ready: bool = True) -> None:
+        """Create one pod."""
+        pod_name = f"{name}-{group}" + (f"-{rank}" if rank else "")
+        own = {
+            labels.NAME: name,
+            labels.GROUP_INDEX: str(group),
+            labels.WORKER_INDEX: str(rank),
+            labels.TEMPLATE_REVISION_HASH: "r1",
+        }
+        spec = objects.pod_template()["spec"] | {"nodeName": NODE}
+        pod = {"apiVersion": "v1", "kind": "Pod", "spec": spec} | _place(pod_name, labels=own)
+        await self.client.create(PODS, pod)
+        await self.set_pod(pod_name, READY if is_ready else {"phase": "Pending"})
+
+    async def set_pod(self, name: str, status: JSONObject) -> None:
+        """Write the status of a pod."""
+        key = ObjectKey(NAMESPACE, name)
+        await self.client.patch(PODS, key, {"status": status}, kind="merge", subresource="status", manager="test")
+
+    async def crash(self, name: str, code: int = 3, message: str = "out of luck") -> None:
+        """Let the container of a pod crash again and again."""
+        ended = {
+            "terminated": {
+                "exitCode": code,
+                "reason": "Error",
+                "message": message,
+                "finishedAt": "2026-01-01T00:00:00Z",
+            }
+        }
+        state = {"waiting": {"reason": "CrashLoopBackOff", "message": "back-off 10s restarting failed container"}}
+        status = {"name": "main", "restartCount": 3, "ready": False, "image": "app:1", "imageID": "", "state": state}
+        unready = {"type": "Ready", "status": "False"}
+        running = {"phase": "Running", "conditions": [unready], "containerStatuses": [status | {"lastState": ended}]}
+        await self.set_pod(name, running)
+
+    @asynccontextmanager
+    async def browser(self) -> AsyncIterator[aiohttp.ClientSession]:
+        """Open the link, as a browser does; yield a session with its cookie."""
+        jar = aiohttp.CookieJar(unsafe=True)  # of an address without a name
+        async with aiohttp.ClientSession(cookie_jar=jar, connector=aiohttp.TCPConnector(limit=0)) as session:
+            async with session.get(self.dashboard.link) as response:
+                assert response.status == 200, await response.text()
+            yield session
+
+    async def text(self, session: aiohttp.ClientSession, path: str = "") -> str:
+        """Return a page."""
+        async with session.get(self.base + path) as response:
+            assert response.status == 200, (path, response.status)
+            return await response.text()
+
+
+@asynccontextmanager
+async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
+    """Serve a dashboard of all namespaces in the body, within `LIMIT` seconds."""
+    kinds = [*builtin.kinds(), *map(kind_from_crd, MANAGED.definitions())]
+    server = ApiServer(Store(), kinds, SystemClock())
+    await server.start()
+    try:
+        async with asyncio.timeout(LIMIT):
+            client = Client(InProcessTransport(server, "test"))
+            await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
+            await client.patch(
+                NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
+            )
+            async with serving(client, CommandLog() if actions else None) as house:
+                yield house
+    finally:
+        await server.close()
+
+
+@asynccontextmanager
+async def serving(client: Client, runner: CommandLog | None = None) -> AsyncIterator[House]:
+    """Serve a dashboard in the body."""
+    model = LiveModel(client, "", Commands())
+    hub = Hub(model)
+    house = House(client, model, Dashboard(model, hub, runner), runner)
+    async with live(model), asyncio.TaskGroup() as tasks:
+        showing = tasks.create_task(hub.run())
+        await house.listen()
+        try:
+            yield house
+        finally:
+            await house.leave()
+            showing.cancel()
+
+
+async def until(check: Any, what: str) -> None:
+    """Wait until a check holds."""
+    for _ in range(int(LIMIT / 0.05)):
+        if check():
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not in {LIMIT} s: {what}")
+
+
+def events(chunks: Iterable[bytes]) -> list[tuple[str, str]]:
+    """Return the names and the data of events of a stream."""
+    found = []
+    for block in b"".join(chunks).decode().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.split("\n") if ": " in line and not line.startswith(":"))
+        if "event" in lines:
+            found.append((lines["event"], lines["data"]))
+    return found
+
+
+def _place(name: str, **metadata: Any) -> JSONObject:
+    return {"metadata": {"name": name, "namespace": NAMESPACE} | metadata}

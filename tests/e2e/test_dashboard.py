@@ -1,0 +1,110 @@
+"""`lws dashboard` as a user starts it, and a browser that opens its link."""
+
+import json
+import re
+import signal
+from contextlib import closing
+from dataclasses import dataclass
+from email.message import Message
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from tests.e2e.harness import Cluster, Running, line_with, lws, shell_script
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer that was read."""
+
+    status: int
+    headers: Message
+    text: str
+
+
+class Browser:
+    """Opens the link that a dashboard prints, and asks for pages with the cookie that it gets."""
+
+    def __init__(self, dashboard: Running) -> None:
+        link = urlsplit(line_with(dashboard, "http://127.0.0.1:").rpartition(" ")[2].strip())
+        self.host = link.netloc
+        self.base = link.path.removesuffix("open")
+        self.cookie = ""
+        opened = self.ask("GET", f"open?{link.query}")
+        assert opened.status == 200
+        self.cookie = str(opened.headers["Set-Cookie"]).partition(";")[0]
+
+    def ask(self, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
+        """Return the answer to a request."""
+        with closing(HTTPConnection(self.host, timeout=60)) as connection:
+            own = {"Cookie": self.cookie} if self.cookie else {}
+            connection.request(method, self.base + path, body=body, headers=own | headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.headers, response.read().decode())
+
+    def wait(self, path: str, words: bytes) -> None:
+        """Read a stream until words are in it."""
+        with closing(HTTPConnection(self.host, timeout=60)) as connection:
+            connection.request("GET", self.base + path, headers={"Cookie": self.cookie})
+            with closing(connection.getresponse()) as response:
+                while line := response.readline():
+                    if words in line:
+                        return
+        raise AssertionError(f"the stream ended without {words!r}")
+
+    def text(self, path: str = "") -> str:
+        """Return a page."""
+        answer = self.ask("GET", path)
+        assert answer.status == 200, answer.text
+        return answer.text
+
+
+def test_the_dashboard_shows_what_explain_says_and_the_lines_of_the_program(cluster: Cluster) -> None:
+    cluster.apply(lws("dash", shell_script("echo '<b>bold</b> words'; echo out of luck >&2; exit 3"), restart="None"))
+    with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser") as dashboard:
+        browser = Browser(dashboard)
+        browser.wait("sets/default/dash?stream=", b"LWS-E071")
+        assert "LWS-E071" in browser.text()
+        lines = browser.ask("GET", "logs/default/dash?rank=0/0&follow=false").text.splitlines()
+        found = [json.loads(line) for line in lines if line]
+        assert {"<b>bold</b> words", "out of luck"} <= {line.get("text") for line in found}
+        assert "&lt;b&gt;bold&lt;/b&gt; words" in browser.text("pane/default/dash/0/0")
+        dashboard.send_signal(signal.SIGINT)
+        assert dashboard.wait(timeout=30) == 0
+
+
+def test_actions_do_what_the_command_that_they_show_does(cluster: Cluster) -> None:
+    cluster.start(lws("acted", shell_script("sleep 3600")))
+    with cluster.shell.running("dashboard", f"--local={cluster.name}", "--no-browser", "--allow-actions") as dashboard:
+        browser = Browser(dashboard)
+        token = re.findall('data-action="([^"]+)"', browser.text("sets/default/acted"))[0]
+        own = {"X-Dashboard-Token": token, "Origin": f"http://{browser.host}"}
+        asked = {"verb": "scale", "namespace": "default", "name": "acted", "groups": "2", "confirmed": False}
+        trial = json.loads(browser.ask("POST", "act", json.dumps(asked), **own).text)
+        assert (trial["done"], trial["text"]) == (True, "acted scaled from 1 to 2 groups (dry run)\n")
+        assert trial["command"] == f"lws --local={cluster.name} -n default scale acted --replicas 2"
+        done = json.loads(browser.ask("POST", "act", json.dumps(asked | {"confirmed": True}), **own).text)
+        assert done["text"] == "acted scaled from 1 to 2 groups\n"
+        asked = {"verb": "restart", "namespace": "default", "name": "acted"}
+        plan = json.loads(browser.ask("POST", "act", json.dumps(asked), **own).text)
+        assert "+++ acted, then" in plan["text"]
+        missing = json.loads(browser.ask("POST", "act", json.dumps(asked | {"name": "nobody"}), **own).text)
+        assert not missing["done"]
+        assert "nobody" in missing["text"]
+        assert cluster.lws("get", "acted", "-o", "jsonpath={.spec.replicas}") == "2"
+
+
+def test_a_page_is_saved_as_one_file(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.start(lws("saved", shell_script("sleep 3600")))
+    for words in (["--export", "saved"], ["--export"]):
+        text = cluster.lws("dashboard", *words)
+        assert text.startswith("<!doctype html>")
+        assert "saved" in text
+        assert "<script" not in text
+        assert "src=" not in text
+        assert "href=" not in text
+    assert "nobody" in cluster.refused("dashboard", "--export", "nobody")
+    assert "cannot be combined" in cluster.refused("dashboard", "--export", "saved", "--allow-actions", code=2)

@@ -1,0 +1,49 @@
+"""An action is one of a few commands, of which only names and numbers can be chosen."""
+
+import pytest
+
+from leaderworkerset.dashboard.actions import ActionError, Verb, words
+
+WEB = {"namespace": "prod", "name": "web"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "command"),
+    [
+        ({"verb": "scale", "groups": "3"}, "-n prod scale web --replicas 3"),
+        ({"verb": "restart"}, "-n prod restart web"),
+        ({"verb": "restart-group", "group": "2"}, "-n prod restart web/2"),
+        ({"verb": "restart-group", "group": "95e88034"}, "-n prod restart web/95e88034"),
+        ({"verb": "undo"}, "-n prod rollout undo web"),
+    ],
+)
+def test_every_verb_is_a_command(asked: dict[str, object], command: str) -> None:
+    assert " ".join(words(WEB | asked)) == command
+    assert asked["verb"] in list(Verb)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"verb": "delete"},
+        {"verb": ["scale"]},
+        {"verb": "restart", "name": "--force"},
+        {"verb": "restart", "name": "web/0"},
+        {"verb": "restart", "name": "web;rm"},
+        {"verb": "restart", "name": 3},
+        {"verb": "restart", "namespace": "-A"},
+        {"verb": "restart", "namespace": ""},
+        {"verb": "scale"},
+        {"verb": "scale", "groups": "-1"},
+        {"verb": "scale", "groups": "9" * 5000},
+        {"verb": "scale", "groups": "100001"},
+        {"verb": "scale", "groups": "1 --force"},
+        {"verb": "restart-group"},
+        {"verb": "restart-group", "group": "0/1"},
+        {"verb": "restart-group", "group": "--force"},
+    ],
+)
+def test_nothing_else_can_be_asked_for(asked: dict[str, object]) -> None:
+    with pytest.raises(ActionError):
+        words(WEB | asked)

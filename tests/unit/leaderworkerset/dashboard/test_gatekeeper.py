@@ -1,0 +1,113 @@
+"""Only the browser that opened the link is answered: each check alone, with everything else right."""
+
+from dataclasses import replace
+
+import pytest
+
+from leaderworkerset.dashboard.gatekeeper import COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
+
+HOST = "127.0.0.1:8001"
+
+
+def gate(*, allows_actions: bool = False) -> Gate:
+    return Gate(Secrets(place="p", link="once", session="cookie", action="act"), 8001, allows_actions=allows_actions)
+
+
+GOOD = Asked(method="GET", path="/p/", hosts=[HOST], sites=["same-origin"], cookies=[f"{COOKIE}=cookie"])
+ACTION = replace(GOOD, method="POST", path="/p/act", origins=[f"http://{HOST}"], action_tokens=["act"])
+
+
+@pytest.mark.parametrize("host", [HOST, "localhost:8001"])
+@pytest.mark.parametrize("sites", [[], ["same-origin"], ["none"]])
+def test_the_browser_with_the_cookie_is_answered(host: str, sites: list[str]) -> None:
+    assert gate().refusal(replace(GOOD, hosts=[host], sites=sites)) is None
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        [],
+        ["evil.example:8001"],
+        ["127.0.0.1"],
+        ["127.0.0.1:8002"],
+        ["127.0.0.1:8001.evil.example"],
+        ["localhost.evil.example:8001"],
+        ["[::1]:8001"],
+        [HOST, "evil.example"],
+        [HOST, HOST],
+    ],
+)
+def test_a_name_that_leads_here_is_no_host_of_ours(hosts: list[str]) -> None:
+    """Rebinding: a page of evil.example asks its own name, which points to 127.0.0.1 meanwhile."""
+    assert gate().refusal(replace(GOOD, hosts=hosts)) is Refusal.HOST
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "", f"https://{HOST}", "http://127.0.0.1:9999"])
+def test_other_pages_are_refused_by_their_origin_even_with_the_cookie(origin: str) -> None:
+    assert gate(allows_actions=True).refusal(replace(ACTION, origins=[origin])) is Refusal.ORIGIN
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
+def test_a_page_at_another_port_of_this_machine_is_refused_though_browsers_send_it_the_cookie(site: str) -> None:
+    assert gate().refusal(replace(GOOD, sites=[site])) is Refusal.ORIGIN
+
+
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        [],
+        [f"{COOKIE}="],
+        [f"{COOKIE}=cookies"],
+        ["cookie"],
+        [f"x{COOKIE}=cookie"],
+        [f"{COOKIE}=\udcff"],
+        [f"{COOKIE}=cookie; {COOKIE}=other"],
+        [f"{COOKIE}=cookie", f"{COOKIE}=cookie"],
+    ],
+)
+def test_another_user_of_this_machine_has_no_cookie(cookies: list[str]) -> None:
+    assert gate().refusal(replace(GOOD, cookies=cookies)) is Refusal.STRANGER
+
+
+def test_a_link_opens_once() -> None:
+    secrets = gate().secrets
+    assert not secrets.exchange("")
+    assert not secrets.exchange("onc")
+    assert secrets.exchange("once")
+    assert not secrets.exchange("once")
+
+
+def test_a_link_needs_no_cookie_and_may_come_from_a_file_but_not_to_another_name() -> None:
+    link = Asked(method="GET", path="/p/open", hosts=[HOST], sites=["cross-site"])
+    assert gate().refusal(link) is None
+    assert gate().refusal(replace(link, hosts=["evil.example:8001"])) is Refusal.HOST
+    assert gate().refusal(replace(link, method="HEAD")) is Refusal.METHOD
+
+
+@pytest.mark.parametrize("method", ["HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "get"])
+def test_other_methods_are_refused(method: str) -> None:
+    assert gate().refusal(replace(GOOD, method=method)) is Refusal.METHOD
+
+
+def test_long_addresses_are_refused() -> None:
+    assert gate().refusal(replace(GOOD, path="/p/" + "x" * 5000)) is Refusal.ADDRESS
+
+
+def test_actions_are_refused_unless_allowed() -> None:
+    assert gate().refusal(ACTION) is Refusal.READ_ONLY
+    assert gate(allows_actions=True).refusal(ACTION) is None
+
+
+@pytest.mark.parametrize(
+    "forged", [replace(ACTION, action_tokens=[]), replace(ACTION, action_tokens=["x"]), replace(ACTION, origins=[])]
+)
+def test_actions_need_the_token_of_the_page_and_an_origin(forged: Asked) -> None:
+    assert gate(allows_actions=True).refusal(forged) is Refusal.FORGED
+
+
+def test_no_inline_code_is_allowed_and_nobody_else_is_asked() -> None:
+    policy = HEADERS["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert "frame-ancestors 'none'" in policy

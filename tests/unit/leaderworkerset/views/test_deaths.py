@@ -1,0 +1,23 @@
+"""Which of several failed runs explains the others, also where times are not known."""
+
+from typing import Any
+
+import pytest
+
+from leaderworkerset.views.deaths import Death, in_order
+
+
+def death(pod: str, restarts: int, **end: Any) -> Death:
+    return Death(pod, "main", {"exitCode": 1} | end, is_init=False, restarts=restarts)
+
+
+@pytest.mark.parametrize("started", [None, "", "x", 3])
+def test_a_run_whose_start_is_not_known_is_as_long_as_can_be(started: object) -> None:
+    """Go writes an unknown time as null."""
+    unknown = death("web-0", 3, startedAt=started, finishedAt="2026-01-01T00:00:09Z")
+    short = death("web-1", 3, startedAt="2026-01-01T00:00:00Z", finishedAt="2026-01-01T00:00:09Z")
+    assert in_order([unknown, short]) == [short, unknown]
+
+
+def test_times_with_and_without_a_zone_are_not_compared() -> None:
+    assert death("web-0", 3, startedAt="2026-01-01T00:00:00", finishedAt="2026-01-01T00:00:09Z").seconds == float("inf")
