@@ -101,7 +101,7 @@ async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> 
 
 
 async def test_groups_with_random_keys_are_measured_and_scaled_too(space: Space, metrics: MetricsAPI) -> None:
-    """R-STAT-4, N-ST-1: 2 groups x 300 / 100 are 6; those that go are chosen by the ReplicaSet."""
+    """R-STAT-4, N-HASH-6: 2 groups x 300 / 100 are 6; those that go are chosen by the ReplicaSet."""
     leader = {"load": 300}
     metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
     await space.create(lws(replicas=2, size=2, **HASH))
