@@ -100,6 +100,12 @@ def _without_gate() -> Observed:
     return observed(pods, {POD_GROUPS: [{"metadata": {"name": "web-0-e1"}, "spec": {}}]})
 
 
+def _without_api() -> JSONObject:
+    message = 'scheduling.k8s.io/v1beta1 Workload API is not available: no matches for kind "Workload"'
+    told = {"type": "WorkloadSchedulingCreated", "status": "False", "reason": "APINotAvailable", "message": message}
+    return lws(status={"conditions": [told]}, scheduling={})
+
+
 SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E001": observed(of=_held_lws()),
     "LWS-E002": refused(FORBIDDEN + "unable to create new content in namespace prod because it is being terminated"),
@@ -165,6 +171,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         }
     ),
+    "LWS-E018": observed(of=_without_api()),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),

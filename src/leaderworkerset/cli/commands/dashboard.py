@@ -175,6 +175,7 @@ class _Commands:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.terminate()
+                await process.wait()
         return process.returncode == 0, output.decode(errors="replace")
 
     def _options(self) -> list[str]:

@@ -25,7 +25,7 @@ from itertools import chain
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Patch, Together
+from kuberuntime.plan import Action, Event, Patch, Together
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
@@ -85,11 +85,12 @@ def decide(
     for leader in turn.waiting:
         if meta.name(leader) not in named:
             named[meta.name(leader)] = next(free)
-            patches.append(_name(obj, leader, named[meta.name(leader)], len(turn.relevant)))
+            event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
+            patches.append(wait_for(leader, named[meta.name(leader)], event))
     taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
     others = chain(free, _recorded(records, key, groups))
     followed = (name for name in others if name not in taken)
-    patches += [_admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
+    patches += [admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
     surplus = set(gated.surplus) if turn.missing else set(gated.ending) - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
     return Replacement(actions, frozenset(surplus & gated.ending.keys()), turn.ahead)
@@ -123,19 +124,19 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
     yield from (leader for _, leader in sorted(found, reverse=True) if leader not in known)
 
 
-def _name(obj: JSONObject, leader: JSONObject, replaced: str, ending: int) -> Patch:
-    """Let a leader wait for a group; it is reported once."""
+def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
+    """Let a leader wait for a group; the event reports it once."""
     is_first = not _replaces(leader)
     return Patch(
         resource=PODS,
         key=meta.key(leader),
         patch={"metadata": {"uid": meta.uid(leader), "annotations": {labels.REPLACES: replaced}}},
         if_present=True,
-        on_success=(decisionevents.replacement_deferred(obj, leader, ending),) if is_first else (),
+        on_success=(event,) if is_first else (),
     )
 
 
-def _admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
+def admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
     """Remove the gate, and the cost that goes with it; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
