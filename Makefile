@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS := $(VENV)/.docs
 RUNS := $(VENV)/.runs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 VERSION := import platform; print(platform.python_version())
@@ -13,7 +14,7 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels recording lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels recording docs docs-serve lock coverage contract parity mutate simulate extras clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,7 +70,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
-nightly: test unit-all ## all tests; those on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
+nightly: test unit-all docs ## all tests, and the site; tests on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
 	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) -k 'not embedded' tests/integration tests/kubectl tests/parity
 	$(MAKE) simulate SEEDS=1000
 
@@ -91,7 +92,7 @@ controlplane: dev ## build the control plane that the tests run on, where it is 
 simulate: dev ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
-extras: dev ## build Helm, promtool, Kueue, the Go manager and operator-verify for the tests that use them (minutes); without them these are skipped
+extras: dev ## build Helm, promtool, Kueue, the Go manager, operator-verify and scheduler-plugins for the tests that use them (minutes); without them these are skipped
 	@$(BIN)/python -m tests.packages.build
 
 wheels: setup ## build the three wheels into dist/
@@ -102,12 +103,24 @@ recording: dev ## record `lws run`, and a rollout that gets stuck, anew for the 
 	$(BIN)/python docs/record_run.py
 	$(BIN)/python docs/record_rollout.py
 
+$(DOCS): requirements/docs.lock $(STAMP)
+	@echo "Installing what builds the site into $(VENV) …"
+	@$(PIP) --require-hashes -r requirements/docs.lock
+	@touch $@
+
+docs: $(DOCS) ## the documentation as a site, with search, in build/site/html; checks its links, and that it loads nothing from elsewhere
+	$(BIN)/python -m docs.buildsite
+
+docs-serve: $(DOCS) ## build that site, and serve it on this machine
+	$(BIN)/python -m docs.buildsite --serve
+
 lock: dev ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kuberuntime --no-emit-package localkube -o requirements/runtime.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/runtime.lock --extra local --no-emit-package kuberuntime --no-emit-package localkube -o requirements/local.lock pyproject.toml
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/local.lock --all-extras --no-emit-package kuberuntime --no-emit-package localkube -o requirements/dev.lock pyproject.toml requirements/dev.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/build.lock requirements/build.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/go.lock requirements/go.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/docs.lock requirements/docs.in
 
 coverage: dev ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
 	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/kuberuntime/manifests tests/unit/kuberuntime/objects tests/unit/leaderworkerset/api tests/unit/leaderworkerset/core

@@ -9,13 +9,13 @@ after the other: for each it waits for the first write of the manager, and until
 no group are answered, which needs every watch of these kinds. Prints one JSON line for each phase:
 
     alone       nobody else is there
+    attack      while so many hostile objects come and go; its memory is that when all are gone
     keys_due    while two DisaggregatedSets of a thousand LeaderWorkerSets each are reconciled, for two minutes at most
-    attack      while so many hostile objects come and go
-    end         everything hostile is gone: memory, and whether scalers and DisaggregatedSets are watched, too
+    end         these are gone, too, and scalers and DisaggregatedSets are still watched
 
-Ends with an error where the process ended or a watch brings nothing, and with 1 where memory at the end is above 1.5
-times that of the first phase, or the processor time of both processes from a creation to the first write beside the
-due keys is above 2 s (p99).
+Ends with an error where the process ended or a watch brings nothing, and with 1 where memory after the attack is above 1.5
+times that of the first phase, or the time from a creation to the first write beside the due keys is above 2 s (p99): on a
+busy machine compare the processor time of both processes, which is printed as work.
 """
 
 import argparse
@@ -81,7 +81,7 @@ BUSY: Final = 120.0
 """Seconds for which they are watched at most."""
 
 GROWTH, FIRST_WRITE = 1.5, 2.0
-"""Memory at the end against the beginning; work until the first write beside the due keys, in 99 of 100 cases."""
+"""Memory after the attack against the beginning; seconds until the first write beside the due keys, in 99 of 100 cases."""
 
 OWNED: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS, EVENTS)
 """What is left of a LeaderWorkerSet where no garbage collector runs."""
@@ -285,13 +285,11 @@ async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace
     before = manager.resident_mebibytes()
     report("alone", **waited, memory_mib=round(before, 1))
 
-    due: list[int] = []
-    busy = await victim.meanwhile(make_keys_due(client, store, due))
-    report("keys_due", **busy, seconds=len(due), most_due=max(due), memory_mib=round(manager.resident_mebibytes(), 1))
-    await clear(client, "hostile")
-
     begun, stored = time.monotonic(), Counter[str]()
     waited = await victim.meanwhile(flood(client, store, changes, attack, stored))
+    await scale_by_scaler(client, changes)
+    await victim.create()
+    after = manager.resident_mebibytes()
     report(
         "attack",
         **waited,
@@ -299,15 +297,20 @@ async def measure(cluster: Cluster, manager: Replica, attack: argparse.Namespace
         objects=stored.total(),
         stored=stored,
         named_as_ignored=manager.log.read_text().count("object ignored"),
-        memory_mib=round(manager.resident_mebibytes(), 1),
+        memory_mib=round(after, 1),
     )
+
+    due: list[int] = []
+    busy = await victim.meanwhile(make_keys_due(client, store, due))
+    report("keys_due", **busy, seconds=len(due), most_due=max(due), memory_mib=round(manager.resident_mebibytes(), 1))
+    await clear(client, "hostile")
 
     await scale_by_scaler(client, changes)
     await victim.create()
-    after = manager.resident_mebibytes()
     manager.check()
-    report("end", exits=0, stalled_watches=0, errors_logged=len(manager.failures()), memory_mib=round(after, 1))
-    return after <= GROWTH * before and busy["work_p99_ms"] <= 1000 * FIRST_WRITE
+    memory = round(manager.resident_mebibytes(), 1)
+    report("end", exits=0, stalled_watches=0, errors_logged=len(manager.failures()), memory_mib=memory)
+    return after <= GROWTH * before and busy["first_write_p99_ms"] <= 1000 * FIRST_WRITE
 
 
 async def run(directory: Path, attack: argparse.Namespace) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from docs import generatedpage
 from tests.controlplane import build
+from tests.packages import build as packages
 from tests.shipped import pairs
 from tests.shipped.factors import ALWAYS, ANNOTATIONS, ELSEWHERE, FIELDS, FLAGS, Factor, Value
 
@@ -28,7 +29,7 @@ rolled, joined by another one, and deleted, and what was set is looked for: gang
 
 | tried | how many |
 |---|---|
-| Kubernetes | {kubernetes}; every night also {newer} |
+| Kubernetes | {kubernetes}; {newer} with each gang scheduler ({schedulers} processes), and every night with all |
 | processes | {rows} |
 | fields of the configuration, and values of them | {fields}, {values} |
 | pairs of values of two fields, all of them | {pairs} |
@@ -40,6 +41,23 @@ its operand that no process was started with. Where tests replace a part of what
 test that runs it as it ships.
 """
 
+GANGS = """
+## Gang schedulers
+
+That a group starts whole or not at all depends on who places its pods. On both versions of Kubernetes the manager that ships
+prepares groups for:
+
+| provider | who places the pods in tests | test |
+|---|---|---|
+| `native` | kube-scheduler | `tests/integration/gang` |
+| `built-in` | kube-scheduler, behind the gate | `tests/integration/ganggate` |
+| `coscheduling` | the scheduler of scheduler-plugins {plugins}, where `make extras` built it | `tests/integration/coscheduling` |
+| `volcano` | the test itself | `tests/integration/gang` |
+
+Volcano's scheduler is not part of the tests: they build programs from Go modules, and its module cannot be fetched where they were made.
+What is tested is what it is given: the PodGroups, their numbers, whose they are, the marks of pods, and that none is left.
+"""
+
 
 def page() -> str:
     """Return the whole page."""
@@ -47,6 +65,7 @@ def page() -> str:
         "rows": len(pairs.rows()),
         "kubernetes": build.VERSIONS[build.DEFAULT].removeprefix("v"),
         "newer": build.VERSIONS[max(build.VERSIONS)].removeprefix("v"),
+        "schedulers": len(pairs.of_schedulers()),
         "fields": count_names(FIELDS),
         "values": count_values(FIELDS),
         "pairs": sum(len(part) > 1 for part in pairs.wanted(FIELDS)),
@@ -69,9 +88,15 @@ def page() -> str:
             *(f"| `{name}` | {why} |" for name, why in ALWAYS.items()),
             *("\nSettings that another test sets:\n", "| setting | test |", "|---|---|"),
             *(f"| `{name}` | `tests/{path}` |" for name, path in ELSEWHERE.items()),
-            "",
+            GANGS.format(plugins=required(packages.SCHEDULER_PLUGINS)),
         ]
     )
+
+
+def required(program: packages.Program) -> str:
+    """Return the version of the module that a program of the tests is built from."""
+    module = (packages.HERE / program.name / "go.mod").read_text()
+    return module.partition(f"/{program.name} ")[2].split(maxsplit=1)[0]
 
 
 def count_names(factors: tuple[Factor, ...]) -> int:

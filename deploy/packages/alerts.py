@@ -85,7 +85,7 @@ ALERTS: Final = (
         f'lws_groups_failing{{{JOB},state="exhausted"}} > 0',
         0,
         "warning",
-        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} failed more often than max-group-restarts allows.",
+        "Groups of {{ $labels.namespace }}/{{ $labels.leaderworkerset }} failed more often than maxGroupRestarts allows.",
     ),
     Alert(
         "LWSGroupsNotReady",

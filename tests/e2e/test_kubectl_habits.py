@@ -4,9 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.e2e.harness import SLEEP, Cluster, Shell, is_whole, lws, shell_script
 
 from kuberuntime.objects.meta import JSONObject
+
+GROUP_NAME = "leaderworkerset.leaderworkerset.x-k8s.io"
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -82,6 +85,50 @@ def test_templates_of_kubectl_read_sets_groups_and_nodes(cluster: Cluster) -> No
     assert cluster.lws("nodes", name, "-o", "jsonpath={.metadata.name} {.kind}") == f"{name} Node"
     assert "    default/read-0-1: requests nothing" in cluster.lws("nodes", name).splitlines()
     cluster.lws("delete", "read")
+
+
+def test_what_changes_or_is_waited_for_is_printed_in_kubectls_formats(cluster: Cluster) -> None:
+    cluster.start(lws("form", SLEEP))
+    tried = cluster.lws("scale", "form", "--replicas=3", "--dry-run=server", "-o", "jsonpath={.spec.replicas}")
+    assert (tried, cluster.view("form")["desired"]) == ("3", 1)
+    assert cluster.lws("scale", "form", "--replicas=2", "-o", "name") == f"{GROUP_NAME}/form\n"
+    assert json.loads(cluster.lws("scale", "form", "--replicas=2", "-o", "json"))["spec"]["replicas"] == 2
+
+    waited = cluster.lws("wait", "form", "--for=jsonpath={.status.readyReplicas}=2", "--timeout=30s")
+    assert waited == "form has {.status.readyReplicas}=2\n"
+    assert (
+        cluster.lws("wait", "form", "--for=jsonpath=.status.readyReplicas", "-o=jsonpath={.kind}") == "LeaderWorkerSet"
+    )
+    told = cluster.refused("wait", "form", "--for=jsonpath={.spec.replicas}=7", "--timeout=1", code=124)
+    assert "error: form after 1 s: .spec.replicas is 2, not 7" in told.splitlines()
+    assert "--for=[x] is not understood" in cluster.refused("wait", "form", "--for=jsonpath={.a[x]}", code=2)
+
+    reasons = cluster.lws("events", "form", "-o", 'jsonpath={range .items[*]}{.reason}{"\\n"}{end}').splitlines()
+    assert "GroupsProgressing" in reasons
+    assert cluster.lws("events", "form", "-o", "custom-columns=WHY:.reason").split() == ["WHY", *reasons]
+    assert {line.split("/")[0] for line in cluster.lws("events", "form", "-o=name").splitlines()} == {"event"}
+    assert [one["reason"] for one in yaml.safe_load_all(cluster.lws("events", "form", "-o", "yaml"))] == reasons
+    assert "leave out --watch" in cluster.refused("events", "form", "-o=name", "-w", code=2)
+
+    assert cluster.lws("delete", "form", "-o", "name", "--dry-run") == f"{GROUP_NAME}/form\n"
+    assert cluster.lws("delete", "form", "-o", "name") == f"{GROUP_NAME}/form\n"
+
+
+def test_what_users_of_kubectl_and_kind_type_is_understood_or_answered(cluster: Cluster) -> None:
+    cluster.start(lws("typed", SLEEP, size=2))
+    assert f"{GROUP_NAME}/typed" in cluster.lws("get", "lws", "-o=name").splitlines()
+    assert cluster.lws("get", "lws", "typed", "-o=name") == f"{GROUP_NAME}/typed\n"
+    assert cluster.lws("wait", "lws", "typed", "--for=condition=available=true") == (
+        "typed has condition available=true\n"
+    )
+    assert cluster.lws("scale", "leaderworkersets", "typed", "--replicas=1") == "typed has 1 group already\n"
+    assert "done" in cluster.lws("rollout", "status", "lws", "typed")
+    assert cluster.refused("logs", "typed-0-1").endswith("; pod typed-0-1 is called typed/0/1 here\n")
+    assert cluster.refused("exec", "typed-0", "--", "true").endswith("; pod typed-0 is called typed/0/0 here\n")
+    assert f"`lws --local={cluster.name} nodes` lists nodes" in cluster.refused("get", "nodes")
+    for word, said in {"edit": "`lws apply`", "create": "`lws up` makes a cluster", "ps": "`lws get`"}.items():
+        assert said in cluster.shell.lws(word, code=2).stderr
+    assert cluster.lws("delete", "lws", "typed", "--wait=false") == "leaderworkerset/typed deleted\n"
 
 
 def test_the_log_of_the_run_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> None:

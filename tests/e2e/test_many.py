@@ -1,5 +1,9 @@
-"""Hundreds of pods: more than fit below 1,024 descriptors of the launcher."""
+"""Hundreds of pods: more than fit below 1,024 descriptors of the launcher; what is said of them while they change."""
 
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -24,3 +28,50 @@ def test_three_hundred_pods_become_ready_and_none_that_ran_is_started_again(shel
     assert len(ranks(view)) == 4 * GROUPS
     assert {rank["restarts"] for rank in ranks(view).values()} == {0}
     assert Path(f"/proc/{launcher}/comm").read_text().strip() == "kube-launcher"
+
+
+def seen(cluster: Cluster) -> Iterator[tuple[int, int]]:
+    """Yield READY and DESIRED, again and again; no headline contradicts the rows below it without saying so."""
+    while True:
+        told = cluster.shell.lws("get", f"--local={cluster.name}", "many")
+        headline, table = told.stdout.splitlines()[1], told.stdout.splitlines()[3:]
+        name, ready, desired, up_to_date = headline.split()[:4]
+        at = {column: table[0].index(column) for column in ("READY", "STATE", "RESTARTS", "REVISION")} if table else {}
+        rows = [line for line in table[1:] if re.match(r"[\d,-]+ ", line)]
+        whole, revisions = 0, Counter[str]()
+        for row in rows:
+            number = count(row[: at["READY"]].strip())
+            whole += number if row[at["STATE"] : at["RESTARTS"]].strip() == "ready" else 0
+            revisions[row[at["REVISION"] :].split()[0]] += number
+        del revisions["-"]
+        agrees = int(ready) == whole and (
+            len(revisions) < 2 or int(up_to_date) in {*revisions.values(), sum(revisions.values())}
+        )
+        assert name == "many"
+        assert agrees or "the status of many is behind its pods: " in told.stderr, f"{told.stdout}{told.stderr}"
+        yield int(ready), int(desired)
+
+
+def count(places: str) -> int:
+    """Return how many groups are named by a column such as 0-3,7."""
+    ends = [part.split("-") for part in places.split(",")]
+    return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
+
+
+@pytest.mark.parametrize(("groups", "size"), [(60, 2), (500, 1)])
+def test_the_headline_and_the_rows_agree_while_groups_come_go_and_roll(shell: Shell, groups: int, size: int) -> None:
+    shell.lws("up", "many", "--detach", "--stub")
+    cluster = Cluster(shell, "many")
+    rolling = {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": "20%"}}}
+    cluster.apply(lws("many", STUB, replicas=groups, size=size, **rolling))
+    until(cluster, lambda ready, _: ready == groups)
+    cluster.apply(lws("many", STUB | {"image": "vllm/vllm-openai:2"}, replicas=groups, size=size, **rolling))
+    assert min(ready for ready, _ in islice(seen(cluster), 12)) >= groups * 4 // 5, "untouched groups stay ready"
+    cluster.lws("scale", "many", f"--replicas={groups // 5}")
+    until(cluster, lambda ready, desired: ready == desired == groups // 5)
+    told = shell.lws("explain", "--local=many", "many").stdout
+    assert f"{groups // 5} of {groups // 5} groups ready" in told or " is progressing: " in told
+
+
+def until(cluster: Cluster, wanted: Callable[[int, int], bool]) -> None:
+    assert next(found for found in islice(seen(cluster), 1000) if wanted(*found))

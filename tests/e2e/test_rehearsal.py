@@ -69,6 +69,10 @@ REFUSED = {
         "resourceclaimtemplate/channel: the API server serves no kind ResourceClaimTemplate",
         "computedomain/domain: the API server serves no kind ComputeDomain",
     ],
+    "refused-own-kinds.yaml": [
+        "role/engine: the API server serves no kind Role in rbac.authorization.k8s.io/v1, a kind of Kubernetes' own that",
+        "poddisruptionbudget/engine: the API server serves no kind PodDisruptionBudget in policy/v1, a kind of Kubernetes",
+    ],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }
 """What ends the run of each before anything is applied."""

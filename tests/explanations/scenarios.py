@@ -100,6 +100,12 @@ def _without_gate() -> Observed:
     return observed(pods, {POD_GROUPS: [{"metadata": {"name": "web-0-e1"}, "spec": {}}]})
 
 
+def _without_api() -> JSONObject:
+    message = 'scheduling.k8s.io/v1beta1 Workload API is not available: no matches for kind "Workload"'
+    told = {"type": "WorkloadSchedulingCreated", "status": "False", "reason": "APINotAvailable", "message": message}
+    return lws(status={"conditions": [told]}, scheduling={})
+
+
 SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E001": observed(of=_held_lws()),
     "LWS-E002": refused(FORBIDDEN + "unable to create new content in namespace prod because it is being terminated"),
@@ -165,6 +171,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         }
     ),
+    "LWS-E018": observed(of=_without_api()),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),
@@ -383,7 +390,19 @@ SCENARIOS: Final[dict[str, Observed]] = {
         container(restarts=3, last=ended(0, reason="Completed"), waiting={"reason": "CrashLoopBackOff"})
     ),
     "LWS-E079": recreated(
-        [placed()], due=-5, leader="web-0-uid", state=labels.EXHAUSTED, failure="main: exit code 3 (Error)"
+        [
+            placed(
+                metadata={
+                    "annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"},
+                    "finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP, "foregroundDeletion"],
+                    "deletionTimestamp": ago(60),
+                }
+            )
+        ],
+        due=-5,
+        leader="web-0-uid",
+        state=labels.EXHAUSTED,
+        failure="main: exit code 3 (Error)",
     ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
     "LWS-E081": recreated([placed()]),

@@ -1,7 +1,7 @@
 """Build the Go programs that the tests of packages use, once per content of their modules; minutes, so tests only use
 what is there.
 
-    python -m tests.packages.build [helm | promtool | kueue | lws | operator-verify]
+    python -m tests.packages.build [helm | promtool | kueue | lws | operator-verify | scheduler-plugins]
 
 Out: the paths of the programs, below the user's cache folder.
 """
@@ -96,7 +96,17 @@ OPERATOR_VERIFY: Final = Program(
 )
 """The validators of the operator framework."""
 
-PROGRAMS: Final = {program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS, OPERATOR_VERIFY)}
+SCHEDULER_PLUGINS: Final = Program(
+    "scheduler-plugins",
+    "sigs.k8s.io/scheduler-plugins/cmd/scheduler",
+    "LWS_SCHEDULER_PLUGINS",
+    manifests="manifests/coscheduling",
+)
+"""kube-scheduler of Kubernetes 1.33 with further plugins, among them coscheduling, and the definition of its PodGroups."""
+
+PROGRAMS: Final = {
+    program.name: program for program in (HELM, PROMTOOL, KUEUE, LWS, OPERATOR_VERIFY, SCHEDULER_PLUGINS)
+}
 
 
 def say(text: str) -> None:

@@ -138,6 +138,7 @@ ALWAYS: Final[Mapping[str, str]] = {
 ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
     "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
+    labels.RECOVER: "integration/lws/test_budget.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }

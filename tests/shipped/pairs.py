@@ -6,8 +6,12 @@ from typing import Final, TypeAlias
 
 from tests.shipped.factors import ANNOTATIONS, FIELDS, FLAGS, LEASE, Factor, Row
 
+from leaderworkerset.api import labels
+
 SINGLE: Final = (*FLAGS, *ANNOTATIONS)
 FACTORS: Final = (*FIELDS, *SINGLE)
+
+PROVIDER: Final = "gangSchedulingManagement.schedulerProvider"
 
 Choice: TypeAlias = tuple[int, int]
 """A factor and a value of it, by their numbers."""
@@ -51,6 +55,16 @@ def rows() -> list[Row]:
         {**defaults, **dict(zip(LEASE.names, LEASE.values[0], strict=True))},
         *cover(wanted(FIELDS, SINGLE), FACTORS),
     ]
+
+
+def of_schedulers() -> list[int]:
+    """Return the number of a row for each gang scheduler; its LeaderWorkerSets are scheduled by it."""
+    found = {
+        row[PROVIDER]: number
+        for number, row in reversed([*enumerate(rows())])
+        if row[PROVIDER] is not None and row[labels.GANG_SCHEDULER] is None
+    }
+    return sorted(found.values())
 
 
 def _gain(left: Mapping[Part, None], chosen: Mapping[int, int], choice: Choice) -> int:

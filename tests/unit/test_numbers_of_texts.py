@@ -20,6 +20,7 @@ JUSTIFIED: Final = {
     "leaderworkerset/cli/cluster/places.py": "a process ID, read up to a length",
     "leaderworkerset/cli/local/clusteroptions.py": "a number that click has read",
     "leaderworkerset/cli/commands/local/up.py": "a descriptor that this program passed on",
+    "leaderworkerset/rendezvous/__main__.py": "nine digits at most; it imports nothing of ours",
     "leaderworkerset/controllers/metrics.py": "spec.replicas, an integer by its schema",
 }
 """Modules that call `int` on something else than a field or the result of a computation, and on what."""

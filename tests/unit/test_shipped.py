@@ -66,6 +66,7 @@ SET_BY_US: Final = frozenset(
         "WORKLOAD_NAME",
         "GROUP_RESTART_COUNTS",
         "GROUP_RESTART_BUDGET_EXHAUSTED",
+        "RESTARTS_USED",
         "GROUP_RESTART_BUDGET_CLEANUP",
         "GROUP_READY",
         "REPLACEMENT_GATE",

@@ -50,7 +50,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """An object was written, and has at least this version; `object` is the API server's answer."""
+    """An object was written, and has at least this version; `object` is the API server's answer to an apply.
+
+    Of other writes it is empty: a plan may create a thousand objects, whose answers would all be kept until its end.
+    """
 
     resource: Resource
     key: ObjectKey
@@ -223,7 +226,7 @@ class Executor:
     async def _send(self, action: WriteAction) -> _Outcome:
         match action:
             case Apply(resource=resource, object=obj, manager=manager):
-                return _written(resource, await self._client.apply(resource, obj, manager=manager))
+                return _written(resource, await self._client.apply(resource, obj, manager=manager), is_kept=True)
             case Create():
                 return await self._create(action)
             case Put(resource=resource, object=obj, subresource=subresource):
@@ -322,8 +325,9 @@ def slow_start(items: Sequence[T]) -> Iterator[Sequence[T]]:
         begin, size = begin + size, size * 2
 
 
-def _written(resource: Resource, answer: JSONObject) -> _Outcome:
-    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), answer), did_something=True)
+def _written(resource: Resource, answer: JSONObject, *, is_kept: bool = False) -> _Outcome:
+    kept = answer if is_kept else {}
+    return _Outcome(Written(resource, meta.key(answer), meta.resource_version(answer), kept), did_something=True)
 
 
 def _uid_of(answer: JSONObject) -> UID | None:

@@ -4,10 +4,7 @@ from typing import Final, NamedTuple
 
 
 class ConditionOutcome(NamedTuple):
-    """A condition that can become True: its type, and the reason and message it then has (R-STAT-11).
-
-    The message is empty where it names groups (`exhausted.py`).
-    """
+    """A condition that can become True: its type, and the reason and message it then has (R-STAT-11)."""
 
     type: str
     reason: str
@@ -38,10 +35,29 @@ UPDATE_IN_PROGRESS: Final = ConditionOutcome(
     "groups of an earlier template are replaced",
     frozenset({"Available"}),
 )
-RESTARTS_EXHAUSTED: Final = ConditionOutcome(
-    "RestartsExhausted",
-    "MaxGroupRestartsExceeded",
-    "",
-    "groups failed too often in a row and are left as they are; absent while there are none",
+DEGRADED: Final = ConditionOutcome(
+    "Degraded",
+    "ReplicaRestartBudgetExceeded",
+    "Automatic recovery is stopped for one or more replicas",
+    "groups used up their restarts, were terminated and are kept for diagnosis",
 )
-CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, RESTARTS_EXHAUSTED)
+WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
+    "WorkloadSchedulingCreated",
+    "SchedulingPrerequisitesCreated",
+    "scheduling prerequisites created",
+    "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
+)
+CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, DEGRADED, WORKLOAD_SCHEDULING_CREATED)
+
+NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
+"""Reason and message of `DEGRADED` while it is False (N-ST-11)."""
+
+STOPPED: Final = {
+    AVAILABLE.type: "Not all replicas are ready",
+    PROGRESSING.type: DEGRADED.message,
+    UPDATE_IN_PROGRESS.type: "No rolling update is in progress",
+}
+"""The messages of conditions that are False because groups are exhausted; the reason is that of `DEGRADED` (N-ST-12)."""
+
+FORMER: Final = "RestartsExhausted"
+"""A condition of earlier versions, which none sets any more."""

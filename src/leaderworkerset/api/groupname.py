@@ -35,6 +35,11 @@ def is_hash_set(lws: JSONObject) -> bool:
     return bool(meta.spec(lws).get("groupIdentity") == GroupIdentity.HASH)
 
 
+def is_exhausted(leader: JSONObject) -> bool:
+    """Return whether the leader's group used up its restarts: it was terminated, and its pods are kept (N-RB-4)."""
+    return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
+
+
 def host(leader: JSONObject) -> str:
     """Return a leader's host name, which its worker StatefulSet, its workers and its own service are named after."""
     return str(meta.spec(leader).get("hostname") or meta.name(leader))

@@ -217,6 +217,13 @@ COMMANDS: Final = named(
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
+            "recover",
+            "Let groups that used up their restarts try again.",
+            ("lws recover web", "lws recover web/1"),
+            at="rollout.recover",
+            needs=Needs.CLUSTER,
+        ),
+        Command(
             "delete",
             "Delete LeaderWorkerSets or the objects of manifests.",
             ("lws delete web", "lws delete -f lws.yaml --no-wait"),

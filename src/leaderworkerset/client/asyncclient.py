@@ -124,7 +124,9 @@ class AsyncClient:
     @overload
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View: ...
     async def wait(self, name: str, condition: str = "ready", *, timeout: float | None = 120.0) -> View | None:
-        """Wait for `ready`, `delete`, `replicas=N` or `condition=TYPE[=STATUS]`; return the view then, None for `delete`.
+        """Wait for `ready`, `delete`, `replicas=N`, `condition=TYPE[=STATUS]` or `jsonpath={PATH}[=VALUE]`.
+
+        Returns the view then, None for `delete`.
 
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
         wait for.

@@ -20,11 +20,14 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.restarts.retention import is_kept
 
 BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"
 LEADERS: Final = "leaders"
 RECORDS: Final = "records"
+POD_GROUP: Final = "pod group"
+KEPT: Final = "kept"
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """A label of the ControllerRevisions of StatefulSets, which are many; they copy the labels of our pods."""
@@ -67,6 +70,11 @@ def leader_values(pod: JSONObject) -> Iterable[str]:
     return lws_values(pod) if is_leader(pod) else ()
 
 
+def kept_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod of an exhausted group, which a finalizer keeps, by its LeaderWorkerSet."""
+    return lws_values(pod) if is_kept(pod) else ()
+
+
 def group_values(obj: JSONObject) -> Iterable[str]:
     """Index a pod or worker StatefulSet by its group; the leader StatefulSet has none."""
     group_index = meta.labels(obj).get(labels.GROUP_INDEX)
@@ -83,6 +91,12 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     )
 
 
+def pod_group_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod by the PodGroup of Kubernetes that it names."""
+    name = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName")
+    return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
+
+
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     """Return no key: for objects that are read, and awaited after writes, but whose changes alter no decision alone."""
     return ()
@@ -90,7 +104,11 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
 STATEFULSET_CACHE: Final = Cache(ours(STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
-POD_CACHE: Final = Cache(ours(PODS), {BY_GROUP: group_values, LEADERS: leader_values}, keep=kept.pod)
+POD_CACHE: Final = Cache(
+    ours(PODS),
+    {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},
+    keep=kept.pod,
+)
 SERVICE_CACHE: Final = Cache(ours(SERVICES), keep=kept.service)
 REVISION_CACHE: Final = Cache(
     ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),

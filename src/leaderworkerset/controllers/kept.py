@@ -39,6 +39,9 @@ POD: Final = Projection(
     "metadata.creationTimestamp",
     "metadata.deletionGracePeriodSeconds",
     "metadata.labels",
+    "metadata.finalizers",
+    f"metadata.annotations['{labels.GROUP_RESTART_BUDGET_EXHAUSTED}']",
+    f"metadata.annotations['{labels.RECOVER}']",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
@@ -47,6 +50,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
+    f"metadata.annotations['{labels.WORKLOAD_AWARE_SCHEDULING}']",
+    f"metadata.annotations['{labels.WORKLOAD_NAME}']",
+    "spec.schedulingGroup.podGroupName",
     "spec.hostname",
     "spec.subdomain",
     "spec.nodeName",
@@ -124,8 +130,8 @@ REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", 
 """Revisions, whose data are templates, and the records of recreations, which are annotations."""
 
 
-GANG_OBJECT: Final = Projection("metadata.labels")
-"""Objects of gang schedulers: their group; they are created and deleted, and never changed."""
+GANG_OBJECT: Final = Projection("metadata.labels", "spec")
+"""Objects of gang schedulers: their group; those of `spec.scheduling` are compared with what they shall be."""
 
 
 def pod(_obj: JSONObject) -> Projection:

@@ -1,4 +1,4 @@
-"""Reads leaders of a LeaderWorkerSet from the API server, for the three decisions that must not use late caches.
+"""Reads what the leaders of a LeaderWorkerSet depend on, for the four decisions that caches are late or empty for.
 
 An update holds all groups back first. Groups that the previous update released may have been deleted just then, and two
 watches have no common order: the cache may show the leader StatefulSet as held, but not the deletion yet. Later steps
@@ -10,6 +10,9 @@ does not exist.
 
 A worker StatefulSet that vanished is created again unless its leader went with it. Where the cache of pods is the later
 one, each new one would be of a leader that is gone: the garbage collector deletes it, and its pods make the cache later.
+
+Evidence is kept by a finalizer. A namespace that is deleted waits for its pods before LeaderWorkerSets in it are deleted,
+so it would wait for evidence for ever; no cache holds namespaces.
 """
 
 from collections.abc import Mapping
@@ -17,9 +20,10 @@ from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
+from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
-from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.objects.resources import NAMESPACES, PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -55,3 +59,11 @@ async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
     selection = Selection(PODS, leader.namespace, field_selector=f"metadata.name={leader.name}")
     found = (await client.list_page(selection)).items
     return any(meta.uid(pod) == uid and not meta.is_deleting(pod) for pod in found)
+
+
+async def is_namespace_ending(client: Client, name: str) -> bool:
+    """Return whether the namespace is being deleted or gone; raise `KubeError` without an answer."""
+    try:
+        return meta.is_deleting(await client.get(NAMESPACES, ObjectKey("", name)))
+    except NotFoundError:
+        return True

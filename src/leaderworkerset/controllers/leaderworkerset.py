@@ -22,7 +22,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STA
 from kuberuntime.plan import Plan, PutStatus
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import indexes, leaders, permissions
+from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -32,17 +32,22 @@ from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import revisionhistory
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
-from leaderworkerset.core.leaderworkerset.exhausted import is_exhausted
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import Parent
+from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
 """The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
+
+LINK: Final = "schedulingGroup"
+"""The field of pods whose PodGroup is deleted after them (N-K8S-13)."""
 
 QUIET: Final = 0.2
 """Seconds without another change after which a status that changes counts alone is written."""
@@ -109,6 +114,8 @@ class LeaderWorkerSetDriver(Driver):
         decision = await self._decide(key)
         if await self._is_behind(key, decision.needs):
             return Plan(requeue_after=BEHIND)
+        if OnDemand.NAMESPACE in decision.needs and await leaders.is_namespace_ending(self._client, key.namespace):
+            return Plan(retention.release(self._kept(key)))
         if OnDemand.HISTORY in decision.needs:
             listing = await self._client.list(
                 CONTROLLER_REVISIONS, namespace=key.namespace, label_selector=revisionhistory.selector(key.name)
@@ -146,12 +153,17 @@ class LeaderWorkerSetDriver(Driver):
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
         observed = self.observe(key, past)
+        parent: Parent = None
+        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
+            parent = await parentworkloads.find(self._client, lws)
+            observed = replace(self.observe(key, past), parent=parent)
         living = (observed.leader_statefulset, observed.leader_deployment)
         documents = (observed.leaderworkerset, *living, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            return await asyncio.to_thread(decide, self.observe(key, past), self._clock.now(), self._gang)
+            observed = replace(self.observe(key, past), parent=parent)
+            return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
 
     def observe(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
@@ -159,7 +171,7 @@ class LeaderWorkerSetDriver(Driver):
         if lws is None:
             self._groups.forget(key)
             self._memories.pop(key, None)
-            return ObservedLeaderWorkerSet(leaderworkerset=None)
+            return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         is_hash = groupname.is_hash_set(lws)
         return ObservedLeaderWorkerSet(
@@ -171,13 +183,32 @@ class LeaderWorkerSetDriver(Driver):
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
+            unused_pod_groups=self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else (),
+            gang_kinds=self._gang_objects.served(),
             history=past,
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             edition=memory.edition,
             applied=memory.applied,
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
+            evidence=self._kept(key),
         )
+
+    def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the PodGroups of groups that no pod names; those of workers may come before these (N-K8S-13)."""
+        pods = self._informers.pods.store
+        return [
+            one
+            for one in self._gang_objects.pod_groups_of(key)
+            if not any(
+                pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
+                for name in workloadnames.users(one)
+            )
+        ]
+
+    def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the pods that the finalizer of exhausted groups keeps."""
+        return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
         self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
@@ -198,7 +229,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
-            *self._gang_objects.watches(indexes.keys_of_nothing),
+            *self._gang_objects.watches(keys_of_owned),
         )
 
 
@@ -230,24 +261,18 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
     """Map a revision that was added or deleted to its LeaderWorkerSet.
 
     This controller adds revisions itself, but a new one may be observed so late that it is not needed any more: the
-    update was reverted, and the revision would stay. A record of recreations is mapped if its group was given up, or is
-    not any more.
+    update was reverted, and the revision would stay.
     """
-    if _is_exhausted(change.old) != _is_exhausted(change.new):
-        return keys_of_owned(change)
     is_revision = labels.TEMPLATE_REVISION_HASH in meta.labels(change.object)
     return keys_of_owned(change) if is_revision and (change.old is None or change.new is None) else ()
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
-    """Map a leader pod to its LeaderWorkerSet if its facts changed, and a deleted pod that a new leader may wait for."""
-    is_awaited = change.new is None and groupname.is_hash(change.object)
+    """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
+    is_awaited = change.new is None and (groupname.is_hash(change.object) or meta.spec(change.object).get(LINK))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-    return (indexes.lws_key(change.object),) if is_awaited or has_news else ()
-
-
-def _is_exhausted(record: JSONObject | None) -> bool:
-    return record is not None and is_exhausted(record)
+    is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
+    return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()
 
 
 def _workers(statefulset: JSONObject | None) -> Workers | None:

@@ -1,20 +1,31 @@
 """The permissions that controllers need beside filling their caches (contract 12.5, reduced to what is used).
 
-They write no nodes and read no secrets. Spec and metadata of a LeaderWorkerSet are written only if a DisaggregatedSet
-owns it (R-ARC-6, R-DS-19). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
+They write no nodes and read no secrets. The spec of a LeaderWorkerSet is written only if a DisaggregatedSet owns it
+(R-ARC-6, R-DS-19), of its metadata only the annotation with the counts of restarts (N-KEY-3). Server-side apply needs `create` besides `patch` if the object may be absent. `finalizers`
 is needed for owner references that block deletion, if the API server enforces permissions on them.
 """
 
 from typing import Final
 
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, EVENTS, NODES, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    EVENTS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+)
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
+    Permission(LEADERWORKERSETS, ("patch",)),
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
     Permission(PODS, ("delete", "patch")),
+    Permission(NAMESPACES, ("get",)),
     Permission(STATEFULSETS, ("create", "patch")),
     Permission(DEPLOYMENTS, ("create", "patch")),
     Permission(SERVICES, ("create",)),
@@ -22,8 +33,9 @@ LEADERWORKERSET: Final = (
 )
 
 POD: Final = (
+    Permission(LEADERWORKERSETS, ("patch",)),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
-    Permission(PODS, ("delete",)),
+    Permission(PODS, ("delete", "patch")),
     Permission(PODS, ("patch",), "status"),
     Permission(PODS, ("update",), "finalizers"),
     Permission(STATEFULSETS, ("create",)),

@@ -16,10 +16,11 @@ GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 RECREATE_GROUP: Final = "RecreateGroup"
 BACK_OFF: Final = "BackOff"
-RESTARTS_EXHAUSTED: Final = "MaxGroupRestartsExceeded"
+RESTARTS_EXHAUSTED: Final = "ReplicaRestartBudgetExceeded"
 LOST_POD: Final = "LostPod"
 REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
+UNEXPECTED_OWNER: Final = "UnexpectedPodGroupOwner"
 IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
@@ -108,15 +109,33 @@ def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Ev
     return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
 
 
+def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a leader with an index that waits for the end of the group before it (N-GATE-10)."""
+    group = groupname.label(leader)
+    note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
+    return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
+
+
 def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event of a leader that may be scheduled (N-GATE-3)."""
     note = f"Leader pod {meta.name(leader)} admitted for scheduling"
     return Event("Normal", REPLACEMENT_ADMITTED, "Update", note, reference(obj), reference(leader))
 
 
+def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of `spec.scheduling` that cannot be followed (N-K8S-10)."""
+    return Event("Warning", reason, "Reconcile", note, reference(obj), related and reference(related))
+
+
+def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
+    """Return the event of a PodGroup that another object controls (N-K8S-14)."""
+    note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
+    return Event("Warning", UNEXPECTED_OWNER, "Create", note, reference(leader))
+
+
 def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
-    """Return the event of a group that failed too often and is not recreated any more."""
-    return Event("Warning", RESTARTS_EXHAUSTED, "Hold", note, reference(obj), reference(leader))
+    """Return the event of a group that used up its restarts and is not recreated any more (N-RB-4)."""
+    return Event("Warning", RESTARTS_EXHAUSTED, "Delete", note, reference(obj), reference(leader))
 
 
 def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:

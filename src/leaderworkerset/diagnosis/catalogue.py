@@ -1,7 +1,7 @@
 """The catalogue of causes, in the order of root causes: earlier ones explain later ones. Pure.
 
-A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, their node is lost,
-they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
+A cause belongs to the stage at which a group is stuck: nothing acts on it, its pods are refused, it was given up, their
+node is lost, they cannot be scheduled, they cannot be started, they fail, the group does not form, the rollout waits. The meaning of
 a code never changes. New causes get new codes, and codes of removed causes are not used again.
 """
 
@@ -13,6 +13,7 @@ from leaderworkerset.diagnosis.causes import (
     featuregates,
     images,
     lostnodes,
+    prerequisites,
     refusals,
     rollouts,
     scheduling,
@@ -34,7 +35,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Parts of a DisaggregatedSet are refused.
     sets.SCALER_TAKEN,
     sets.PART_REFUSED,
-    # A component of Kubernetes does not know groups.
+    # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
+    prerequisites.NOT_CREATED,
     featuregates.NO_GATE,
     # Pods are refused: specific causes before general ones.
     refusals.WEBHOOK_CERTIFICATE,
@@ -55,6 +57,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     refusals.REFUSED,
     unattended.UNCONTROLLED,
     unattended.NO_REVISION,
+    # They were given up.
+    starts.BUDGET,
     # Their node is lost, or they do not terminate.
     lostnodes.GONE,
     lostnodes.NOT_READY,
@@ -97,7 +101,6 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     images.NO_COMMAND,
     images.NOT_STARTED,
     # They fail.
-    starts.BUDGET,
     containers.OUT_OF_MEMORY,
     containers.INIT_FAILS,
     containers.PROBE_KILLS,

@@ -51,8 +51,8 @@ FEW: Final = 10
 STARTED: Final = frozenset({"Running", "Failed"})
 """The phases of a pod whose program has run: only programs look for the names that a Service publishes."""
 
-GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME})
-"""The annotations of pods that a gang scheduler starts as a group: one of its own, or Volcano's."""
+GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
+"""The annotations of pods that a gang scheduler starts as a group: one of its own, Volcano's, that of `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 

@@ -51,7 +51,6 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
     rolled = [group for group in view.groups if held <= group.index < view.desired]
     updated = [group for group in rolled if key and group.revision == key]
     done = [group for group in updated if group.is_ready]
-    ready = sum(group.is_ready for group in view.groups if group.index < view.desired)
     is_observed = meta.is_observed(lws)
     wanted = view.desired - held
     is_complete = is_observed and statefulset is not None and len(done) >= wanted and not view.is_updating
@@ -59,7 +58,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
         name=view.name,
         done=len(done),
         updated=len(updated),
-        ready=ready,
+        ready=view.ready_by_pods,
         wanted=wanted,
         held=held,
         is_complete=is_complete,

@@ -105,6 +105,12 @@ class Group:
         return all(rank.is_ready for rank in self.ranks)
 
     @property
+    def is_exhausted(self) -> bool:
+        """Return whether it used up its restarts: it was terminated, and its pods are kept for diagnosis."""
+        leader = self.ranks[0].object if self.ranks else None
+        return leader is not None and groupname.is_exhausted(leader)
+
+    @property
     def ready_ranks(self) -> int:
         """Return how many ranks are ready."""
         return sum(rank.is_ready for rank in self.ranks)
@@ -135,6 +141,11 @@ class View:
         return (
             available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
         )
+
+    @property
+    def ready_by_pods(self) -> int:
+        """Return how many of the desired groups are ready by their pods, which change before the status counts them."""
+        return sum(group.is_ready for group in self.groups if group.index < self.desired)
 
     @property
     def is_updating(self) -> bool:

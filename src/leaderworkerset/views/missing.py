@@ -1,15 +1,22 @@
 """What is missing until a set has the awaited state: a sentence, or None if nothing is. Pure."""
 
-from collections.abc import Callable
-from typing import TypeAlias
+import re
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views import jsonpath
 from leaderworkerset.views.disaggregation import SetView, Shown
-from leaderworkerset.views.reasons import reasons
+from leaderworkerset.views.jsonpath import JSONPathError, Step
+from leaderworkerset.views.reasons import behind, reasons
 from leaderworkerset.views.wording import counted
 
 Check: TypeAlias = Callable[[Shown | None], str | None]
 """Returns what is missing, as text; None if the wait is over."""
+
+ASSIGNMENT: Final = re.compile(r"(?P<path>\{.*\}|.+?)(?:(?<![=!<>])=(?!=)(?P<value>.*))?")
+"""A path, and the value that it is to have; `==` belongs to the path."""
 
 
 def parse(condition: str) -> Check:
@@ -25,7 +32,13 @@ def parse(condition: str) -> Check:
     if word == "condition" and value:
         kind, _, status = value.partition("=")
         return lambda view: for_condition(view, kind, status or "True")
-    raise ValueError(f"{condition}: use ready, delete, replicas=N, or condition=TYPE[=STATUS]")
+    if word == "jsonpath" and (match := ASSIGNMENT.fullmatch(value)):
+        shown = jsonpath.completed(match["path"])
+        steps = jsonpath.path(shown)
+        return lambda view: for_path(view, shown, steps, match["value"])
+    raise ValueError(
+        f"{condition}: use ready, delete, replicas=N, condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
+    )
 
 
 def for_ready(view: Shown | None) -> str | None:
@@ -42,14 +55,22 @@ def ready_groups(view: Shown) -> str:
     if isinstance(view, SetView):
         roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
-    return f"{view.ready} of {counted(view.desired, 'group')} ready{reasons(view)}"
+    return f"{view.ready_by_pods} of {counted(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
 
 
 def for_replicas(view: Shown | None, count: int) -> str | None:
     """Return what is missing until exactly `count` groups are ready."""
     if view is None:
         return "it is gone"
-    return None if view.ready == count else f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}"
+    if view.ready == count:
+        return None
+    return f"{counted(view.ready, 'group')} ready, not {count}{_first_reason(view)}{_behind(view)}"
+
+
+def _behind(view: Shown) -> str:
+    """Return that the status does not count yet what the pods say, if that is so."""
+    text = "" if isinstance(view, SetView) else behind(view)
+    return f"; {text}" if text else ""
 
 
 def _first_reason(view: Shown) -> str:
@@ -60,14 +81,31 @@ def _first_reason(view: Shown) -> str:
 
 
 def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
-    """Return what is missing until a condition of the newest spec has the status (R-STAT-15)."""
+    """Return what is missing until a condition of the newest spec has the status (R-STAT-15); case does not matter."""
     if view is None:
         return "it is gone"
-    condition = meta.find_condition(view.object, kind) or {}
+    conditions = meta.status(view.object).get("conditions") or []
+    condition: JSONObject = next((one for one in conditions if str(one.get("type")).lower() == kind.lower()), {})
     current = condition.get("observedGeneration") == meta.generation(view.object)
-    if condition.get("status", "False") == status and (current or status != "True"):
+    if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
         return None
-    return f"condition {kind} is {condition.get('status', 'not there')}{_first_reason(view)}"
+    stale = "" if current or not condition else " of an earlier spec"
+    return f"condition {kind} is {condition.get('status', 'not there')}{stale}{_first_reason(view)}"
+
+
+def for_path(view: Shown | None, shown: str, steps: Sequence[Step], value: str | None) -> str | None:
+    """Return what is missing until a field of the object exists, or has the value."""
+    if view is None:
+        return "it is gone"
+    try:
+        found = [jsonpath.text(one) for one in jsonpath.select(steps, view.object)]
+    except JSONPathError as error:
+        return f"{shown}: {error}"
+    if not found:
+        return f"{shown} is not there{_first_reason(view)}"
+    if value is None or found == [value.strip("'\"")]:
+        return None
+    return f"{shown} is {' '.join(found)}, not {value}{_first_reason(view)}"
 
 
 def for_deletion(view: Shown | None) -> str | None:

@@ -35,17 +35,16 @@ def read(record: JSONObject, leader: JSONObject | None) -> Recreations | None:
     if due.tzinfo is None or count is None:
         return None
     condemned = leader is not None and meta.uid(leader) == found.get(labels.RECREATED_LEADER)
-    stays = condemned and leader is not None and not meta.is_deleting(leader)
+    stays = condemned and leader is not None and (groupname.is_exhausted(leader) or not meta.is_deleting(leader))
     state = found.get(labels.RECREATION_STATE)
     if state in (labels.WAITING, labels.EXHAUSTED) and not stays:
         return None  # the leader was replaced otherwise: that recreation did not take place
-    is_exhausted = state == labels.EXHAUSTED
     return Recreations(
         count=count,
         failed_pod=found.get(labels.FAILED_POD, ""),
         due=due,
-        is_waiting=stays and not is_exhausted,
-        is_exhausted=stays and is_exhausted,
+        is_waiting=stays and state != labels.EXHAUSTED,
+        is_exhausted=stays and state == labels.EXHAUSTED,
         failure=found.get(labels.FAILURE, ""),
     )
 
@@ -93,13 +92,13 @@ def sentence(told: Recreations, now: datetime) -> str:
     >>> sentence(Recreations(count=3, failed_pod="web-0-1", due=now + timedelta(seconds=18), is_waiting=True), now)
     'recreated 2 times; pod web-0-1 failed again, next attempt in 18s'
     >>> sentence(Recreations(count=3, failed_pod="web-0", due=now, is_exhausted=True, failure="app: exit code 1"), now)
-    'recreated 2 times; pod web-0 failed again (app: exit code 1), left as it is: no more than max-group-restarts'
+    'recreated 2 times; pod web-0 failed again (app: exit code 1): no restart is left, the pods are kept for diagnosis'
     """
     done = f"recreated {counted(told.done, 'time')}"
     failed = f"pod {told.failed_pod} failed"
     shown = f" ({told.failure})" if told.failure else ""
     if told.is_exhausted:
-        return f"{done}; {failed} again{shown}, left as it is: no more than max-group-restarts"
+        return f"{done}; {failed} again{shown}: no restart is left, the pods are kept for diagnosis"
     if not told.is_waiting:
         return f"{done}, last {duration(now - told.due)} ago because {failed}{shown}"
     wait = f"in {duration(told.due - now)}" if told.due > now else "now"

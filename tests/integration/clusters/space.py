@@ -367,4 +367,5 @@ async def _remove(client: Client, namespace: str) -> None:
     """Delete a namespace, but before it what would go on making pods there: every one is a failure to be repeated."""
     for resource in (DISAGGREGATED_SETS, LEADERWORKERSETS, STATEFULSETS):
         await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))
-    await client.delete(NAMESPACES, ObjectKey("", namespace))
+    with suppress(NotFoundError):
+        await client.delete(NAMESPACES, ObjectKey("", namespace))

@@ -74,14 +74,17 @@ async def started(directory: Path) -> AsyncIterator[Running]:
 
 
 @asynccontextmanager
-async def serving(cluster: Cluster, directory: Path) -> AsyncIterator[Running]:
-    """Run the manager on a cluster, which asks that cluster which gang schedulers it serves."""
+async def serving(cluster: Cluster, directory: Path, provider: str = AUTO) -> AsyncIterator[Running]:
+    """Run the manager on a cluster; by default it asks that cluster which gang schedulers it serves."""
     client = Client(transport(cluster, "tests"))
     replica = Replica(
         directory,
         "manager",
         directory / "manager.kubeconfig",
-        {"gangSchedulingManagement": {"schedulerProvider": AUTO}},
+        {
+            "gangSchedulingManagement": {"schedulerProvider": provider},
+            "featureGates": {"WorkloadAwareScheduling": True},
+        },
     )
     async with deployed(cluster, replica) as manager:
         yield Running(cluster, manager, client)

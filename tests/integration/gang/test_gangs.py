@@ -102,7 +102,7 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
 
     before = space.state.uids("web")
     await space.delete("web-1-2", PODS)
-    await space.until(lambda state: _differs(before, state.uids("web"), "web-1"))
+    await space.until(lambda state: differs(before, state.uids("web"), "web-1"))
     await space.settled()
     second = await assert_groups(space, provider, minimum=minimum, names=pod_names("web", 2, 3))
     assert len(set(second.values()) & set(first.values())) == 1
@@ -120,7 +120,8 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
     await until_gone(space, provider)
 
 
-def _differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
+def differs(before: dict[str, str], after: dict[str, str], name: str) -> None:
+    """Another pod has this name."""
     assert after.get(name, before[name]) != before[name]
 
 

@@ -57,7 +57,7 @@ async def apply(space: Space, obj: JSONObject) -> list[str]:
 
 async def test_what_was_scaled_may_be_applied_again(space: Space) -> None:
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web created"]
-    assert await scale(session_of(space), "web", Wanted(2)) == 1
+    assert (await scale(session_of(space), "web", Wanted(2))).before == 1
     told = "leaderworkerset/web configured (taken over from lws scale: spec.replicas 2 -> 1)"
     assert await apply(space, lws(replicas=1, size=1)) == [told]
     assert await apply(space, lws(replicas=1, size=1)) == ["leaderworkerset/web unchanged"]
@@ -204,8 +204,8 @@ async def test_a_role_of_a_disaggregated_set_is_scaled_by_name(space: Space) -> 
         await scale_role(session, "split", "encode", Wanted(2))
     with pytest.raises(CommandError, match="split prefill has 1 group, not 7"):
         await scale_role(session, "split", "prefill", Wanted(2, 7))
-    assert await scale_role(session, "split", "prefill", Wanted(2)) == 1
-    assert await scale_role(session, "split", "decode", Wanted(3)) == 1
+    assert (await scale_role(session, "split", "prefill", Wanted(2))).before == 1
+    assert (await scale_role(session, "split", "decode", Wanted(3))).before == 1
     whole = await set_that_is(space, lambda shown: shown.is_ready and shown.ready == 5)
     with pytest.raises(CommandError, match="scale split --role decode"):
         await scale(session, whole.parts[0].view.name, Wanted(1))

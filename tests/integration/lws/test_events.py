@@ -84,7 +84,7 @@ async def test_what_the_api_server_refuses_is_told(space: Space) -> None:
 
 
 async def test_the_conditions_of_a_creation(space: Space) -> None:
-    """R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4."""
+    """R-STAT-8, R-STAT-11, R-STAT-12, R-STAT-16, Q-4, N-ST-11."""
     await space.create(lws(replicas=1, size=2, gated=True))
 
     def is_progressing(state: State) -> None:
@@ -104,6 +104,7 @@ async def test_the_conditions_of_a_creation(space: Space) -> None:
     assert found == {
         "Progressing": ("False", "Replicas are progressing"),
         "Available": ("True", "All replicas are ready"),
+        "Degraded": ("False", "No replica has exhausted its restart budget"),
     }
 
 

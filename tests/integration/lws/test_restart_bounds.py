@@ -1,4 +1,4 @@
-"""What bounds the recreation of groups: delays, a budget, the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
+"""What bounds the recreation of groups: delays, the release of lost pods (docs/adr/0003-recreation-backoff.md)."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,9 +6,9 @@ from typing import Final
 
 import pytest
 from tests.integration.clusters.cluster import await_rest
-from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
-from tests.integration.clusters.state import State, assert_pods
+from tests.integration.clusters.state import State
 from tests.integration.lws.recreation import created_leaders, replaced
 from tests.integration.lws.test_lost_nodes import COLLECTION, LOST, NODES, SPARE, exposed
 
@@ -18,7 +18,6 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api import labels
-from leaderworkerset.api.conditions import RESTARTS_EXHAUSTED
 from leaderworkerset.core.restarts.lost import OUT_OF_SERVICE
 
 SHORT: Final = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
@@ -77,75 +76,6 @@ async def test_a_leader_that_others_replace_while_its_group_waits_does_not_count
 def assert_condemned(space: Space, state: State) -> None:
     """The record of the group is about the leader that lives."""
     assert record(space)[labels.RECREATED_LEADER] == meta.uid(state.pods["web-0"])
-
-
-async def test_a_group_that_fails_too_often_is_left_until_someone_resumes_it(space: Space) -> None:
-    """The state outlives the manager; other groups go on."""
-    budget = SHORT | {labels.MAX_GROUP_RESTARTS: "1"}
-    await space.create(lws(replicas=2, size=2, annotations=budget))
-    state = await fail_again(space, await space.settled())
-    await space.restart_container("web-0-1")
-    left = await space.until(assert_given_up)
-    assert record(space)[labels.RECREATION_STATE] == labels.EXHAUSTED
-    space.changes.clear()
-
-    await space.manager.stop()
-    await space.manager.start()
-    await space.restart_container("web-0-1")
-    await space.restart_container("web-1-1")
-    after = await space.until(lambda now: assert_only_replaced(state, now, "web-1", "web-1-1"))
-    assert created_leaders(space) == ["web-1"]
-    assert_given_up(after)
-    assert len(left.notes("MaxGroupRestartsExceeded")) == 1
-
-    await space.patch({"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "1"}}})
-    await replaced(space, after, *GROUP)
-    await space.until(assert_no_condition)
-    assert record(space)[labels.RECREATIONS] == "1"
-
-
-def assert_only_replaced(before: State, state: State, *names: str) -> None:
-    """Exactly these pods are others than before, and all are ready; the status need not be that of a set at rest."""
-    assert_pods(state, "web", replicas=2, size=2)
-    old = before.uids("web")
-    assert {pod for pod, uid in state.uids("web").items() if old[pod] != uid} == set(names)
-
-
-def assert_given_up(state: State) -> None:
-    """The condition names the first group, and the event says why."""
-    found = meta.find_condition(state.leaderworkersets["web"], RESTARTS_EXHAUSTED.type)
-    assert found is not None
-    assert (found["status"], found["reason"]) == ("True", RESTARTS_EXHAUSTED.reason)
-    assert found["message"].startswith("group 0 failed")
-    assert len(state.notes("MaxGroupRestartsExceeded")) == 1
-
-
-def assert_no_condition(state: State) -> None:
-    """Conditions are those of the Go controller again."""
-    assert meta.find_condition(state.leaderworkersets["web"], RESTARTS_EXHAUSTED.type) is None
-
-
-async def test_a_larger_budget_resumes_a_group(space: Space) -> None:
-    await space.create(lws(replicas=1, size=2, annotations=SHORT | {labels.MAX_GROUP_RESTARTS: "1"}))
-    state = await fail_again(space, await space.settled())
-    await space.restart_container("web-0-1")
-    await space.until(assert_given_up)
-    await space.patch({"metadata": {"annotations": {labels.MAX_GROUP_RESTARTS: "2"}}})
-    await replaced(space, state, *GROUP)
-    await space.until(assert_no_condition)
-
-
-async def test_a_new_template_replaces_a_group_that_was_given_up(space: Space) -> None:
-    """It is another program: its failures are counted anew."""
-    await space.create(lws(replicas=1, size=2, annotations=SHORT | {labels.MAX_GROUP_RESTARTS: "1"}))
-    await fail_again(space, await space.settled())
-    await space.restart_container("web-0-1")
-    await space.until(assert_given_up)
-    await space.replace_worker_template(pod_template("app:2"))
-    state = await space.settled()
-    assert_no_condition(state)
-    await fail_again(space, state)
-    assert record(space)[labels.RECREATIONS] == "1"
 
 
 async def test_nonsense_is_refused(space: Space) -> None:

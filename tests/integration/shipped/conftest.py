@@ -13,6 +13,8 @@ __all__ = ["pytest_pyfunc_call", "runner"]
 
 
 @pytest.fixture(scope="package")
-def cluster(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesCluster]:
-    with plane(runner, tmp_path_factory.mktemp("kubernetes"), build.CHOSEN) as made:
+def cluster(
+    request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KubernetesCluster]:
+    with plane(runner, tmp_path_factory.mktemp(request.param), build.CLUSTERS[request.param]) as made:
         yield KubernetesCluster(made.kubeconfig)

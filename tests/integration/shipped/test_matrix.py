@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Final
 
 import aiohttp
 import pytest
@@ -28,6 +29,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.gangs import DETECTABLE
 from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.core.gang.native import KUBERNETES
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.manager import goflags, managerflags
@@ -36,7 +38,19 @@ from leaderworkerset.manager.config.configuration import TLS13, Configuration
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("row", [pytest.param(row, id=str(number)) for number, row in enumerate(pairs.rows())])
+ROWS: Final = pairs.rows()
+TRIED: Final = [
+    *(("kubernetes", number) for number in range(len(ROWS))),
+    *(("other_version", number) for number in pairs.of_schedulers()),
+]
+"""All rows on the version of the session, and on the other one what differs there: the gang schedulers."""
+
+
+@pytest.mark.parametrize(
+    ("cluster", "row"),
+    [pytest.param(cluster, ROWS[number], id=f"{cluster}-{number}") for cluster, number in TRIED],
+    indirect=["cluster"],
+)
 async def test_a_manager_with_these_settings_does_its_work(
     row: Row, cluster: KubernetesCluster, tmp_path: Path
 ) -> None:
@@ -61,7 +75,7 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
     if annotations.get(labels.GANG_SCHEDULER) == NONE:
         provider = ""
     links = {link_of(pod) for pod in created.pods.values()}
-    assert (links == {""}) == (provider in {"", BUILT_IN.name})
+    assert (links == {""}) == (provider in {"", BUILT_IN.name, KUBERNETES})
     assert any(is_gated(change.object) for change in space.changes) == (provider == BUILT_IN.name)
     if labels.EXCLUSIVE_TOPOLOGY in annotations:
         leader, worker = (meta.spec(created.pods[name]) for name in ("web-0", "web-0-1"))

@@ -16,6 +16,15 @@ from leaderworkerset.cli.nearmisses import hint
 
 API_VERSION: Final = re.compile(r"([a-zA-Z0-9][-.a-zA-Z0-9]*/)?[a-zA-Z0-9]+")
 
+OWN_GROUPS: Final = frozenset(
+    f"{name}.k8s.io"
+    for name in (
+        "admissionregistration", "certificates", "coordination", "discovery", "events", "flowcontrol.apiserver",
+        "networking", "node", "rbac.authorization", "resource", "scheduling", "storage",
+    )
+)  # fmt: skip
+"""The groups of Kubernetes' own kinds whose names have a dot: no definition brings what an API server leaves out."""
+
 
 class UnknownKindError(CommandError):
     """The API server does not serve that kind (yet)."""
@@ -46,7 +55,12 @@ class Discovery:
             return f"{text}{near}"
         others = [other for other in await self._versions() if other != api_version]
         places = [f'"{other}"' for other in others if kind in await self._fetch(other)]
-        return f"{text}, but in {' and '.join(places)}" if places else f"{text}: is its CRD installed?"
+        if places:
+            return f"{text}, but in {' and '.join(places)}"
+        group = api_version.rpartition("/")[0]
+        if "." not in group or group in OWN_GROUPS:
+            return f"{text}, a kind of Kubernetes' own that is not everywhere: leave the object out to try the rest"
+        return f"{text}: is its CRD installed?"
 
     async def _versions(self) -> list[str]:
         """Return the groups of the API server, each in its preferred version; unreadable ones are omitted."""

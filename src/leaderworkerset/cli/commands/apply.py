@@ -16,7 +16,6 @@ from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.views import formats
-from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say
 
 
@@ -31,9 +30,7 @@ from leaderworkerset.cli.views.terminal import say
     help="Write nothing: let the API server check, or only read the manifests here.",
 )
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that another manager owns.")
-@click.option(
-    "-o", "--output", "form", type=OutputFormat("json", "yaml", "name"), help="Print the stored objects instead."
-)
+@formats.output_option("Print the stored objects instead.")
 @click.pass_obj
 def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, form: str | None, **options: Any) -> None:
     """Apply manifests; nothing is written unless the API server accepts all of them."""

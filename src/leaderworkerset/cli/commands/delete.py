@@ -23,7 +23,8 @@ from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.views import formats
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
 
@@ -37,8 +38,9 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
 @dry_run_option("Show what would be deleted; delete nothing.")
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print only kinds and names.")
 @click.pass_obj
-def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
+def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:
     """Delete LeaderWorkerSets, DisaggregatedSets or the objects of manifests."""
     given = manifestoptions.collect(options)
     if bool(names) == bool(given):
@@ -52,10 +54,12 @@ def command(target: Target, /, names: tuple[str, ...], **options: Any) -> None:
             wanted += [await _of_name(session, name) for name in names]
             if options["is_trial"]:
                 for resource, key in wanted:
-                    await _say_existing(session, resource, key)
+                    await _try(session, resource, key, form)
                 wanted = []
             for part in parts(wanted):
-                deleted = [(resource, key) for resource, key in part if await _delete(session, resource, key, cascade)]
+                deleted = [
+                    (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
+                ]
                 if waits:
                     await until_gone(session, deleted, timeout)
             if unknown:
@@ -106,42 +110,58 @@ async def _of_document(
     return resource, ObjectKey(namespace, metadata["name"])
 
 
-async def _say_existing(session: Session, resource: Resource, key: ObjectKey) -> None:
+def _say_deleted(resource: Resource, key: ObjectKey, form: str | None, dry: str = "") -> None:
+    if form == "name":
+        say(formats.title(resource.api_version, resource.kind, key.name))
+    else:
+        say(f"{resource.kind.lower()}/{key.name} deleted{dry}")
+
+
+def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
+    say(f"{resource.kind.lower()}/{key.name} was gone already", err=form == "name")
+
+
+async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
     """Say that an object would be deleted, or that it is not there."""
     try:
         await session.client.get(resource, key)
     except NotFoundError:
-        say(f"{resource.kind.lower()}/{key.name} was gone already")
+        _say_gone(resource, key, form)
     else:
-        say(f"{resource.kind.lower()}/{key.name} deleted{DRY}")
+        _say_deleted(resource, key, form, DRY)
 
 
-async def _delete(session: Session, resource: Resource, key: ObjectKey, propagation: Propagation) -> bool:
+async def _delete(
+    session: Session, resource: Resource, key: ObjectKey, propagation: Propagation, form: str | None
+) -> bool:
     """Delete an object and say so; return whether it was there."""
     try:
         await session.client.delete(resource, key, propagation=propagation)
     except NotFoundError:
-        say(f"{resource.kind.lower()}/{key.name} was gone already")
+        _say_gone(resource, key, form)
         return False
-    say(f"{resource.kind.lower()}/{key.name} deleted")
+    _say_deleted(resource, key, form)
     return True
 
 
 async def until_gone(session: Session, wanted: Sequence[tuple[Resource, ObjectKey]], timeout: float) -> None:
     """Wait for the deletion of every object; those left after `timeout` seconds are named."""
-    progress = ProgressLine()
-    for resource, key in wanted:
-        informer = Informer(session.client, only(resource, key))
-        progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
-        try:
-            async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
-                await objects.until(lambda informer=informer: None if informer.store.list() else True)  # type: ignore[misc]  # the default binds the loop's variable
-        except TimeoutError as error:
-            left = informer.store.get(key) or {}
-            finalizers = meta.metadata(left).get("finalizers")
-            held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
-            raise TimedOutError(
-                f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}"
-            ) from error
-        finally:
-            progress.clear()
+    progress = ProgressLine(between=BETWEEN_LINES)
+    try:
+        for resource, key in wanted:
+            progress.show(f"waiting for the end of {resource.kind.lower()}/{key.name}")
+            await _until_gone(session, resource, key, timeout)
+    finally:
+        progress.clear()
+
+
+async def _until_gone(session: Session, resource: Resource, key: ObjectKey, timeout: float) -> None:
+    informer = Informer(session.client, only(resource, key))
+    try:
+        async with timeouts.within(timeout), following(informer, session.lifeline) as objects:
+            await objects.until(lambda: None if informer.store.list() else True)
+    except TimeoutError as error:
+        left = informer.store.get(key) or {}
+        finalizers = meta.metadata(left).get("finalizers")
+        held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
+        raise TimedOutError(f"{resource.kind.lower()}/{key.name} is still there after {timeout:g} s{held}") from error

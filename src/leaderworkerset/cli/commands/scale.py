@@ -16,6 +16,7 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.views.wording import counted
@@ -32,20 +33,26 @@ MOST_REPLICAS: Final = 2**31 - 1
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
 @dry_run_option("Let the API server check the change; write nothing.")
+@formats.output_option("Print the changed objects instead.")
 @click.pass_obj
-def command(target: Target, /, names: tuple[str, ...], role: str | None, **given: Any) -> None:
+def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **given: Any) -> None:
     """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets."""
     wanted = Wanted(**given)
     chosen = [targets.whole(name, "scale") for name in names]
 
     async def act() -> None:
+        changed: list[JSONObject] = []
         async with target.session() as session:
             for name in chosen:
                 if role is not None:
-                    before = await scale_role(session, name, role, wanted)
+                    scaled = await scale_role(session, name, role, wanted)
                 else:
-                    before = await scale(session, name, wanted)
-                say(conclusion(f"{name} {role}" if role else name, before, wanted))
+                    scaled = await scale(session, name, wanted)
+                changed.append(scaled.object)
+                if not form:
+                    say(conclusion(f"{name} {role}" if role else name, scaled.before, wanted))
+        if form:
+            click.echo(formats.filled(form, changed, is_one=len(changed) == 1), nl=False)
 
     asyncio.run(act())
 
@@ -59,8 +66,16 @@ class Wanted:
     is_trial: bool = False
 
 
-async def scale(session: Session, name: str, wanted: Wanted) -> int:
-    """Set the number of groups, with a field manager that `lws apply` recognizes; return the previous number."""
+@dataclass(frozen=True, slots=True)
+class Rescaled:
+    """The number of groups before a change, and the object after it (with a dry run: as it would be)."""
+
+    before: int
+    object: JSONObject
+
+
+async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
+    """Set the number of groups, with a field manager that `lws apply` recognizes."""
     resource, found = await targets.find_either(session, name)
     if resource == DISAGGREGATED_SETS:
         names = ", ".join(str(one.get("name")) for one in meta.spec(found).get("roles") or [])
@@ -71,13 +86,15 @@ async def scale(session: Session, name: str, wanted: Wanted) -> int:
     key = ObjectKey(session.namespace, name)
     if wanted.is_trial:
         change = {"spec": {"replicas": wanted.replicas}}
-        await session.client.try_patch(LEADERWORKERSETS, key, change, kind="merge", manager=labels.SCALE_MANAGER)
-        return now
+        tried = await session.client.try_patch(
+            LEADERWORKERSETS, key, change, kind="merge", manager=labels.SCALE_MANAGER
+        )
+        return Rescaled(now, tried)
     # The package imports all that follows objects, which `--help` does not need.
     from leaderworkerset.client import scaling
 
     await scaling.scale(session.client, key, wanted.replicas)
-    return now
+    return Rescaled(now, await session.client.get(LEADERWORKERSETS, key))
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:
@@ -96,8 +113,8 @@ def refuse_other(name: str, now: int, current: int | None) -> None:
         raise CommandError(f"{name} has {counted(now, 'group')}, not {current}: nothing was changed")
 
 
-async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> int:
-    """Set the number of groups of a role: in the set, or in its scaler if that decides; return the previous one."""
+async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> Rescaled:
+    """Set the number of groups of a role: in the set, or in its scaler if that decides."""
     resource, found = await targets.find_either(session, name)
     if resource == LEADERWORKERSETS:
         raise UsageError(f"{name} is a LeaderWorkerSet, which has no roles: leave out --role")
@@ -108,12 +125,14 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
         refuse_other(f"{name} {role}", now, wanted.current_replicas)
         change: JSON = {"spec": {"replicas": wanted.replicas}}
         if wanted.is_trial:
-            await session.client.try_patch(ROLE_SCALERS, key, change, kind="merge", manager=labels.SCALE_MANAGER)
-        else:
-            await session.client.patch(
-                ROLE_SCALERS, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
+            tried = await session.client.try_patch(
+                ROLE_SCALERS, key, change, kind="merge", manager=labels.SCALE_MANAGER
             )
-        return now
+            return Rescaled(now, tried)
+        await session.client.patch(
+            ROLE_SCALERS, key, change, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER
+        )
+        return Rescaled(now, await session.client.get(ROLE_SCALERS, key))
     now = int((one.get("spec") or {}).get("replicas", 1))
     refuse_other(f"{name} {role}", now, wanted.current_replicas)
     change = [
@@ -122,8 +141,7 @@ async def scale_role(session: Session, name: str, role: str, wanted: Wanted) -> 
     ]
     key = ObjectKey(session.namespace, name)
     write = session.client.try_patch if wanted.is_trial else session.client.patch
-    await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER)
-    return now
+    return Rescaled(now, await write(DISAGGREGATED_SETS, key, change, kind="json", manager=labels.SCALE_MANAGER))
 
 
 def role_of(obj: JSONObject, role: str) -> tuple[int, JSONObject]:

@@ -9,6 +9,7 @@ import click
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, logging, targets
@@ -16,7 +17,8 @@ from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.views import formats
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.following import informers_of
 from leaderworkerset.observation.podlogs import silent_lines
@@ -35,10 +37,11 @@ LAST_LOOK: Final = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitRequest:
-    """What to wait for, for how many seconds, and after how many stuck ones to give up (None: never)."""
+    """What to wait for, for how many seconds, after how many stuck ones to give up (None: never), and what to print."""
 
     condition: str
     timeout: float
+    form: str | None = None
     stuck_after: float | None = None
 
 
@@ -52,10 +55,11 @@ class WaitRequest:
     default="ready",
     show_default=True,
     metavar="WHAT",
-    help="ready, delete, replicas=N (ready groups), or condition=TYPE[=STATUS].",
+    help="ready, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
 )
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @stuck_options
+@formats.output_option("Print the objects that have it instead.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: bool, **options: Any) -> None:
     """Wait for a condition of LeaderWorkerSets or DisaggregatedSets; on timeout, exit 124 with what is missing.
@@ -67,6 +71,8 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
         options["stuck_after"] = 0.0
     wanted = WaitRequest(**options)
     parse(wanted.condition)
+    if wanted.form and wanted.condition == "delete":
+        raise UsageError("of what is deleted there is nothing to print: leave out -o")
     if [bool(names), bool(selector), every].count(True) != 1:
         raise UsageError("name what to wait for, or choose with -l LABELS or --all: one of the three")
     chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
@@ -86,33 +92,40 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
 
 async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:
     """Wait for every object, and say which have what was waited for; one error names what the others lack."""
-    turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine()
+    turns, loop, progress = asyncio.Semaphore(AT_ONCE), asyncio.get_running_loop(), ProgressLine(between=BETWEEN_LINES)
     end = loop.time() + wanted.timeout
+    found: dict[str, JSONObject] = {}
 
     async def wait(name: str) -> str:
         async with turns:
             left = max(round(end - loop.time(), 1), min(wanted.timeout, LAST_LOOK))
             try:
-                await wait_one(session, name, replace(wanted, timeout=left), progress)
+                view = await wait_one(session, name, replace(wanted, timeout=left), progress)
             except TimedOutError as error:
                 return str(error)
-            say(f"{name} {reached(wanted.condition)}")
+            if view is not None and wanted.form:
+                found[name] = view.object
+            else:
+                say(f"{name} {reached(wanted.condition)}")
             return ""
 
     async with asyncio.TaskGroup() as tasks:
         waiting = [tasks.create_task(wait(name)) for name in names]
+    if wanted.form:
+        shown = [found[name] for name in names if name in found]
+        click.echo(formats.filled(wanted.form, shown, is_one=len(names) == len(shown) == 1), nl=False)
     if late := [text for one in waiting if (text := one.result())]:
         raise TimedOutError("\n".join(late))
 
 
-async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: ProgressLine) -> None:
-    """Wait for the condition of one object."""
+async def wait_one(session: Session, name: str, wanted: WaitRequest, progress: ProgressLine) -> Shown | None:
+    """Wait for the condition of one object; return its view then, None if it is deleted."""
     resource = await resource_of(session, name, wanted.condition)
     informers = informers_of(session.client, resource, meta.ObjectKey(session.namespace, name))
     causes = Causes(session, name, progress.note, stuck_after=wanted.stuck_after)
     beside = (session.lifeline,) if wanted.condition == "delete" else (session.lifeline, causes)
     try:
-        await wait_for(informers, parse(wanted.condition), wanted.timeout, report=progress.show, beside=beside)
+        return await wait_for(informers, parse(wanted.condition), wanted.timeout, report=progress.show, beside=beside)
     except WaitTimeoutError as error:
         quoted = await quotation(session.client, error.view)
         raise TimedOutError(f"{error}{quoted}{await causes.conclude()}") from error
@@ -143,6 +156,8 @@ def reached(condition: str) -> str:
     ('is ready', 'has 1 ready group', 'has condition Available=True')
     """
     word, _, value = condition.partition("=")
+    if word == "jsonpath":
+        return f"has {value}"
     if word == "replicas":
         return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
     if word == "condition":

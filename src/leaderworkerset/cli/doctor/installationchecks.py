@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
@@ -24,8 +24,11 @@ SOON: Final = timedelta(days=14)
 GRACE: Final = 2.0
 """The number of its durations after which a lease without renewal has no running holder."""
 
-OTHERS: Final = frozenset({"kueue", BUILT_IN})
-"""Kinds that are served but are no gang scheduler to configure: Kueue's, and those of the built-in gate."""
+OTHERS: Final = frozenset({"kueue", BUILT_IN, native.KUBERNETES})
+"""Kinds that are served but are no gang scheduler to name: Kueue's, those of the built-in gate, and another name of native."""
+
+NATIVE: Final = (native.NAME, native.KUBERNETES)
+"""The configured names of kube-scheduler."""
 
 Read = JSONObject | None | Unread
 """An object, None if it does not exist."""
@@ -81,6 +84,8 @@ class Facts:
     certificates: Sequence[Expiry] | Unread
     accesses: Sequence[Access] | Unread
     deployment: Read
+    managers: Sequence[JSONObject]
+    """The pods of the Deployment, none if they may not be listed."""
     lease: Read
     gates: Mapping[str, bool] | Unread
     provider: str | Unread
@@ -129,9 +134,10 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
         elif found is None:
             yield CheckResult("LWS-D202", Level.ERROR, "definitions", f"{name} is missing", _install(facts))
         elif not meta.is_condition_true(found, "Established"):
-            yield CheckResult(
-                "LWS-D203", Level.ERROR, "definitions", f"{name} is not established", f"`kubectl describe crd {name}`"
-            )
+            refused = (meta.find_condition(found, "NamesAccepted") or {}).get("message", "")
+            text = f"{name} is not established{f': {refused}' if refused else ''}"
+            fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
+            yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := skew(found, wanted)) is not None:
             yield CheckResult(
                 "LWS-D204", Level.WARNING, "definitions", f"{name} is of another version: {difference}", _install(facts)
@@ -256,12 +262,14 @@ def _deployment(facts: Facts) -> CheckResult:
         text = f"{name} is missing: nothing reconciles, unless a manager runs elsewhere"
         return CheckResult("LWS-D502", Level.WARNING, "manager", text, _install(facts))
     ready, wanted = int(meta.status(found).get("readyReplicas") or 0), int(meta.spec(found).get("replicas", 1))
-    if ready == 0:
-        fix = f"`kubectl -n {facts.namespace} describe deployment {metadata.MANAGER}`, and the logs of its pods"
-        return CheckResult("LWS-D503", Level.ERROR, "manager", f"{name} has 0 of {wanted} pods ready", fix)
-    level = Level.OK if ready >= wanted else Level.WARNING
-    fix = "" if ready >= wanted else f"`kubectl -n {facts.namespace} get pods`"
-    return CheckResult("LWS-D504", level, "manager", f"{name} has {ready} of {wanted} pods ready", fix)
+    text = f"{name} has {ready} of {wanted} pods ready"
+    if ready >= wanted:
+        return CheckResult("LWS-D504", Level.OK, "manager", text)
+    waiting = [(meta.name(pod), why) for pod in facts.managers if (why := podstate.why(pod))]
+    text += "".join(f"; {pod}: {why}" for pod, why in waiting[:1])
+    fix = f"`{facts.lws} must-gather` writes what its pods say: their states, events and logs"
+    code, level = ("LWS-D504", Level.WARNING) if ready else ("LWS-D503", Level.ERROR)
+    return CheckResult(code, level, "manager", text, fix)
 
 
 def _lease(facts: Facts, now: datetime) -> CheckResult:
@@ -322,7 +330,7 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     if isinstance(facts.gates, Unread):
         return  # only administrators may read them, and the version tells most
     needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
-    if facts.provider == native.NAME:
+    if facts.provider in NATIVE:
         needed["GenericWorkload"] = "kube-apiserver serves no PodGroups, and drops what links pods to them"
     for name, why in needed.items():
         if facts.gates.get(name) is False:
@@ -338,8 +346,9 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
-        is_native = facts.provider == native.NAME
-        add = featuregates.REMEDIES[featuregates.API_SERVER] if is_native else f"install {facts.provider}"
+        add = (
+            featuregates.REMEDIES[featuregates.API_SERVER] if facts.provider in NATIVE else f"install {facts.provider}"
+        )
         fix = f"{add}, or remove {facts.provider} from the manager's configuration"
         yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:

@@ -20,7 +20,7 @@ import msgspec
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError, ForbiddenError, KubeError, NotFoundError, UnauthorizedError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONFIG_MAPS,
@@ -41,7 +41,7 @@ from leaderworkerset.cli.doctor.findings import Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.core.gang.native import KUBERNETES, NATIVE, POD_GROUPS
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
@@ -107,7 +107,7 @@ async def observe(session: Session) -> Facts:
     }
     namespace = _namespace(configurations.values())
     wanted = MANAGED.definitions()
-    kinds = {name: one.group_objects for name, one in PROVIDERS.items()}
+    kinds = {name: one.group_objects for name, one in PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
     served = {name: not some or any([await _is_served(client, one) for one in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
     return Facts(
@@ -124,6 +124,7 @@ async def observe(session: Session) -> Facts:
         certificates=await _certificates(client, namespace, configurations),
         accesses=await _accesses(client, session.namespace),
         deployment=await _read(client, DEPLOYMENTS, metadata.MANAGER, namespace),
+        managers=await _all(client, [PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
         lease=await _read(client, LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
         pods=await _all(client, [PODS], session.namespace),
@@ -223,12 +224,14 @@ async def _gates(client: Client) -> dict[str, bool] | Unread:
     return found
 
 
-async def _all(client: Client, kinds: Iterable[Resource], namespace: str) -> list[JSONObject]:
-    """Return the objects of LeaderWorkerSets of these kinds, none of a kind that is not served or may not be read."""
+async def _all(
+    client: Client, kinds: Iterable[Resource], namespace: str, selector: str = labels.NAME
+) -> list[JSONObject]:
+    """Return the objects of these kinds (of LeaderWorkerSets), none of a kind that is not served or may not be read."""
     found: list[JSONObject] = []
     for kind in kinds:
         with suppress(APIError):
-            found += (await client.list(kind, namespace=namespace, label_selector=labels.NAME)).items
+            found += (await client.list(kind, namespace=namespace, label_selector=selector)).items
     return found
 
 

@@ -1,18 +1,22 @@
 """The values of `-o` that commands share with kubectl: `jsonpath=TEMPLATE` and `custom-columns=NAME:PATH,…`. Pure."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
 
 import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.views import jsonpath, output
-from leaderworkerset.cli.views.jsonpath import JSONPathError, Step
+from leaderworkerset.cli.views import output
+from leaderworkerset.views import jsonpath
 from leaderworkerset.views.document import without_managed_fields
+from leaderworkerset.views.jsonpath import JSONPathError, Step
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 TEMPLATES: Final = ("jsonpath", "custom-columns")
+OBJECTS: Final = ("json", "yaml", "name")
 
 
 class OutputFormat(click.Choice[str]):
@@ -33,6 +37,11 @@ class OutputFormat(click.Choice[str]):
         return value
 
 
+def output_option(help_text: str, *words: str) -> Callable[[Command], Command]:
+    """Return the option `-o` of a command that prints objects of the API; it arrives as `form`."""
+    return click.option("-o", "--output", "form", type=OutputFormat(*(words or OBJECTS)), help=help_text)
+
+
 def is_template(form: str | None) -> bool:
     """Return whether a format is a template that is filled in with objects of the API."""
     return form is not None and form.partition("=")[0] in TEMPLATES
@@ -48,7 +57,7 @@ def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool) -> str:
             rows = [[_cell(jsonpath.select(path, one)) for _, path in shown] for one in objects]
             return "".join(f"{line}\n" for line in output.table([header for header, _ in shown], rows))
         if word == "name":
-            return "".join(f"{_kind(one)}/{meta.name(one)}\n" for one in objects)
+            return "".join(f"{title(one['apiVersion'], one['kind'], meta.name(one))}\n" for one in objects)
         whole: JSON = objects[0] if is_one else {"apiVersion": "v1", "kind": "List", "items": objects}
         if word != "jsonpath":
             return f"{output.as_json(whole) if word == 'json' else output.as_yaml(whole)}\n"
@@ -57,10 +66,14 @@ def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool) -> str:
         raise CommandError(f"-o {form}: {error}") from error
 
 
-def _kind(obj: JSONObject) -> str:
-    """Return the kind with its group, as `kubectl get` accepts it before a name."""
-    group, _, _ = obj["apiVersion"].rpartition("/")
-    return f"{obj['kind'].lower()}{f'.{group}' if group else ''}"
+def title(api_version: str, kind: str, name: str) -> str:
+    """Return the kind with its group before a name, as `kubectl get` accepts it.
+
+    >>> title("apps/v1", "Deployment", "web"), title("v1", "Pod", "web-0")
+    ('deployment.apps/web', 'pod/web-0')
+    """
+    group, _, _ = api_version.rpartition("/")
+    return f"{kind.lower()}{f'.{group}' if group else ''}/{name}"
 
 
 def columns(template: str) -> list[tuple[str, list[Step]]]:
@@ -75,7 +88,7 @@ def _cell(found: Sequence[JSON]) -> str:
 def _column(words: str) -> tuple[str, list[Step]]:
     """Read one column; as for kubectl, the braces and the first dot of its path may be left out."""
     header, _, path = words.partition(":")
-    path = path.strip().removeprefix("{").removesuffix("}")
+    path = jsonpath.completed(path)
     if not header or not path:
         raise JSONPathError(f"column {words!r}: write NAME:PATH, as in NAME:.metadata.name")
-    return header, jsonpath.path(path if path[0] in ".[$@" else f".{path}")
+    return header, jsonpath.path(path)

@@ -1,24 +1,40 @@
 """Progress during a wait: one line that rewrites itself on a terminal, plain lines elsewhere."""
 
+import asyncio
 import os
 import shutil
 import sys
-from typing import TextIO
+from typing import Final, TextIO
 
 from leaderworkerset.cli.views.terminal import escaped
 
+BETWEEN_LINES: Final = 2.0
+"""The seconds between lines that are not rewritten, where hundreds of groups become ready one after the other."""
+
 
 class ProgressLine:
-    """Shows what a command waits for, on standard error; an unchanged text is shown once."""
+    """Shows what a command waits for, on standard error; an unchanged text is shown once.
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    Plain lines have `between` seconds between them, after which the newest is printed; that needs a running loop.
+    """
+
+    def __init__(self, stream: TextIO | None = None, between: float = 0.0) -> None:
+        self._between = between
         self._stream = stream or sys.stderr
         self.rewrites = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._shown = ""
+        self._newest = ""
+        self._pause: asyncio.TimerHandle | None = None
 
     def show(self, text: str) -> None:
         """Show what the command waits for now."""
-        text = escaped(text)
+        self._newest = escaped(text)
+        if self._pause is None:
+            self._show_newest()
+
+    def _show_newest(self) -> None:
+        self._pause = None
+        text = self._newest
         if text == self._shown or not text:
             return
         self._shown = text
@@ -27,6 +43,8 @@ class ProgressLine:
             self._stream.write(f"\r\x1b[K{text[: width - 1]}")
         else:
             self._stream.write(f"{text}\n")
+            if self._between:
+                self._pause = asyncio.get_running_loop().call_later(self._between, self._show_newest)
         self._stream.flush()
 
     def note(self, text: str) -> None:
@@ -45,4 +63,6 @@ class ProgressLine:
         if self.rewrites and self._shown:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
-        self._shown = ""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._shown, self._newest, self._pause = "", "", None

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Plan
 from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies.policy import Parent
 
 
 class OnDemand(Enum):
@@ -19,6 +21,8 @@ class OnDemand(Enum):
     """An update begins: no leader that stays may be deleted already. Otherwise the plan is void."""
     HISTORY = auto()
     """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
+    NAMESPACE = auto()
+    """Evidence stays: its namespace may not be on its way out, as that waits for all pods before it deletes anything else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +31,11 @@ class ObservedLeaderWorkerSet:
 
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
-    of groups with random keys, which have no leader StatefulSet.
+    recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
+    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
+    what earlier decisions led to, if known. `leader_deployment` and `gated` are of groups with random keys, which have no
+    leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
+    LeaderWorkerSet that is gone.
     """
 
     leaderworkerset: JSONObject | None
@@ -39,12 +46,16 @@ class ObservedLeaderWorkerSet:
     folded: Folded | None = None
     leaders: Mapping[str, GroupFacts] | None = None
     gang_objects: Sequence[JSONObject] = ()
+    unused_pod_groups: Sequence[JSONObject] = ()
+    gang_kinds: Collection[Resource] = ()
+    parent: Parent = None
     history: Sequence[JSONObject] | None = None
     records: Sequence[JSONObject] = ()
     edition: Edition | None = None
     applied: LastApply | None = None
     leader_deployment: JSONObject | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
+    evidence: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ apply server-side as field manager `lws`; the counts of groups. Pace and order o
 controller's: each revision is a ReplicaSet of its own, and a leader is Ready once its workers are (`group-ready`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,7 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.api import labels
-from leaderworkerset.api.conditions import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS
+from leaderworkerset.api.conditions import AVAILABLE, DEGRADED, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
 from leaderworkerset.api.leaderworkerset import GroupIdentity, LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import statefulsets, status
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -61,10 +61,11 @@ def _build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
     }
 
 
-def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime, given_up: Sequence[int | str] = ()) -> Assessment:
+def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime) -> Assessment:
     """Build the status from the Deployment's counts (N-ST-2 to N-ST-6).
 
-    An update is in progress only while there is an older revision: other changes of the Deployment are no update.
+    An update is in progress only while there is an older revision: other changes of the Deployment are no update. An
+    exhausted group is not ready, and the leader that would replace it waits: nothing progresses on its account.
     """
     found = meta.status(leaders.deployment)
     of_revision = sum(group.revision == leaders.key and not group.is_deleting for group in leaders.groups)
@@ -73,12 +74,19 @@ def assess(lws: LeaderWorkerSet, leaders: Leaders, now: datetime, given_up: Sequ
         ready=found.get("readyReplicas") or 0,
         updated=min(found.get("updatedReplicas") or 0, of_revision),
     )
-    current = is_current(leaders)
-    is_whole = current and set(sums) == {lws.spec.replicas}
+    current, degraded = is_current(leaders), [group for group in leaders.groups if group.is_exhausted]
+    ready = max(sums.ready - sum(not group.is_deleting for group in degraded), 0)
+    is_whole = current and not degraded and set(sums) == {lws.spec.replicas}
     is_updating = leaders.has_older and not (current and sums.updated >= sums.replicas)
-    outcomes = (UPDATE_IN_PROGRESS, PROGRESSING) if is_updating else (AVAILABLE,) if is_whole else (PROGRESSING,)
-    new = status.compose(lws, sums, outcomes, now, given_up)
-    return Assessment(new, outcomes[0], status.event_note(lws, new, outcomes[0]), is_whole)
+    is_still = bool(degraded) and ready + len(degraded) >= max(lws.spec.replicas, sums.replicas)
+    outcomes: tuple[ConditionOutcome, ...] = () if is_still else (PROGRESSING,)
+    if is_updating:
+        outcomes = (UPDATE_IN_PROGRESS, *outcomes)
+    elif is_whole:
+        outcomes = (AVAILABLE,)
+    new = status.compose(lws, sums, outcomes, now, is_degraded=bool(degraded))
+    outcome = DEGRADED if degraded else outcomes[0]
+    return Assessment(new, outcome, status.event_note(lws, new, outcome), is_whole)
 
 
 def is_current(leaders: Leaders) -> bool:

@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import labels
 
 
 class Identity(NamedTuple):
-    """What distinguishes the states of an object that writes lead to; a write of its status alone leads to the same."""
+    """What distinguishes the states of an object that writes lead to; one of status or restart counts leads to the same."""
 
     uid: UID
     generation: int
@@ -28,7 +29,7 @@ class Identity(NamedTuple):
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of an object as it is."""
         owners = meta.metadata(obj).get("ownerReferences") or []
-        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), meta.annotations(obj), owners)
+        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), _lasting(meta.annotations(obj)), owners)
 
 
 class Edition(NamedTuple):
@@ -66,3 +67,10 @@ def follow(
     """Return what the keeper of the leaders follows from, and whether to apply it: not if it is as applied from that."""
     source = Source(Identity.of(obj), key, replicas, partition)
     return source, living is None or last != LastApply(source, Identity.of(living))
+
+
+def _lasting(annotations: dict[str, str]) -> dict[str, str]:
+    """Return the annotations without the counts of restarts, which change often and concern no other object."""
+    if labels.GROUP_RESTART_COUNTS not in annotations:
+        return annotations
+    return {key: text for key, text in annotations.items() if key != labels.GROUP_RESTART_COUNTS}

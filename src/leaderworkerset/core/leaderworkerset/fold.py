@@ -39,12 +39,14 @@ class States(NamedTuple):
     """The groups that are ready, updated, gated and broken, as sets of indexes; others are missing.
 
     Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
+    Exhausted ones never will, and are broken too.
     """
 
     ready: int
     updated: int
     gated: int = 0
     broken: int = 0
+    exhausted: int = 0
 
     @classmethod
     def of(cls, states: Mapping[int, GroupState]) -> "States":
@@ -67,6 +69,7 @@ class Folded:
     of_one_revision: int = 0
     deleting: int = 0
     gated: int = 0
+    exhausted: int = 0
     alone: int = 0
     larger: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
@@ -80,8 +83,8 @@ class Folded:
         return _added(cls(), group, 0)
 
     def whole(self, size: int) -> int:
-        """Return the groups that have all their parts."""
-        return self.members if size == 1 else self.with_workers
+        """Return the groups that have all their parts, and exhausted ones, which need none (N-ST-13)."""
+        return self.members if size == 1 else self.with_workers | self.exhausted
 
     def ready(self, size: int) -> int:
         """Return the groups whose leader and workers are ready (R-STAT-6)."""
@@ -98,7 +101,8 @@ class Folded:
 
     def updated(self, size: int, revision: str) -> int:
         """Return the groups whose leader and workers are of the revision (R-STAT-6)."""
-        return self.leaders.get(revision, 0) & (ALL if size == 1 else self.workers.get(revision, 0))
+        of_workers = ALL if size == 1 else self.workers.get(revision, 0) | self.exhausted
+        return self.leaders.get(revision, 0) & of_workers
 
     def states(self, size: int, revision: str, *, replaced: int = 0) -> States:
         """Return the states for the rollout; a group whose workers do not carry its index is missing (R-ROLL-8).
@@ -109,8 +113,9 @@ class Folded:
         """
         named = self.workers_named | self.without_workers(size)
         ready, updated = self.available(size) & named, self.updated(size, revision) & named
-        broken = self.members & ~self.deleting & ~ready & ~self.leaders.get(revision, 0) & ~replaced
-        return States(ready, updated, self.gated, broken)
+        older = self.members & ~self.leaders.get(revision, 0) & ~replaced
+        exhausted = older & self.exhausted
+        return States(ready, updated, self.gated, (older & ~self.deleting & ~ready) | exhausted, exhausted)
 
 
 class Groups:
@@ -213,6 +218,7 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
         of_one_revision=folded.of_one_revision | (bit if workers and workers.revision == group.revision else 0),
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
+        exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
         alone=folded.alone | (bit if group.own_size == 1 else 0),
         larger=folded.larger | (bit if group.own_size > 1 else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
@@ -237,6 +243,7 @@ def _removed(folded: Folded, index: int) -> Folded:
         of_one_revision=folded.of_one_revision & others,
         deleting=folded.deleting & others,
         gated=folded.gated & others,
+        exhausted=folded.exhausted & others,
         alone=folded.alone & others,
         larger=folded.larger & others,
         leaders=_without_bits(folded.leaders, others),

@@ -7,7 +7,7 @@ end never hold more than the set may have.
 | a gated leader | goes ahead |
 |---|---|
 | of another revision than the Deployment's | never: the Deployment deletes it |
-| beyond `spec.replicas` of its revision | once another leader is gone |
+| beyond `spec.replicas` of its revision | once another leader is gone; an exhausted group takes a place (N-RB-15) |
 | the youngest ones, as many as groups end that are replaced | once one of these is gone |
 | any other | at once |
 
@@ -19,13 +19,13 @@ In: the leaders, and the groups without a live leader that have pods. Out: patch
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Patch, Together
+from kuberuntime.plan import Action, Event, Patch, Together
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
@@ -50,10 +50,11 @@ class GatedLeaders:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The patches of gated leaders, and the groups that end and that none replaces."""
+    """The patches of gated leaders, the groups that end and that none replaces, and the leaders that go ahead."""
 
     actions: tuple[Action, ...]
     surplus: frozenset[str]
+    admitted: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ def decide(
     records: Iterable[JSONObject],
 ) -> Replacement:
     """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
+    exhausted = {group.leader for group in groups if group.is_exhausted}
+    gated = replace(gated, ending={name: end for name, end in gated.ending.items() if name not in exhausted})
     turn = _take_turns(lws, key, groups, gated)
     named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending}
     free = iter(sorted(set(turn.relevant) - set(named.values()), key=gated.ending.__getitem__, reverse=True))
@@ -82,19 +85,20 @@ def decide(
     for leader in turn.waiting:
         if meta.name(leader) not in named:
             named[meta.name(leader)] = next(free)
-            patches.append(_name(obj, leader, named[meta.name(leader)], len(turn.relevant)))
+            event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
+            patches.append(wait_for(leader, named[meta.name(leader)], event))
     taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
     others = chain(free, _recorded(records, key, groups))
     followed = (name for name in others if name not in taken)
-    patches += [_admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
+    patches += [admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
     surplus = set(gated.surplus) if turn.missing else set(gated.ending) - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
-    return Replacement(actions, frozenset(surplus & gated.ending.keys()))
+    return Replacement(actions, frozenset(surplus & gated.ending.keys()), turn.ahead)
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
     """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
-    live = [group for group in groups if not group.is_deleting]
+    live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
     current = sorted((one for one in gated.leaders if key_of(one) == key), key=_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
@@ -120,19 +124,19 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
     yield from (leader for _, leader in sorted(found, reverse=True) if leader not in known)
 
 
-def _name(obj: JSONObject, leader: JSONObject, replaced: str, ending: int) -> Patch:
-    """Let a leader wait for a group; it is reported once."""
+def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
+    """Let a leader wait for a group; the event reports it once."""
     is_first = not _replaces(leader)
     return Patch(
         resource=PODS,
         key=meta.key(leader),
         patch={"metadata": {"uid": meta.uid(leader), "annotations": {labels.REPLACES: replaced}}},
         if_present=True,
-        on_success=(decisionevents.replacement_deferred(obj, leader, ending),) if is_first else (),
+        on_success=(event,) if is_first else (),
     )
 
 
-def _admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
+def admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
     """Remove the gate, and the cost that goes with it; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}

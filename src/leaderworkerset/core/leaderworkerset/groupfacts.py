@@ -32,7 +32,8 @@ class GroupFacts:
     `statefulset_revision` is the revision of the leader StatefulSet that the leader was created from. A leader that
     `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
-    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`).
+    gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
+    group that `is_exhausted` used up its restarts: it is not ready, whatever its pods say while they end (N-ST-13).
     """
 
     leader: str
@@ -48,6 +49,7 @@ class GroupFacts:
     own_size: int = 0
     awaits: bool = False
     replaces: str = ""
+    is_exhausted: bool = False
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
@@ -57,13 +59,13 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     """
     if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
         worker_statefulset = None
-    group_index = groupname.label(leader)
+    group_index, is_exhausted = groupname.label(leader), groupname.is_exhausted(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
-        is_leader_ready=is_pod_ready(leader),
+        is_leader_ready=is_pod_ready(leader) and not is_exhausted,
         revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
@@ -73,6 +75,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         own_size=own_size(leader),
         awaits=labels.REPLACEMENT_GATE in gates,
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
+        is_exhausted=is_exhausted,
     )
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
-from leaderworkerset.core.leaderworkerset import deployments, exhausted, gatedleaders, revisions
+from leaderworkerset.core.leaderworkerset import deployments, gatedleaders, leftovers, revisions
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of
 from leaderworkerset.core.leaderworkerset.status import Assessment
@@ -30,6 +30,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
         surplus=turn.surplus,
         abandoned=_abandoned(facts),
+        admitted=turn.admitted,
     )
 
 
@@ -37,9 +38,9 @@ def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessmen
     key = facts.revision.key
     has_older = bool(revisions.outdated(revisions.owned(facts.observed.revisions, facts.obj), key))
     leaders = deployments.Leaders(deployment, facts.observed.groups, key, has_older)
-    return deployments.assess(facts.lws, leaders, now, facts.given_up)
+    return deployments.assess(facts.lws, leaders, now)
 
 
 def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
     records = facts.observed.records
-    return exhausted.unfollowed(records, leaders_of(facts.observed)) if records else ()
+    return leftovers.unfollowed(records, leaders_of(facts.observed)) if records else ()

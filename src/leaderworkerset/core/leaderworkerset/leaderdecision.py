@@ -20,7 +20,7 @@ from leaderworkerset.core.policies.gang import Gang
 
 @dataclass(frozen=True, slots=True)
 class SetFacts:
-    """The observed state with the decoded LeaderWorkerSet, the revision its groups shall have, and those left failed.
+    """The observed state with the decoded LeaderWorkerSet, and the revision its groups shall have.
 
     `living` is what keeps the leaders: a StatefulSet, or a Deployment where groups have random keys.
     """
@@ -31,7 +31,6 @@ class SetFacts:
     revision: Resolution
     gang: Gang
     living: JSONObject | None
-    given_up: Sequence[int | str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +38,10 @@ class LeaderDecision:
     """What to do with the leaders, and what their state says.
 
     `applied` is what shall keep them, if it is to be applied after the `actions`, of this `resource`; `begins` tells that an
-    update begins thereby, whose events are `updating`, `at_step` that it may change nothing. The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`.
-    `may_create_older` tells that pods of older revisions may still be created. `surplus` are groups that end without being
-    replaced, `abandoned` the records of groups that no action would delete.
+    update begins thereby, whose events are `updating`, `at_step` that it may change nothing. The status is assessed once what
+    keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
+    still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
+    would delete, `admitted` the leaders with random keys that go ahead now.
     """
 
     resource: Resource
@@ -56,6 +56,7 @@ class LeaderDecision:
     may_create_older: bool = False
     surplus: frozenset[str] = frozenset()
     abandoned: Sequence[JSONObject] = ()
+    admitted: Sequence[JSONObject] = ()
 
 
 def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Delete, Emit, Event
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import exhausted, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.edition import follow
 from leaderworkerset.core.leaderworkerset.fold import fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -29,7 +29,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     assessment, error = None, None
     if living is not None:
         try:
-            assessment = status.assess(lws, living, folded, key, now, facts.given_up)
+            assessment = status.assess(lws, living, folded, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
     is_done = assessment is not None and assessment.is_update_done
@@ -89,4 +89,4 @@ def _abandoned(facts: SetFacts) -> Sequence[JSONObject]:
     observed = facts.observed
     if not observed.records:
         return ()
-    return exhausted.abandoned(observed.records, leaders_of(observed), facts.lws.spec.replicas)
+    return leftovers.abandoned(observed.records, leaders_of(observed), facts.lws.spec.replicas)

@@ -3,10 +3,10 @@
 In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
 contract:
 
-1. record a revision;
+1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
 2. apply what keeps the leaders; if nothing changes in it, replace outdated leaders, or let go those that wait
    (`ordinalleaders.py`, `hashleaders.py`);
-3. create the shared service;
+3. let go of evidence of groups that used up their restarts (`leftovers.py`); create the shared service;
 4. write the status, and delete revisions that no group needs.
 
 No action depends on the result of a write of the same plan: the status counts the state before it, and the next
@@ -15,6 +15,7 @@ performed and observed is followed by an empty one.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -26,22 +27,27 @@ from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
-    exhausted,
     hashleaders,
+    leftovers,
     ordinalleaders,
     revisionhistory,
     revisions,
+    schedulingcondition,
     services,
-    status,
 )
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
-from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts
+from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.leaderworkerset.status import Assessment
+from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
+from leaderworkerset.core.restarts import counts, retention
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
 
+RECHECK_NAMESPACE: Final = 30.0
+"""Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
 
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
@@ -56,25 +62,61 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
     """Decide as `reconcile` does, and return also what the plan needs, and what to remember."""
     obj = observed.leaderworkerset
     if obj is None or meta.is_deleting(obj):
-        return Decision(Plan())
+        return Decision(Plan(retention.release(observed.evidence) if observed.evidence else ()))
     try:
         lws = leaderworkerset.decode(obj)
         is_hash = lws.spec.group_identity.is_hash
         living = observed.leader_deployment if is_hash else observed.leader_statefulset
         if living is not None and _is_going(living, obj):
-            return Decision(Plan(requeue_after=RECHECK_DELETION))
+            return Decision(Plan(retention.release(observed.evidence), RECHECK_DELETION))
         revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
-        given_up = exhausted.groups(observed.records, leaders_of(observed)) if observed.records else ()
-        facts = SetFacts(observed, obj, lws, revision, gang, living, given_up)
+        facts = SetFacts(observed, obj, lws, revision, gang, living)
+        prepared = _prepare(facts, now)
+        if prepared.failure is not None:
+            report = schedulingcondition.report(obj, lws, prepared.failure, now)
+            return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
         leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
-        return _compose(facts, leaders)
+        if leaders.assessment is not None and lws.spec.scheduling is not None:
+            status = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
+            leaders = replace(leaders, assessment=replace(leaders.assessment, status=status))
+        return _compose(facts, prepared, leaders)
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
 
 
-def _compose(facts: SetFacts, leaders: LeaderDecision) -> Decision:
-    actions = [*_record_revision(facts), *leaders.actions, *_apply(facts, leaders), *_make_service(facts)]
-    needs = {OnDemand.LEADERS} if leaders.applied and leaders.begins else set()
+def _prepare(facts: SetFacts, now: datetime) -> Preparation:
+    """Create what groups with `spec.scheduling` share, before their leaders (N-HASH-1, N-K8S-7)."""
+    if facts.lws.spec.scheduling is None:
+        return Preparation()
+    observed, size = facts.observed, facts.lws.size
+    sizes = [group.own_size or size for group in observed.groups if not group.is_deleting]
+    whole = GangSet(
+        obj=facts.obj,
+        lws=facts.lws,
+        now=now,
+        sizes=sizes,
+        objects=observed.gang_objects,
+        unused=observed.unused_pod_groups,
+        kinds=observed.gang_kinds,
+        parent=observed.parent,
+    )
+    return facts.gang.prepare(whole)
+
+
+def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) -> Decision:
+    left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
+    needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
+    if counted := _count_restarts(facts, leaders, left):
+        return Decision(Plan(counted), frozenset(needs))  # the rest is decided again: it is at another resourceVersion
+    actions = [
+        *_record_revision(facts),
+        *prepared.actions,
+        *left.actions,
+        *leaders.actions,
+        *_apply(facts, leaders),
+        *_make_service(facts),
+    ]
+    needs |= {OnDemand.LEADERS} if leaders.applied and leaders.begins else set()
     found = leaders.assessment
     if found is not None:
         actions += _write_status(facts, found)
@@ -82,9 +124,21 @@ def _compose(facts: SetFacts, leaders: LeaderDecision) -> Decision:
             outdated = _outdated_revisions(facts, leaders)
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += _clean_up(facts, leaders, outdated)
-    again = AGAIN if leaders.applied and leaders.at_step else None
+    again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     plan = Plan(tuple(actions), again, leaders.error)
     return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
+
+
+def _count_restarts(facts: SetFacts, leaders: LeaderDecision, left: Leftovers) -> tuple[Action, ...]:
+    """Store the counts of groups that start anew, take over others', or are gone (N-RB-11 to N-RB-14)."""
+    known = counts.read(facts.obj) if labels.GROUP_RESTART_COUNTS in facts.lws.annotations else {}
+    if not known:
+        return ()
+    kept = leftovers.kept_counts(facts, known, leaders.admitted)
+    is_done = leaders.assessment is not None and leaders.assessment.is_update_done
+    only = {facts.revision.key} if is_done else {key.revision for key in kept}
+    new = {key: count for key, count in kept.items() if key not in left.cleared and key.revision in only}
+    return () if new == known else (counts.write(facts.obj, new),)
 
 
 def _is_going(statefulset: JSONObject, obj: JSONObject) -> bool:
@@ -186,7 +240,7 @@ def _clean_up(facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONO
     return [*retired, *records, *_remove_gang(facts)]
 
 
-def _write_status(facts: SetFacts, found: status.Assessment) -> list[Action]:
+def _write_status(facts: SetFacts, found: Assessment) -> list[Action]:
     if found.status == facts.lws.status:
         return []
     changed = found.status.conditions != facts.lws.status.conditions
@@ -196,8 +250,6 @@ def _write_status(facts: SetFacts, found: status.Assessment) -> list[Action]:
             object=facts.obj | {"status": leaderworkerset.encode_status(found.status)},
             resource_version=meta.resource_version(facts.obj),
             if_present=True,
-            on_success=(decisionevents.condition_changed(facts.obj, found.outcome.reason, found.note),)
-            if changed
-            else (),
+            on_success=(decisionevents.condition_changed(facts.obj, found.reason, found.note),) if changed else (),
         )
     ]

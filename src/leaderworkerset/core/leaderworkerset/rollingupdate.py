@@ -280,12 +280,15 @@ def count_unready(states: States, wanted: int) -> int:
 
 
 def rolling_partition(limits: Budget, current: Current, states: States) -> int:
-    """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7)."""
+    """Compute how far down the partition may move now; it never moves up within a rollout (R-ROLL-6, R-ROLL-7).
+
+    Exhausted groups of an older revision are passed over: only a new template helps them (N-RB-8, N-AT-21).
+    """
     total = current.replicas
     ready = below(states.ready, total)
     step = limits.unavailable + limits.surge - (limits.burst - total)
     base = max(total - _tail(ready & states.updated, total) - step, 0)
-    partition = base + min(base, total) - below(ready, base).bit_count()
+    partition = base + min(base, total) - below(ready | states.exhausted, base).bit_count()
     return min(_down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
@@ -336,13 +339,14 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     if not _has_looked(statefulset):
         return []
     left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key)
-    if not needs_help(statefulset):
+    exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
+    if not needs_help(statefulset) and not exhausted:  # to the StatefulSet controller exhausted ones are unavailable
         return [*highest(left_behind)]
     partition = position(statefulset).partition
     available = _living(statefulset, folded) & folded.available(size)
     outdated = _outdated(statefulset, folded, key)
     rolled = outdated & ~below(outdated, partition)
-    spare = max(available.bit_count() - (limits.replicas - limits.unavailable), 0)
+    spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
     return [*highest(rolled & ~available | left_behind), *islice(highest(rolled & available), spare)]
 
 

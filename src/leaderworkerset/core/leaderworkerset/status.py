@@ -15,9 +15,17 @@ from msgspec import structs
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.api.conditions import AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, ConditionOutcome
+from leaderworkerset.api.conditions import (
+    AVAILABLE,
+    DEGRADED,
+    FORMER,
+    NOT_DEGRADED,
+    PROGRESSING,
+    STOPPED,
+    UPDATE_IN_PROGRESS,
+    ConditionOutcome,
+)
 from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
-from leaderworkerset.core.leaderworkerset import exhausted
 from leaderworkerset.core.leaderworkerset.fold import Folded, below
 
 
@@ -34,6 +42,8 @@ class Counts(NamedTuple):
     rolled: int = 0
     rolled_updated: int = 0
     rolled_done: int = 0
+    degraded: int = 0
+    degraded_wanted: int = 0
 
 
 def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
@@ -63,6 +73,8 @@ def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) 
         rolled.bit_count(),
         (rolled & updated).bit_count(),
         (rolled & updated & ready).bit_count(),
+        folded.exhausted.bit_count(),
+        (folded.exhausted & wanted).bit_count(),
     )
 
 
@@ -75,6 +87,11 @@ class Assessment:
     note: str
     is_update_done: bool
 
+    @property
+    def reason(self) -> str:
+        """Return the reason of the event about changed conditions (R-STAT-10, N-ST-12)."""
+        return DEGRADED.type if self.outcome is DEGRADED else self.outcome.reason
+
 
 def assess(
     lws: LeaderWorkerSet,
@@ -82,21 +99,22 @@ def assess(
     folded: Folded,
     revision: str,
     now: datetime,
-    given_up: Sequence[int | str] = (),
 ) -> Assessment:
     """Count the groups and build the status; raise `UnknownIndexError` for an index that is not a number."""
     counts = count(lws, folded, revision)
-    new, outcome = build(lws, statefulset, counts, now, given_up), choose(lws, counts)[0]
+    new = build(lws, statefulset, counts, now)
+    outcome = DEGRADED if counts.degraded else choose(lws, counts)[0]
     return Assessment(new, outcome, event_note(lws, new, outcome), is_update_done(lws, counts))
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
-    """Choose the conditions that hold now (R-STAT-8)."""
+    """Choose the conditions that hold now (R-STAT-8); none where exhausted groups alone are not ready (N-ST-12)."""
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)
     if counts.ready_wanted == lws.spec.replicas and counts.rolled_done == counts.rolled:
         return (AVAILABLE,)
-    return (PROGRESSING,)
+    is_still = counts.degraded and counts.ready_wanted + counts.degraded_wanted == lws.spec.replicas
+    return () if is_still else (PROGRESSING,)
 
 
 def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
@@ -104,12 +122,10 @@ def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:
     return lws.rolling_update.partition == 0 and counts.rolled_done == lws.spec.replicas
 
 
-def build(
-    lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime, given_up: Sequence[int | str] = ()
-) -> LeaderWorkerSetStatus:
-    """Build the status from the counts and the groups that are left failed (R-STAT-1, R-STAT-4)."""
+def build(lws: LeaderWorkerSet, statefulset: JSONObject, counts: Counts, now: datetime) -> LeaderWorkerSetStatus:
+    """Build the status from the counts (R-STAT-1, R-STAT-4)."""
     sums = Sums(int(meta.status(statefulset).get("replicas") or 0), counts.ready, counts.updated)
-    return compose(lws, sums, choose(lws, counts), now, given_up)
+    return compose(lws, sums, choose(lws, counts), now, is_degraded=counts.degraded > 0)
 
 
 class Sums(NamedTuple):
@@ -121,12 +137,28 @@ class Sums(NamedTuple):
 
 
 def compose(
-    lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, given_up: Sequence[int | str]
+    lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, *, is_degraded: bool = False
 ) -> LeaderWorkerSetStatus:
-    """Return the status with these sums and conditions (R-STAT-12)."""
-    conditions = exhausted.with_condition(lws.status.conditions, given_up, lws.generation, now)
+    """Return the status with these sums and conditions, `DEGRADED` the last (R-STAT-12, N-ST-11, N-ST-12).
+
+    A status that nothing else changes gets no condition more: to take over a fleet at rest costs no write (N-AT-18).
+    """
+    conditions = tuple(one for one in lws.status.conditions if one.type != FORMER)
     for outcome in outcomes:
         conditions = set_true(conditions, outcome, lws.generation, now)
+    if is_degraded:
+        holding = {outcome.type for outcome in outcomes}
+        for kind, text in STOPPED.items():
+            if kind not in holding:
+                conditions = _set_false(conditions, kind, (DEGRADED.reason, text), now)
+        conditions = set_true(conditions, DEGRADED, lws.generation, now)
+    new = _summarize(lws, sums, conditions)
+    if is_degraded or (new == lws.status and all(one.type != DEGRADED.type for one in conditions)):
+        return new
+    return _summarize(lws, sums, _set_false(conditions, DEGRADED.type, NOT_DEGRADED, now))
+
+
+def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
     return LeaderWorkerSetStatus(
         conditions=tuple(structs.replace(one, observed_generation=lws.generation) for one in conditions),
         ready_replicas=sums.ready,
@@ -162,6 +194,16 @@ def set_true(
         else:
             result.append(condition)
     return tuple(result) if any(one.type == outcome.type for one in result) else (*result, chosen)
+
+
+def _set_false(
+    conditions: Sequence[Condition], kind: str, why: tuple[str, str], now: datetime
+) -> tuple[Condition, ...]:
+    """Set a condition to False with this reason and message; it keeps the time since when it is (N-ST-10)."""
+    known = next((one for one in conditions if one.type == kind), None)
+    since = timestamps.render(now) if known is None or known.status != "False" else known.last_transition_time
+    new = Condition(type=kind, status="False", reason=why[0], message=why[1], last_transition_time=since)
+    return (*conditions, new) if known is None else tuple(new if one is known else one for one in conditions)
 
 
 def event_note(lws: LeaderWorkerSet, status: LeaderWorkerSetStatus, outcome: ConditionOutcome) -> str:

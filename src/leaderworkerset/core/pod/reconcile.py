@@ -17,7 +17,7 @@ from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
-from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.pod import ordinalgate, statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
@@ -83,6 +83,8 @@ def _decide(group: LiveGroup, gang: Gang) -> Plan:
 
 
 def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
+    if groupname.is_exhausted(group.leader):
+        return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
         return Plan()
     if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
@@ -121,7 +123,8 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
         raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    actions = (*_make_service(group), *scheduled.actions, *_report_ready(group))
+    opened = () if scheduled.holds else ordinalgate.decide(group)
+    actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
     if size == 1 or _workers(group) or is_held:

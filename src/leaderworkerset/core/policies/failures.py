@@ -31,13 +31,26 @@ def is_active(lws: LeaderWorkerSet) -> bool:
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
-def failed_pod(lws: LeaderWorkerSet, members: Members) -> JSONObject | None:
+def failed_pod(lws: LeaderWorkerSet, found: Members) -> JSONObject | None:
     """Return the pod whose failure causes the recreation of the group, if there is one."""
     if not is_active(lws):
         return None
-    group = _Group(lws, members)
-    suspects = (pod for pod in (members.leader, *members.pods) if has_failed(pod))
-    return next((pod for pod in (*members.gone, *suspects) if group.is_failed_by(pod)), None)
+    group, is_strict = _Group(found), not waits_for_start(lws)
+    suspects = (pod for pod in (found.leader, *found.pods) if has_failed(pod))
+    return next(
+        (
+            pod
+            for pod in (*found.gone, *suspects)
+            if group.has(pod) and (is_strict or not group.was_pending(pod, lws.size))
+        ),
+        None,
+    )
+
+
+def members(found: Members) -> list[JSONObject]:
+    """Return the pods of a group that are the leader's, and not an earlier one's."""
+    group = _Group(found)
+    return [pod for pod in found.pods if group.has(pod)]
 
 
 def has_failed(pod: JSONObject) -> bool:
@@ -58,26 +71,20 @@ def waits_for_start(lws: LeaderWorkerSet) -> bool:
 class _Group:
     """A group with its pods counted and its StatefulSets by name, so that each pod is checked in one step."""
 
-    def __init__(self, lws: LeaderWorkerSet, members: Members) -> None:
+    def __init__(self, members: Members) -> None:
         self._leader = members.leader
-        self._size = lws.size
-        self._waits_for_start = waits_for_start(lws)
         self._pods = {meta.key(pod): _is_phase_pending(pod) for pod in members.pods}
         self._pending = sum(self._pods.values())
         self._statefulsets = {meta.name(one): one for one in reversed(members.statefulsets)}
 
-    def is_failed_by(self, pod: JSONObject) -> bool:
-        """Return whether the failure of the pod causes a recreation."""
-        return self._has(pod) and not (self._waits_for_start and self._was_pending(pod))
-
-    def _was_pending(self, failed: JSONObject) -> bool:
-        """Return whether the group, when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
+    def was_pending(self, failed: JSONObject, size: int) -> bool:
+        """Return whether the group of this size, when the pod failed, lacked pods or had pending ones (R-POD-5.1)."""
         known = self._pods.get(meta.key(failed))
         others = len(self._pods) - (known is not None)
         pending = self._pending - bool(known) + _is_phase_pending(failed)
-        return others + 1 != self._size or pending > 0
+        return others + 1 != size or pending > 0
 
-    def _has(self, pod: JSONObject) -> bool:
+    def has(self, pod: JSONObject) -> bool:
         """Return whether it is the leader, or a worker of this leader and not of an earlier one (R-POD-5.3, R-POD-8)."""
         leader = self._leader
         if meta.uid(pod) == meta.uid(leader):

@@ -11,9 +11,10 @@ A policy acts in up to three places, and its module holds all of them:
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -45,6 +46,18 @@ class Member:
     request: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SchedulingFailure:
+    """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
+
+    reason: str
+    message: str
+
+
+Parent: TypeAlias = JSONObject | SchedulingFailure | None
+"""The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LiveGroup:
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
@@ -52,7 +65,8 @@ class LiveGroup:
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
     their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
     `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
-    are the nodes of stuck pods, by name (`wants_lost_nodes`). `defaults` are the manager's settings of recreations.
+    are the nodes of stuck pods, by name (`wants_lost_nodes`). `parent` is the Workload of an owner, where it describes the
+    group. `defaults` are the manager's settings of recreations.
     """
 
     leader: JSONObject
@@ -68,6 +82,7 @@ class LiveGroup:
     gang_objects: Sequence[JSONObject] = ()
     gang_kinds: Collection[Resource] = ()
     lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
+    parent: Parent = None
     defaults: RestartSettings = DEFAULTS
 
     @cached_property
@@ -77,8 +92,14 @@ class LiveGroup:
 
     @cached_property
     def restarts(self) -> RestartSettings:
-        """Return the settings of recreations of this group."""
+        """Return the settings of recreations of this group, but for the limit of the spec."""
         return self.defaults.of(meta.annotations(self.obj))
+
+    @cached_property
+    def limited(self) -> RestartSettings:
+        """Return the settings with the limit of the spec, if it has one; raise `DecodeError` as `lws` does."""
+        limit = self.lws.spec.leader_worker_template.max_group_restarts
+        return self.restarts if limit is None else replace(self.restarts, max_restarts=limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

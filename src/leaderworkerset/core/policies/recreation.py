@@ -2,7 +2,8 @@
 
 The Go controller recreates a group on every failure at once. Here a group that fails again soon after its last
 recreation waits: by default 10 seconds, doubling up to 5 minutes, which are the kubelet's numbers for containers that
-crash. The number of recreations may be limited, too; after the last one the group is left failed. Why the record is an
+crash. The number of recreations may be limited, too (`core/restarts/counts.py`); what fails after the last one is
+exhausted. Why the record is an
 object of its own: docs/adr/0003-recreation-backoff.md.
 
 In: the record of the group's last recreation (a ControllerRevision without revision key, so that it is not treated as a
@@ -39,7 +40,8 @@ class RecreationState(StrEnum):
 class Recreation:
     """One recreation of a group: its leader and revision, its number in a row, its earliest time, and the failure.
 
-    `resumed` is the text of the settings when it was decided.
+    `resumed` is the text of the settings when it was decided, `used` the restarts that the group has used with this one;
+    None as long as it is not due, and where they are not counted.
     """
 
     leader: UID
@@ -49,20 +51,34 @@ class Recreation:
     failure: Failure
     state: RecreationState = RecreationState.RECREATED
     resumed: str = ""
+    used: int | None = None
+
+    def carried_out(self, settings: RestartSettings, used: int) -> "Recreation":
+        """Return it as due now; a group that has used so many restarts uses one more."""
+        if self.state is RecreationState.RECREATED:
+            return self
+        counted = None if settings.max_restarts is None else used + 1
+        return replace(self, state=RecreationState.RECREATED, used=counted)
 
     def again(self, settings: RestartSettings, now: datetime) -> "Recreation":
         """Return the first recreation in a row of the same leader for the same failure, due at once."""
-        return replace(self, count=1, due=now, state=RecreationState.RECREATED, resumed=settings.resumed)
+        waiting = replace(self, count=1, due=now, state=RecreationState.WAITING, resumed=settings.resumed)
+        return waiting.carried_out(settings, 0)
 
 
 def following(
-    previous: Recreation | None, leader: JSONObject, failure: Failure, settings: RestartSettings, now: datetime
+    previous: Recreation | None,
+    leader: JSONObject,
+    failure: Failure,
+    settings: RestartSettings,
+    now: datetime,
+    used: int = 0,
 ) -> Recreation:
-    """Return the recreation of `leader` for a failure, after the previous one of the group.
+    """Return the recreation of `leader` for a failure, after the previous one of the group and `used` ones in all.
 
     A recreation that did not take place, because the leader was replaced by other means while the group waited, is not
     counted twice: the next failure takes its number and its time. A group of another revision is another program; its
-    count starts again.
+    count starts again. So it does, and what the group has used, where the user changed the text that resumes groups.
     """
     count, due = 1, now
     if previous is not None and _is_repeated(previous, leader, settings, now):
@@ -70,19 +86,19 @@ def following(
         count = previous.count + 1 if took_place else previous.count
         longest = now + settings.delay(count)
         due = longest if took_place else min(max(previous.due, now), longest)
-    if settings.exceeds(count):
-        state, due = RecreationState.EXHAUSTED, now
-    else:
-        state = RecreationState.WAITING if due > now else RecreationState.RECREATED
-    return Recreation(
+    if previous is not None and previous.resumed != settings.resumed:
+        used = 0
+    spent = settings.is_spent(used)
+    new = Recreation(
         leader=meta.uid(leader),
         revision=_revision(leader),
         count=count,
-        due=due,
+        due=now if spent else due,
         failure=failure,
-        state=state,
+        state=RecreationState.EXHAUSTED if spent else RecreationState.WAITING,
         resumed=settings.resumed,
     )
+    return new if spent or due > now else new.carried_out(settings, used)
 
 
 def _is_repeated(previous: Recreation, leader: JSONObject, settings: RestartSettings, now: datetime) -> bool:
@@ -129,6 +145,7 @@ def read(record: JSONObject | None) -> Recreation | None:
         ),
         state=_state(found.get(labels.RECREATION_STATE, "")),
         resumed=found.get(labels.RESUMED, ""),
+        used=decimals.natural(found.get(labels.RESTARTS_USED, "")),
     )
 
 
@@ -155,7 +172,8 @@ def build(obj: JSONObject, leader: JSONObject, recreation: Recreation) -> JSONOb
                 labels.FAILED_POD_RESTARTS: str(recreation.failure.restarts),
                 labels.FAILURE: recreation.failure.what,
                 labels.RESUMED: recreation.resumed,
-            },
+            }
+            | ({} if recreation.used is None else {labels.RESTARTS_USED: str(recreation.used)}),
             "ownerReferences": [meta.controller_reference(obj)],
         },
         "data": {},

@@ -1,11 +1,13 @@
 """Restart policy: a pod that fails ends its whole group, which is recreated (R-POD-3 to R-POD-5).
 
 `failures.py` decides which failures count, `recreation.py` when a group may be recreated. In: a live group. Out: the
-deletion of its leader and the record of the recreation, or how long to wait for it, or that the group is left failed.
+deletion of its leader and the record of the recreation, or how long to wait for it. A group that has used up its restarts
+is exhausted: its pods end, stay as evidence, and are not replaced (N-RB-4, `core/restarts/retention.py`).
 """
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import assert_never
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
@@ -16,12 +18,13 @@ from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts import failure
+from leaderworkerset.core.restarts import counts, failure, retention
+from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Delete the leader if a pod of the group failed, or wait until that is due (R-POD-5)."""
+    """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5)."""
     if not failures.is_active(group.lws):
         return PolicyDecision()
     is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
@@ -31,13 +34,63 @@ def decide(group: LiveGroup) -> PolicyDecision:
     failed = failures.failed_pod(group.lws, Members(group.leader, group.pods, group.gone, group.statefulsets))
     if failed is None:
         return PolicyDecision()
-    new = recreation.following(previous, group.leader, failure.describe(failed), group.restarts, group.now)
-    if not group.restarts.remembers:
-        return PolicyDecision(holds=_holds(new), actions=(_delete(group, new),))
-    recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group))
-    if new.state is RecreationState.RECREATED:  # first what is due: a record that cannot be written must not delay it
-        return PolicyDecision(holds=_holds(new), actions=(_delete(group, new), *recorded))
-    return PolicyDecision(holds=_holds(new), actions=recorded, requeue_after=_wait(group, new))
+    settings = group.limited
+    return _begin(
+        group,
+        recreation.following(previous, group.leader, failure.describe(failed), settings, group.now, _used(group)),
+    )
+
+
+def _begin(group: LiveGroup, new: Recreation) -> PolicyDecision:
+    """Record a recreation and carry it out, or what else follows from the failure."""
+    recorded: tuple[Action, ...] = (_record(group, new), *_drop_replaced(group)) if group.limited.remembers else ()
+    match new.state:
+        case RecreationState.EXHAUSTED:
+            actions = (counts.confirm(group.obj), *recorded, *_exhaust(group))
+        case RecreationState.WAITING:
+            actions = recorded
+        case RecreationState.RECREATED if new.used is not None:
+            actions = (*recorded, *_count(group, new), _delete(group, new))
+        case RecreationState.RECREATED:  # first what is due: a record that cannot be written must not delay it
+            actions = (_delete(group, new), *recorded)
+        case _:
+            assert_never(new.state)
+    return PolicyDecision(holds=_holds(new), actions=actions, requeue_after=_wait(group, new))
+
+
+def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
+    """Keep the pods of an exhausted group, and end them (N-RB-4); a leader that is recovered keeps no further ones."""
+    leader = group.leader
+    if retention.is_recovered(leader):
+        return ()
+    members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
+    kept = retention.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
+    return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
+
+
+def _used(group: LiveGroup) -> int:
+    """Return how many restarts the group has used; raise ValueError if that cannot be read (N-RB-10)."""
+    return 0 if group.limited.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
+
+
+def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
+    """Store what the group has used with this recreation, before it happens and once (N-RB-3)."""
+    if new.used is None:
+        return ()
+    known = counts.read(group.obj)
+    if known.get(Key.of(group.leader)) == new.used:
+        return ()
+    return (counts.write(group.obj, known | {Key.of(group.leader): new.used}),)
+
+
+def _exhaust(group: LiveGroup) -> tuple[Action, ...]:
+    """Mark the leader first, so that its workers are known for evidence whatever happens in between."""
+    return (retention.exhaust(group.leader), *keep_evidence(group))
+
+
+def _terminate(group: LiveGroup) -> Delete:
+    note = f"Restart budget exhausted; terminated group {_index(group)} and stopped automatic recovery"
+    return _delete_leader(group, decisionevents.restarts_exhausted(group.obj, group.leader, note))
 
 
 def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
@@ -50,21 +103,26 @@ def _drop_replaced(group: LiveGroup) -> tuple[Delete, ...]:
 
 def _continue(group: LiveGroup, known: Recreation) -> PolicyDecision:
     """Carry out what is recorded for this leader, once it is due."""
-    if known.resumed != group.restarts.resumed:
-        return _carry_out(group, known, known.again(group.restarts, group.now))
-    if known.state is not RecreationState.RECREATED and group.restarts.exceeds(known.count):
+    settings = group.limited
+    if known.resumed != settings.resumed:
+        return _carry_out(group, known, known.again(settings, group.now))
+    if known.state is RecreationState.WAITING and settings.is_spent(_used(group)):
         left = replace(known, state=RecreationState.EXHAUSTED)
-        return PolicyDecision(holds=_holds(left), actions=() if left == known else (_record(group, left),))
+        return PolicyDecision(
+            holds=_holds(left), actions=(counts.confirm(group.obj), _record(group, left), *_exhaust(group))
+        )
+    if known.state is RecreationState.EXHAUSTED:
+        return PolicyDecision(holds=_holds(known), actions=_exhaust(group))
     wait = _wait(group, known)
     if wait is not None:
         return PolicyDecision(holds=_holds(known), requeue_after=wait)
-    return _carry_out(group, known, replace(known, state=RecreationState.RECREATED))
+    return _carry_out(group, known, known.carried_out(settings, _used(group)))
 
 
 def _carry_out(group: LiveGroup, known: Recreation, new: Recreation) -> PolicyDecision:
     """Delete the leader; the record says so before, so that it is not taken for a deletion by another client."""
-    delete = _delete(group, new)
-    return PolicyDecision(holds=_holds(new), actions=(delete,) if new == known else (_record(group, new), delete))
+    recorded = () if new == known else (_record(group, new),)
+    return PolicyDecision(holds=_holds(new), actions=(*recorded, *_count(group, new), _delete(group, new)))
 
 
 def _wait(group: LiveGroup, due: Recreation) -> float | None:
@@ -86,22 +144,25 @@ def replace_ended(group: LiveGroup) -> Delete:
     """Delete a leader that has ended, with its group: another one is there already, whatever the restart policy."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
-    return _delete_leader(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
+    return _recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
 
 
 def _delete(group: LiveGroup, due: Recreation) -> Delete:
     name, index = meta.name(group.leader), _index(group)
-    note = f"Worker pod {due.failure.pod} failed, deleted leader pod {name} to recreate group {index}"
-    return _delete_leader(group, note)
+    return _recreate(group, f"Worker pod {due.failure.pod} failed, deleted leader pod {name} to recreate group {index}")
 
 
-def _delete_leader(group: LiveGroup, note: str) -> Delete:
+def _recreate(group: LiveGroup, note: str) -> Delete:
+    return _delete_leader(group, decisionevents.recreating_group(group.obj, group.leader, note))
+
+
+def _delete_leader(group: LiveGroup, event: Event) -> Delete:
     return Delete(
         resource=PODS,
         key=meta.key(group.leader),
         propagation="Foreground",
         uid=meta.uid(group.leader),
-        on_success=(decisionevents.recreating_group(group.obj, group.leader, note),),
+        on_success=(event,),
     )
 
 
@@ -117,18 +178,11 @@ def _record(group: LiveGroup, new: Recreation) -> Apply:
 
 def _news(group: LiveGroup, new: Recreation) -> tuple[Event, ...]:
     """Return the event of a recreation that does not happen now; others are reported with their deletion."""
-    failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
     if new.state is RecreationState.WAITING:
+        failed = f"Pod {new.failure.pod} failed again{in_brackets(new.failure.what)}"
         wait = int((new.due - group.now).total_seconds())
         note = f"{failed}, group {_index(group)} is recreated in {wait} s (number {new.count} in a row)"
         return (decisionevents.backing_off(group.obj, group.leader, note),)
-    if new.state is RecreationState.EXHAUSTED:
-        note = (
-            f"{failed}, group {_index(group)} is left as it is after recreation number {new.count - 1} in a row:"
-            f" raise or remove annotation {labels.MAX_GROUP_RESTARTS},"
-            f" or change annotation {labels.RESUME_GROUP_RESTARTS}"
-        )
-        return (decisionevents.restarts_exhausted(group.obj, group.leader, note),)
     return ()
 
 

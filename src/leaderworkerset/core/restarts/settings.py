@@ -18,7 +18,7 @@ DOUBLINGS: Final = 32
 """The maximum number of doublings of a delay: more than any longest delay needs."""
 
 MOST_RESTARTS: Final = 1000
-"""The maximum number of recreations in a row that can be configured."""
+"""The maximum number of recreations of a group that can be configured here; the spec has its own limit."""
 
 ON: Final = "on"
 OFF: Final = "off"
@@ -58,7 +58,7 @@ class RestartSettings:
     """How groups that fail are recreated.
 
     Without `backs_off` every failure recreates at once, as the Go controller does. Without `max_restarts` there is no limit
-    to recreations in a row. Without `release_after` pods on lost nodes are waited for. `resumed` is any text: when it
+    to the recreations of a group. Without `release_after` pods on lost nodes are waited for. `resumed` is any text: when it
     changes, the counts of groups are reset.
     """
 
@@ -87,9 +87,9 @@ class RestartSettings:
         longest = max(self.first_delay, self.longest_delay)
         return longest if doublings >= longest / self.first_delay else self.first_delay * doublings
 
-    def exceeds(self, count: int) -> bool:
-        """Return whether recreation number `count` in a row exceeds the maximum."""
-        return self.max_restarts is not None and count > self.max_restarts
+    def is_spent(self, used: int) -> bool:
+        """Return whether a group that has used so many restarts has no further one."""
+        return self.max_restarts is not None and used >= self.max_restarts
 
     def of(self, annotations: Mapping[str, str]) -> "RestartSettings":
         """Return the settings for a LeaderWorkerSet with these annotations."""
@@ -118,6 +118,13 @@ def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldE
     delays = (FIRST_DELAYS.read(new.get(first, "")), LONGEST_DELAYS.read(new.get(longest, "")))
     if None not in delays and new != stored and max(delays, key=_seconds) == delays[0] != delays[1]:
         yield invalid(f"metadata.annotations.{longest}", new[longest], f"must not be less than {first}: {new[first]}")
+
+
+def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Return a warning about the limit of restarts as an annotation, which has been a field since."""
+    if labels.MAX_GROUP_RESTARTS in annotations:
+        field = "spec.leaderWorkerTemplate.maxGroupRestarts"
+        yield f"metadata.annotations.{labels.MAX_GROUP_RESTARTS}: use {field}, which counts where both are set"
 
 
 def _seconds(length: timedelta | None) -> float:

@@ -18,6 +18,7 @@ from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
+from leaderworkerset.rendezvous.obstacles import Obstacle
 from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Rank
@@ -104,11 +105,20 @@ def _advice(observed: Observed, rank: Rank, death: Death) -> Iterator[str]:
         yield f"{signal} came from somebody, or from what stopped its container{memory}{probed}"
     status: JSONObject = next((one for one in ranks.statuses(rank) if one.get("name") == death.container), {})
     image = declared.get("image")
+    obstacle = next((one for one in Obstacle if one == code), None)
     is_unmapped = str(status.get("imageID")).startswith(OF_THE_MACHINE)
     if code in MISSING and is_unmapped and image != ON_PURPOSE:
         yield f"if it lacks a file or program: image {image} is mapped to nothing, so it ran in / of this machine; map it: --image {image}=DIR, or rehearse it: --stub={image}"
+    elif obstacle is not None and _is_rendezvous(declared, death.end):
+        yield f"exit code {code} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
     elif code == NOT_FOUND and not is_unmapped:
         yield f"exit code 127 means that a program was not found: image {image} lacks it, or it is not on PATH there"
+
+
+def _is_rendezvous(declared: JSONObject, end: JSONObject) -> bool:
+    """Return whether the code is one of the rendezvous: by the command of the container, or what it said at its end."""
+    words = [*(declared.get("command") or []), *(declared.get("args") or []), end.get("message")]
+    return any("rendezvous" in str(word) for word in words)
 
 
 def _containers(rank: Rank) -> list[JSONObject]:

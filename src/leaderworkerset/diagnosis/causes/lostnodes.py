@@ -7,6 +7,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import NODES
+from leaderworkerset.api import labels
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
@@ -27,7 +28,8 @@ EVICTIONS: Final[Mapping[str, str]] = {
     "OutOfcpu": "its node had no cpu left",
     "OutOfmemory": "its node had no memory left",
 }
-GARBAGE_COLLECTED: Final = frozenset({"foregroundDeletion", "orphan"})
+EXPLAINED: Final = frozenset({"foregroundDeletion", "orphan", labels.GROUP_RESTART_BUDGET_CLEANUP})
+"""The finalizers of the garbage collector, and of groups that used up their restarts, which is a cause of its own."""
 
 
 def node_is_gone(observed: Observed) -> Finding | None:
@@ -80,9 +82,7 @@ def _sickness(node: JSONObject | None) -> str:
 def held_by_finalizer(observed: Observed) -> Finding | None:
     """Find a pod whose deletion a finalizer blocks."""
     for rank in observed.at(ranks.is_terminating):
-        names = [
-            one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in GARBAGE_COLLECTED
-        ]
+        names = [one for one in meta.metadata(rank.object or {}).get("finalizers") or [] if one not in EXPLAINED]
         late = _overdue(observed, rank)
         if names and late is not None:
             held = ", ".join(names)

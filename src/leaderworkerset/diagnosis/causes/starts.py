@@ -10,6 +10,7 @@ from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.unattended import last_change
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import recreations, wording
@@ -144,19 +145,22 @@ def backs_off(observed: Observed) -> Finding | None:
 
 
 def budget_is_spent(observed: Observed) -> Finding | None:
-    """Find a group that failed more often than its maximum allows, and is left failed."""
-    for group, told, subject in _recreated(observed):
-        if not told.is_exhausted:
+    """Find a group that used up its restarts, and whose pods are kept for diagnosis."""
+    for group in observed.view.groups:
+        if not group.is_exhausted:
             continue
-        annotate = f"annotate lws {observed.view.name} --overwrite {labels.RESUME_GROUP_RESTARTS}="
+        told, leader = group.recreations, group.ranks[0]
+        why = (
+            recreations.sentence(told, observed.now) if told else "has no restart left: its pods are kept for diagnosis"
+        )
         return Finding(
-            subject=subject,
-            sentence=f"group {group.name} {recreations.sentence(told, observed.now)}",
-            evidence=(f"{labels.MAX_GROUP_RESTARTS} is exceeded by restart {told.count}",),
+            subject=Subject(kind="Pod", name=told.failed_pod if told else leader.pod, group=group.name),
+            sentence=f"group {group.name} {why}",
+            evidence=(f"{leader.pod}: annotation {labels.GROUP_RESTART_BUDGET_EXHAUSTED}",),
             steps=(
                 observed.lws(f"logs {observed.view.name}/{group.name}"),
-                f"correct what fails, or let it try again: {observed.lws(f'restart {observed.view.name}/{group.name}')}",
-                f"or let all such groups try again: {observed.kubectl(annotate)}$(date +%s)",
+                "correct what fails: a new template is rolled out past such groups",
+                f"or let it try again: {observed.lws(f'recover {observed.view.name}/{group.name}')}",
             ),
         )
     return None
@@ -179,7 +183,8 @@ def is_starting(observed: Observed) -> Finding | None:
     """Find ranks that are starting, within their usual time."""
     waiting = [rank for _, rank in observed.unready]
     usual = all(rank.state in STARTING or INITIALIZING.fullmatch(rank.state) for rank in waiting)
-    if not waiting or not usual or not all(_is_young(observed, rank) for rank in waiting):
+    awaited = _awaited_since(observed)
+    if not waiting or not usual or not all(_is_young(observed, rank, awaited) for rank in waiting):
         return None
     states = sorted({wording.state(rank) for rank in waiting})
     return Finding(
@@ -192,12 +197,18 @@ def is_starting(observed: Observed) -> Finding | None:
     )
 
 
-def _is_young(observed: Observed, rank: Rank) -> bool:
-    """Return whether a rank began only recently; a rank without a pod is as old as its group or set."""
+def _is_young(observed: Observed, rank: Rank, awaited: str) -> bool:
+    """Return whether a rank began only recently; one without a pod is as old as its group, or is `awaited` since then."""
     group = next(one for one in observed.view.groups if one.name == rank.group)
     stamp = rank.created or max(one.created for one in group.ranks)
-    age = observed.since(stamp or observed.view.created)
+    age = observed.since(stamp or awaited)
     return age is not None and age < PATIENCE
+
+
+def _awaited_since(observed: Observed) -> str:
+    """Return when somebody last made a pod of the set, or changed how many there are to be: hundreds take minutes."""
+    written = [last_change(one) for one in (observed.view.object, observed.leader_statefulset) if one is not None]
+    return max([*written, *(rank.created for group in observed.view.groups for rank in group.ranks)])
 
 
 NO_NAMES: Final = Cause(
@@ -232,8 +243,8 @@ BACK_OFF: Final = Cause(
 BUDGET: Final = Cause(
     code="LWS-E079",
     title="the maximum of restarts is reached",
-    meaning="A group failed more often in a row than its annotation max-group-restarts allows, and is left for diagnosis.",
-    remedy="Read the log of the pod that failed and correct it, or let the group try again by the annotation resume-group-restarts.",
+    meaning="A group failed more often than maxGroupRestarts allows: it was terminated, and its pods are kept for diagnosis.",
+    remedy="Read the log of the pod that failed and correct it, or let the group try again: `lws recover`.",
     find=budget_is_spent,
 )
 RECREATED: Final = Cause(

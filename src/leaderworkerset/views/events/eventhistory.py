@@ -44,6 +44,7 @@ class Happening:
     message: str
     place: Place
     reporter: str
+    stored: JSONObject
 
 
 class History:
@@ -112,6 +113,7 @@ def happening(event: JSONObject, place: Place = (None, None)) -> Happening:
         message=" ".join(str(event.get("message") or "").split()),
         place=place,
         reporter=event.get("reportingComponent") or (event.get("source") or {}).get("component") or "",
+        stored=event,
     )
 
 

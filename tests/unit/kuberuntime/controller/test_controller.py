@@ -120,15 +120,15 @@ def test_every_object_gets_its_twin_by_one_create() -> None:
     run(scenario())
 
 
-def test_what_a_plan_wrote_is_reported_with_the_answer_of_the_api_server() -> None:
+def test_what_a_plan_wrote_is_reported() -> None:
     async def scenario() -> None:
         async with rig() as r:
             r.server.put("a")
             await asyncio.sleep(1)
             (write,) = r.written
             assert isinstance(write, Written)
-            assert meta.name(write.object) == "a-twin"
-            assert meta.resource_version(write.object) == write.version
+            assert write.key.name == "a-twin"
+            assert write.version
 
     run(scenario())
 

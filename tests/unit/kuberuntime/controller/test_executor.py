@@ -35,6 +35,7 @@ from kuberuntime.plan import (
     Plan,
     Put,
     PutStatus,
+    WriteAction,
 )
 
 KEY = ObjectKey("default", "web")
@@ -143,6 +144,14 @@ def test_an_action_that_succeeds(
     outcome = execute(Plan((action,)), script)
 
     assert (outcome.error, outcome.writes, outcome.events) == (None, writes, events)
+
+
+@pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
+def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
+    """A plan may create a thousand objects; all their answers would be held until its end."""
+    (write,) = execute(Plan((action,)), answer(200, WRITTEN)).writes
+    assert isinstance(write, Written)
+    assert write.object == kept
 
 
 @pytest.mark.parametrize(

@@ -154,6 +154,21 @@ class Cluster:
         await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "random"))
         await self.settle()
 
+    async def exhaust_and_recover(self) -> None:
+        """Create a LeaderWorkerSet whose only group has no restart; let it fail, recover it, and delete the set."""
+        await self.create(builders.leaderworkerset_object("limited", replicas=1, template={"maxGroupRestarts": 0}))
+        await self.settle()
+        await self.restart_container("limited-0-1")
+        await self.settle()
+        recover = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
+        before = await self.uids()
+        await self.client.patch(PODS, ObjectKey(NAMESPACE, "limited-0"), recover, kind="merge")
+        await self.settle()
+        after = await self.uids()
+        assert all(before[name] != after[name] for name in ("limited-0", "limited-0-1"))
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "limited"))
+        await self.settle()
+
     async def bind(self, pod: str, node: str) -> None:
         """Put a pod on a node, which is made for it with the label `rack`."""
         await self.client.create(

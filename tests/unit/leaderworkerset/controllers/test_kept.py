@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests import builders, kept
+from tests import builders, kept, scheduled
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
@@ -47,6 +47,7 @@ async def live(cluster: Cluster) -> None:
     """Create, place, fail, roll, scale and delete, with everything that makes the controllers read more."""
     async with cluster.managed():
         await cluster.live_with_random_keys()
+        await cluster.exhaust_and_recover()
         await cluster.create(placed())
         await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.settle()
@@ -85,6 +86,15 @@ def decide_the_rest() -> None:
     checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
+    aware = scheduled.lws(scheduled.REPLICA)
+    of_scheduler = LiveGroup(
+        now=builders.NOW,
+        leader=scheduled.leader(aware),
+        obj=aware,
+        revisions=[builders.revision(aware)],
+        gang_objects=[scheduled.workload_of(aware)],
+    )
+    checked(of_pod.reconcile)(of_scheduler, scheduled.GANG)
 
 
 END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory"}}

@@ -119,7 +119,7 @@ def test_groups_that_fail_again_and_again_are_shown_while_there_are_some() -> No
             await cluster.restart_container("web-0-1")
             await cluster.settle()
             assert failing() == {"waiting": 0, "exhausted": 1}
-            assert samples(metrics)['lws_leaderworkersets{condition="RestartsExhausted"}'] == 1
+            assert samples(metrics)['lws_leaderworkersets{condition="Degraded"}'] == 1
             assert samples(metrics)[f"lws_group_recreations_in_a_row{{{place}}}"] == 3
             await cluster.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"))
             await cluster.settle()

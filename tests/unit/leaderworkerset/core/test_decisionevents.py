@@ -45,7 +45,7 @@ def test_a_reference_names_its_object() -> None:
         (decisionevents.backing_off(LWS, LEADER, "n"), ("Warning", "BackOff", "Delete"), LEADER),
         (
             decisionevents.restarts_exhausted(LWS, LEADER, "n"),
-            ("Warning", "MaxGroupRestartsExceeded", "Hold"),
+            ("Warning", "ReplicaRestartBudgetExceeded", "Delete"),
             LEADER,
         ),
         (decisionevents.releasing_lost_pod(LWS, LEADER, "n"), ("Warning", "LostPod", "Delete"), LEADER),

@@ -31,6 +31,7 @@ from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands, Observed
+from leaderworkerset.rendezvous.obstacles import Obstacle
 from leaderworkerset.views.selection import Selection
 
 REFUSED = 'pods "web-0" is forbidden: no PriorityClass with name urgent was found'
@@ -124,6 +125,23 @@ def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:
     scaled = [{"subresource": "scale", "time": ago(2)}, {"subresource": "status", "time": ago(1)}]
     obj = lws(status={"observedGeneration": 0}, metadata={"managedFields": scaled})
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {CORE_EVENTS: []}, of=obj)).code == "LWS-E091"
+
+
+@pytest.mark.parametrize("chosen", ["web", "web/2"])
+@pytest.mark.parametrize(
+    ("scaled", "newest", "code"), [(30, 300, "LWS-E091"), (400, 5, "LWS-E091"), (400, 300, "LWS-E099")]
+)
+def test_groups_whose_pods_are_still_made_are_starting_however_old_the_set_is(
+    chosen: str, scaled: float, newest: float, code: str
+) -> None:
+    """Of hundreds of groups the last ones wait for minutes; the StatefulSet was last written when they were wanted."""
+    written = [{"subresource": "scale", "time": ago(scaled)}, {"subresource": "status", "time": ago(1)}]
+    obj = lws(3, 1, metadata={"managedFields": written})
+    leaders = {"metadata": {"name": "web", "generation": 1, "managedFields": [{"time": ago(min(scaled, newest))}]}}
+    found = observed(
+        [ready(), ready(1, made=newest)], {STATEFULSETS: [leaders | {"status": {"observedGeneration": 1}}]}, of=obj
+    )
+    assert told(found, chosen).code == code
 
 
 def test_a_crash_of_long_ago_is_not_why_a_rank_is_not_ready() -> None:
@@ -259,6 +277,16 @@ def test_of_a_missing_file_or_program_the_image_is_the_first_thing_to_look_at(co
     spec = {"containers": [{"name": "main", "image": "host"}]}
     found = told(running(container(restarts=1, terminated=ended(code)) | {"imageID": "host://"}, spec=spec))
     assert found.steps == ("lws -n prod logs web/0/0",)
+
+
+@pytest.mark.parametrize("obstacle", Obstacle)
+def test_of_a_rendezvous_it_is_said_what_its_code_means(obstacle: Obstacle) -> None:
+    means = f"exit code {obstacle.value} of the rendezvous means: {obstacle.words}; {obstacle.advice}"
+    command = {"containers": [{"name": "main", "command": ["sh", "-c"], "args": ["sh rendezvous.sh leader && serve"]}]}
+    assert told(running(container(terminated=ended(obstacle.value)), spec=command)).steps[0] == means
+    said = ended(obstacle.value, message="rendezvous: did not meet the leader")
+    assert told(running(container(terminated=said))).steps[0] == means
+    assert told(running(container(terminated=ended(obstacle.value)))).steps == ("lws -n prod logs web/0/0",)
 
 
 def test_a_cluster_of_this_machine_quotes_the_log_of_the_pod_before_the_recreation() -> None:

@@ -98,10 +98,13 @@ def test_a_group_that_was_given_up_says_why() -> None:
         labels.RECREATION_STATE: "exhausted",
         labels.FAILURE: "main: exit code 1, Error",
     }
-    (view,) = explained([groups.view(LWS, [leader("old")])], Evidence(records=[found]), NOW)
+    mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
+    kept = leader("old", deletionTimestamp="2026-01-01T12:00:00Z", annotations=mark)
+    (view,) = explained([groups.view(LWS, [kept])], Evidence(records=[found]), NOW)
+    assert [group.is_exhausted for group in view.groups] == [False, True]
     assert summary(view, view.groups[1], NOW) == (
-        "web group 1: 0 of 1 rank ready (1 Running); recreated 2 times; pod web-1-1 failed again"
-        " (main: exit code 1, Error), left as it is: no more than max-group-restarts"
+        "web group 1: 0 of 1 rank ready (1 Terminating); recreated 2 times; pod web-1-1 failed again"
+        " (main: exit code 1, Error): no restart is left, the pods are kept for diagnosis"
     )
 
 

@@ -14,13 +14,17 @@ from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import happenings, output
+from leaderworkerset.cli.views import formats, happenings, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.selection import Selection
+
+DOCUMENTS = (None, "json", "yaml")
+"""The formats with stable names of fields; the others read the objects of the API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +57,18 @@ class EventsRequest:
     type=durations.age,
     help="Only newer events: 30s, 5m, 2h.",
 )
-@click.option("-o", "--output", "form", type=click.Choice(["json"]), help="A document for each event, one per line.")
+@formats.output_option("Documents of events (json: one per line), or what a template takes of the API's events.")
 @click.pass_obj
 def command(
     target: Target, /, name: str, *, watches: bool, warnings: bool, length: int | None, form: str | None
 ) -> None:
     """Show what happened to a LeaderWorkerSet, a group or a rank, the newest last.
 
-    Events of deleted pods are shown too, as long as the cluster keeps them (an hour by default).
+    Events of deleted pods are shown too, as long as the cluster keeps them (an hour by default). -o name, jsonpath and
+    custom-columns read the objects of the API, as for kubectl.
     """
+    if watches and form not in DOCUMENTS:
+        raise UsageError(f"-o {form} prints events once: leave out --watch")
     wanted = EventsRequest(targets.parse(name), form, warnings, length)
     asyncio.run(watch(target, wanted) if watches else show(target, wanted))
 
@@ -73,14 +80,22 @@ async def show(target: Target, wanted: EventsRequest) -> None:
         selector = f"{labels.NAME}={meta.name(lws)}"
         pods = await session.client.list(PODS, namespace=session.namespace, label_selector=selector)
         found = wanted.keep(await eventlog.read(session, lws, pods.items, wanted.chosen))
-    if wanted.form == "json":
+    if wanted.form not in DOCUMENTS:
+        click.echo(formats.filled(str(wanted.form), [one.stored for one in found], is_one=False), nl=False)
+    elif wanted.form:
         for one in found:
-            click.echo(output.as_json_line(eventhistory.document(one)))
+            click.echo(documented(one, wanted.form))
     elif found:
         for line in happenings.table(found, SystemClock().now()):
             say(line)
     else:
         click.echo(f"No events of {wanted.chosen}.", err=True)
+
+
+def documented(one: Happening, form: str) -> str:
+    """Return the document of an event in a format."""
+    document = eventhistory.document(one)
+    return output.as_json_line(document) if form == "json" else f"---\n{output.as_yaml(document)}"
 
 
 async def watch(target: Target, wanted: EventsRequest) -> None:
@@ -100,8 +115,7 @@ async def watch(target: Target, wanted: EventsRequest) -> None:
             for one in wanted.keep(happened):
                 if shown.get(one.ident) != one.count:
                     shown[one.ident] = one.count
-                    as_json = wanted.form == "json"
-                    say(output.as_json_line(eventhistory.document(one)) if as_json else happenings.line(one))
+                    say(documented(one, wanted.form) if wanted.form else happenings.line(one))
 
         async with following(pods, events, session.lifeline) as objects:
             await objects.until(print_new)

@@ -12,7 +12,6 @@ from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import formats, nodetable
-from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.nodeamounts import ByNode, by_node
 
@@ -21,9 +20,7 @@ from leaderworkerset.diagnosis.nodeamounts import ByNode, by_node
 @click.argument("names", nargs=-1, metavar="[NODE]...")
 @click.option("-l", "--selector", default="", metavar="LABELS", help="Only nodes with these labels.")
 @click.option("--show-labels", is_flag=True, help="A column of labels.")
-@click.option(
-    "-o", "--output", "form", type=OutputFormat("json", "yaml", "name"), help="The format instead of a table."
-)
+@formats.output_option("The format instead of a table.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_labels: bool, form: str | None) -> None:
     """Show nodes: what of cpu, memory, pods and accelerators no pod requests, and the taints.

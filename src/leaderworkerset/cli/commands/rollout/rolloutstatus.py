@@ -22,7 +22,7 @@ from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
-from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import DisaggregatedInformers, Followed, SetInformers
@@ -116,7 +116,7 @@ class RolloutWait(ABC):
         self._key = key
         self._clock = SystemClock()
         self._deadline = Deadline(stuck_after, self._clock)
-        self._progress = ProgressLine()
+        self._progress = ProgressLine(between=BETWEEN_LINES)
         self._causes = Causes(session, key.name, self._progress.note)
 
     async def follow(self, timeout: float | None) -> str:

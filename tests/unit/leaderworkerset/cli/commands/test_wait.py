@@ -26,6 +26,10 @@ def view(ready: int = 0, *ranks: Rank, conditions: tuple[dict[str, Any], ...] = 
     )
 
 
+LATE = Rank(group=0, index=0, pod="web-0", state="Pending")
+READY = Rank(group=0, index=0, pod="web-0", state="Running", is_ready=True)
+BEHIND = "the status of web is behind its pods: of these 1 group is ready"
+SELECTED = '{.status.conditions[?(@.type=="Available")].status}'
 AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
 
 
@@ -34,7 +38,8 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
     [
         ("ready", None, "it is gone"),
         ("ready", view(1, conditions=(AVAILABLE,)), None),
-        ("ready", view(0), "0 of 1 group ready"),
+        ("ready", view(0, LATE), "0 of 1 group ready; web-0 is Pending"),
+        ("ready", view(0, READY), f"1 of 1 group ready; {BEHIND}"),
         ("replicas=0", view(0), None),
         ("replicas=2", view(1), "1 group ready, not 2"),
         ("replicas=2", None, "it is gone"),
@@ -44,18 +49,33 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
         (
             "condition=Available",
             view(1, conditions=(AVAILABLE | {"observedGeneration": 1},)),
-            "condition Available is True",
+            "condition Available is True of an earlier spec",
         ),
         ("condition=Progressing", view(0), "condition Progressing is not there"),
         ("condition=Progressing=False", view(0), None),
+        ("condition=available=true", view(1, conditions=(AVAILABLE,)), None),
         ("condition=Available", None, "it is gone"),
+        ("replicas=1", view(0, READY), f"0 groups ready, not 1; {BEHIND}"),
+        ("jsonpath={.metadata.generation}=2", view(), None),
+        ("jsonpath=.metadata.generation='2'", view(), None),
+        ("jsonpath=metadata.generation=3", view(0, LATE), ".metadata.generation is 2, not 3; web-0 is Pending"),
+        ("jsonpath={.metadata.generation}", view(), None),
+        ("jsonpath={.metadata.none}", view(), ".metadata.none is not there"),
+        ("jsonpath={.metadata[0]}", view(), '.metadata[0]: [0]: {"generation":2} is not a list'),
+        (f"jsonpath={SELECTED}=True", view(1, conditions=(AVAILABLE,)), None),
+        (f"jsonpath={SELECTED}", view(1), f"{SELECTED[1:-1]} is not there"),
+        (f"jsonpath={SELECTED[1:-1]}", view(1, conditions=(AVAILABLE,)), None),
+        ("jsonpath={.metadata.generation}=2", None, "it is gone"),
     ],
 )
 def test_conditions(condition: str, given: View | None, missing: str | None) -> None:
     assert wait.parse(condition)(given) == missing
 
 
-@pytest.mark.parametrize("words", ["readiness", "replicas=two", "condition=", "ready=1"])
+@pytest.mark.parametrize(
+    "words",
+    ["readiness", "replicas=two", "condition=", "ready=1", "jsonpath=", "jsonpath={.a[x]}"],
+)
 def test_unknown_words_are_refused(words: str) -> None:
     with pytest.raises(UsageError, match="--for="):
         wait.parse(words)

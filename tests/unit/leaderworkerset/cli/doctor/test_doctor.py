@@ -52,6 +52,7 @@ HEALTHY = Facts(
     certificates=[Expiry("the webhook's certificate", NOW + timedelta(days=300))],
     accesses=[Access("get", "pods", allowed=True)],
     deployment=deployment(2),
+    managers=[],
     lease=lease("manager-1", 3),
     gates={"StatefulSetStartOrdinal": True},
     pods=[],
@@ -91,6 +92,10 @@ def x509(words: str) -> str:
 
 
 UNREAD = Unread("forbidden")
+TAKEN = {"type": "NamesAccepted", "status": "False", "message": '"lws" is already in use'}
+REFUSED = WANTED[0] | {"status": {"conditions": [TAKEN]}}
+WAITS = {"name": "manager", "state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}
+UNPULLED = [{"metadata": {"name": "lws-1"}, "status": {"phase": "Pending", "containerStatuses": [WAITS]}}]
 DROPPED = {"metadata": {"annotations": {labels.GANG_SCHEDULER: "native", labels.GANG_GROUP: "web-0-e1"}}, "spec": {}}
 
 
@@ -113,6 +118,7 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
         (definitions(None), "LWS-D202", Level.ERROR, "is missing"),
         (definitions(UNREAD), "LWS-D201", Level.UNKNOWN, "forbidden"),
         (definitions(WANTED[0]), "LWS-D203", Level.ERROR, "not established"),
+        (definitions(REFUSED), "LWS-D203", Level.ERROR, 'not established: "lws" is already in use'),
         (definitions(without_field(WANTED[0])), "LWS-D204", Level.WARNING, "it lacks spec."),
         (configurations(None), "LWS-D302", Level.ERROR, "neither checked nor completed"),
         (configurations(UNREAD), "LWS-D301", Level.UNKNOWN, "forbidden"),
@@ -127,6 +133,12 @@ def test_a_healthy_cluster_has_nothing_to_fix() -> None:
         (changed(deployment=None), "LWS-D502", Level.WARNING, "missing"),
         (changed(deployment=deployment(0)), "LWS-D503", Level.ERROR, "0 of 2 pods"),
         (changed(deployment=deployment(1)), "LWS-D504", Level.WARNING, "1 of 2 pods"),
+        (
+            changed(deployment=deployment(0), managers=UNPULLED),
+            "LWS-D503",
+            Level.ERROR,
+            "ready; lws-1: manager: no such",
+        ),
         (changed(lease=UNREAD), "LWS-D511", Level.UNKNOWN, "forbidden"),
         (changed(lease=None), "LWS-D512", Level.WARNING, "missing"),
         (changed(lease=lease("", 0)), "LWS-D513", Level.ERROR, "no holder"),
@@ -236,3 +248,11 @@ def test_the_report_is_numbered_and_begins_with_what_is_worst() -> None:
     document = findings.document(found)
     assert (document["kind"], document["healthy"]) == ("DoctorReport", False)
     assert [(one["number"], one["code"]) for one in document["findings"]] == [(1, "LWS-D2"), (2, "LWS-D1")]
+
+
+FAULTS = (definitions(WANTED[0]), definitions(REFUSED), changed(deployment=deployment(0)), changed(lease=lease("", 0)))
+
+
+@pytest.mark.parametrize("facts", FAULTS)
+def test_what_to_do_needs_no_other_program_than_lws(facts: Facts) -> None:
+    assert not [one.fix for one in of_cluster(facts) if "kubectl" in one.fix]

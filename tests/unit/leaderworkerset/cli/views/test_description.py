@@ -82,6 +82,7 @@ EVENT = Happening(
     message="back-off 10s",
     place=(1, 1),
     reporter="kubelet",
+    stored={},
 )
 
 

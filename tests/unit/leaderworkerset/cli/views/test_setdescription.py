@@ -47,6 +47,7 @@ EVENT = Happening(
     message="created split-0-new-prefill",
     place=(None, None),
     reporter="lws",
+    stored={},
 )
 ROLLING = [part("prefill", 2, ready=1, revision="old"), part("prefill", 1), part("decode", 1, revision="old")]
 

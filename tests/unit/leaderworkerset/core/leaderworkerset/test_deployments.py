@@ -1,5 +1,6 @@
 """The Deployment of leaders with random keys, and the status that follows from it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,9 +47,11 @@ def observe(lws: JSONObject, live: JSONObject | None, leaders: str = "abc", **fi
 
 
 def conditions(plan: Plan) -> dict[str, str]:
-    """Return the conditions that a plan writes."""
+    """Return the conditions that a plan writes; `Degraded`, which is always there and the last, where it is True."""
     (written,) = [action for action in plan.actions if isinstance(action, PutStatus)]
-    return {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
+    found = {one["type"]: one["status"] for one in meta.status(written.object)["conditions"]}
+    assert [*found][-1] == "Degraded"
+    return {kind: status for kind, status in found.items() if (kind, status) != ("Degraded", "False")}
 
 
 def test_the_deployment_of_leaders() -> None:
@@ -153,7 +156,7 @@ def test_an_update_is_not_done_before_the_deployment_controller_saw_it() -> None
     ids=["scaled up", "one fails", "rolls", "last step", "last step, a leader is missing"],
 )
 def test_conditions(counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]) -> None:
-    """N-AT-7: a group that fails later is no update; an update lasts until all leaders are of it."""
+    """N-AT-7, N-ST-11: a group that fails later is no update; an update lasts until all leaders are of it."""
     known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
 
     plan = reconcile(observe(LWS, deployment(**counts), leaders, revisions=known), builders.NOW)
@@ -206,3 +209,46 @@ def test_records_that_no_leader_continues_are_deleted() -> None:
     deleted = [action.key.name for action in plan.actions if isinstance(action, Delete)]
     assert deleted == ["web-7d9f8b6c4-xxxxx-recreations"]
     assert all(action.resource == CONTROLLER_REVISIONS for action in plan.actions if isinstance(action, Delete))
+
+
+@pytest.mark.parametrize(
+    ("counts", "leaders", "older", "expected"),
+    [
+        (
+            {"readyReplicas": 2},
+            "abc",
+            False,
+            {"Available": "False", "Progressing": "False", "UpdateInProgress": "False"},
+        ),
+        (
+            {"readyReplicas": 1},
+            "abc",
+            False,
+            {"Available": "False", "Progressing": "True", "UpdateInProgress": "False"},
+        ),
+        (
+            {"readyReplicas": 2, "updatedReplicas": 1},
+            "abc",
+            True,
+            {"Available": "False", "Progressing": "False", "UpdateInProgress": "True"},
+        ),
+        (
+            {"readyReplicas": 3},
+            "abc",
+            False,
+            {"Available": "False", "Progressing": "False", "UpdateInProgress": "False"},
+        ),
+    ],
+    ids=["nothing else moves", "another starts", "rolls", "not deleted yet"],
+)
+def test_exhausted_groups_are_told(counts: dict[str, Any], leaders: str, older: bool, expected: dict[str, str]) -> None:
+    """N-ST-4 to N-ST-6, N-ST-11, N-ST-12."""
+    known = [builders.revision(LWS), *([builders.revision(EDITED, number=2)] if older else [])]
+    observed = observe(LWS, deployment(**counts), leaders, revisions=known)
+    mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
+    one = builders.hash_leader(LWS, "z", annotations=mark, deleting=counts["readyReplicas"] < 3)
+    degraded = replace(observed, groups=[*observed.groups, groupfacts.describe(one, None)])
+
+    plan = reconcile(degraded, builders.NOW)
+
+    assert conditions(plan) == expected | {"Degraded": "True"}

@@ -42,9 +42,12 @@ def decide(
     surplus: frozenset[str] = frozenset(),
     records: Sequence[JSONObject] = (),
     old: str = "",
+    exhausted: str = "",
 ) -> Outcome:
-    """Decide with ready groups by letters, the `old` ones of an earlier revision."""
-    leaders = [builders.hash_leader(lws, letter) for letter in live]
+    """Decide with ready groups by letters, the `old` ones of an earlier revision, and exhausted ones that end."""
+    mark = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
+    leaders = [builders.hash_leader(lws, letter, annotations=mark, deleting=True) for letter in exhausted]
+    leaders += [builders.hash_leader(lws, letter) for letter in live]
     leaders += [builders.hash_leader(lws, letter, key="old") for letter in old]
     groups = [groupfacts.describe(leader, None) for leader in (*leaders, *gated)]
     facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus)
@@ -178,3 +181,25 @@ def test_a_leader_continues_the_record_of_a_group_that_is_gone() -> None:
     found = decide(live="a", gated=[waiting("x"), waiting("y"), waiting("z")], records=records)
 
     assert [name[-1:] for name in found.named.values()] == ["g", "f", ""]
+
+
+def ends(letters: str) -> dict[str, str]:
+    """Return groups that end, by letters."""
+    return {meta.name(builders.hash_leader(LWS, letter)): "2026-03-01T12:00:00Z" for letter in letters}
+
+
+def test_an_exhausted_group_keeps_its_place() -> None:
+    """N-RB-15, N-GATE-7: whatever the policy; the leader that would replace it neither goes ahead nor waits for it."""
+    for policy in ("PostTermination", "Immediate"):
+        lws = builders.hash_object(replicas=4, policy=policy)
+        found = decide(lws, live="abc", gated=[waiting("x", lws=lws)], ending=ends("e"), exhausted="e")
+        assert (found.ahead, found.named, found.surplus) == ("", {}, frozenset())
+
+
+def test_others_are_replaced_beside_an_exhausted_group() -> None:
+    """N-GATE-7: the group that ends is waited for, the exhausted one is not."""
+    both = [waiting("x"), waiting("y")]
+
+    while_it_ends = decide(live="ab", gated=both, ending=ends("ec"), exhausted="e")
+    assert (while_it_ends.ahead, [*while_it_ends.named.values()]) == ("", [*ends("c")])
+    assert decide(live="ab", gated=both, ending=ends("e"), exhausted="e").ahead == "x"

@@ -421,3 +421,15 @@ def test_differs_from_upstream_groups_that_are_not_ready_among_those_let_go_coun
 def test_differs_from_upstream_a_step_waits_for_the_one_before_it(step: RolloutStep, expected: RolloutStep) -> None:
     """Docs/adr/0010-bounds.md: nothing more is let go, and no surge group given back; edits are followed."""
     assert rollingupdate.wait(step, Current(4, 2, "4")) == expected
+
+
+@pytest.mark.parametrize(
+    ("exhausted", "states", "partition", "expected"),
+    [(0b010, "OoO", 3, 2), (0b010, "Oon", 2, 2), (0b010, "OoN", 2, 1), (0b001, "oOO", 3, 2), (0b011, "ooO", 3, 2)],
+)
+def test_exhausted_groups_are_passed_over(exhausted: int, states: str, partition: int, expected: int) -> None:
+    """N-RB-8, N-AT-21: only the new template helps them, and one other is replaced at a time."""
+    limits = Budget(replicas=3, partition=0, unavailable=1, surge=0)
+    now = seen(states)._replace(broken=exhausted, exhausted=exhausted)
+
+    assert rollingupdate.next_step(limits, Current(3, partition, "3"), now).partition == expected

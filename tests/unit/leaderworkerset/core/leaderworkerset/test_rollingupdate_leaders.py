@@ -29,9 +29,9 @@ def statefulset(replicas: int, partition: int = 0, *, status: JSONObject | None 
 def group(index: int, letter: str) -> GroupFacts:
     """Return a group by a letter as in the contract: N new, O old, lower case not ready, x old and being deleted.
 
-    A is of a revision that was given up.
+    A is of a revision that was given up, E and e are exhausted, new and old.
     """
-    is_new, is_ready = letter in "Nn", letter in "NOAx"
+    is_new, is_ready = letter in "NnE", letter in "NOAx"
     return GroupFacts(
         leader=f"web-{index}",
         group_index=str(index),
@@ -40,7 +40,8 @@ def group(index: int, letter: str) -> GroupFacts:
         revision="new" if is_new else "old",
         workers=Workers(is_ready=is_ready, revision="new" if is_new else "old", group_index=str(index)),
         uid=UID(f"uid-{index}"),
-        is_deleting=letter == "x",
+        is_deleting=letter in "xEe",
+        is_exhausted=letter in "Ee",
         statefulset_revision="web-new" if is_new else "web-abandoned" if letter in "Aa" else "web-old",
     )
 
@@ -180,3 +181,24 @@ def test_percentages_that_leave_nothing_replace_one_group() -> None:
     spec = leaderworkerset.decode(builders.leaderworkerset_object(replicas=2, rollout=rolling)).spec
 
     assert chosen("OO", budget.read(spec)) == [1]
+
+
+@pytest.mark.parametrize(
+    ("letters", "budget", "partition", "expected"),
+    [
+        ("OeO", limits(3, 1), 2, [2]),
+        ("OeON", limits(4, 1), 2, [2]),
+        ("Oen", limits(3, 1), 1, []),
+        ("OeN", limits(3, 1), 0, [0]),
+        ("OEON", limits(4, 1), 2, []),
+        ("OOOe", limits(3, 1), 2, [2]),
+    ],
+)
+@pytest.mark.parametrize("rolling", [{}, {"maxUnavailable": 1}], ids=["older Kubernetes", "newer Kubernetes"])
+def test_exhausted_groups_of_an_older_revision_are_not_waited_for(
+    letters: str, budget: Budget, partition: int, expected: list[int], rolling: dict[str, Any]
+) -> None:
+    """N-RB-8, N-AT-21: a StatefulSet controller that counts them as unavailable would replace none."""
+    assert chosen(letters, budget, partition=partition, **rolling) == (
+        [] if "e" not in letters and rolling else expected
+    )

@@ -29,11 +29,24 @@ def lws(**fields: Any) -> LeaderWorkerSet:
 
 
 def group(index: int, letter: str) -> GroupFacts:
-    """Return a group: N ready and new, O ready and old, n and o the same but not ready, w without workers."""
-    revision = "new" if letter in "Nn" else "old"
+    """Return a group: N ready and new, O ready and old, n and o the same but not ready, w without workers.
+
+    X and x are exhausted and without workers, new and old.
+    """
+    revision = "new" if letter in "NnX" else "old"
     ready = letter in "NO"
-    workers = None if letter == "w" else Workers(is_ready=ready, revision=revision, group_index=str(index))
-    return GroupFacts(f"web-{index}", str(index), index, is_leader_ready=ready, revision=revision, workers=workers)
+    workers = None if letter in "wXx" else Workers(is_ready=ready, revision=revision, group_index=str(index))
+    is_exhausted = letter in "Xx"
+    return GroupFacts(
+        f"web-{index}",
+        str(index),
+        index,
+        is_leader_ready=ready,
+        revision=revision,
+        workers=workers,
+        is_exhausted=is_exhausted,
+        is_deleting=is_exhausted,
+    )
 
 
 def groups(letters: str) -> list[GroupFacts]:
@@ -51,6 +64,18 @@ def condition(outcome: ConditionOutcome, state: str, *, generation: int = 1, sin
     )
 
 
+def as_expected(generation: int = 1) -> Condition:
+    """Return the condition of a set without exhausted groups."""
+    return Condition(
+        type="Degraded",
+        status="False",
+        reason="AsExpected",
+        message="No replica has exhausted its restart budget",
+        last_transition_time=NOW,
+        observed_generation=generation,
+    )
+
+
 @pytest.mark.parametrize(
     ("letters", "fields", "expected"),
     [
@@ -60,6 +85,8 @@ def condition(outcome: ConditionOutcome, state: str, *, generation: int = 1, sin
         ("OONN", {"replicas": 3, "rollout": {"partition": 2}}, Counts(4, 2, 3, 1, 1, 1)),
         ("Nw", {}, Counts(1, 1, 1, 1, 1, 1)),
         ("w", {"replicas": 1, "size": 1}, Counts(0, 0, 0, 1, 0, 0)),
+        ("NXN", {"replicas": 2}, Counts(2, 3, 1, 2, 2, 1, 1, 1)),
+        ("NNx", {"replicas": 2}, Counts(2, 2, 2, 2, 2, 2, 1, 0)),
         ("", {}, Counts()),
     ],
 )
@@ -86,12 +113,15 @@ def test_an_index_that_is_no_number_ends_the_count() -> None:
         ("", {"replicas": 0}, (AVAILABLE,)),
         ("OONN", {"replicas": 4, "rollout": {"partition": 2}}, (AVAILABLE,)),
         ("OoNN", {"replicas": 4, "rollout": {"partition": 2}}, (PROGRESSING,)),
+        ("NX", {}, ()),
+        ("nX", {}, (PROGRESSING,)),
+        ("Nx", {}, (UPDATE_IN_PROGRESS, PROGRESSING)),
     ],
 )
 def test_conditions_follow_from_the_counts(
     letters: str, fields: dict[str, Any], expected: tuple[ConditionOutcome, ...]
 ) -> None:
-    """R-STAT-8, R-STAT-16, R-STAT-17."""
+    """R-STAT-8, R-STAT-16, R-STAT-17, N-ST-13."""
     found = lws(**fields)
 
     assert status.choose(found, status.count(found, fold(groups(letters), "web"), "new")) == expected
@@ -169,6 +199,7 @@ def test_differs_from_upstream_all_conditions_are_set_at_once() -> None:
         condition(AVAILABLE, "False", generation=2, since=NOW),
         condition(UPDATE_IN_PROGRESS, "True", generation=2, since=NOW),
         condition(PROGRESSING, "True", generation=2, since=NOW),
+        as_expected(2),
     )
 
 
@@ -179,7 +210,85 @@ def test_conditions_not_chosen_follow_the_generation() -> None:
 
     built = status.build(found, {}, Counts(), builders.NOW)
 
-    assert [one.observed_generation for one in built.conditions] == [3, 3]
+    assert [one.observed_generation for one in built.conditions] == [3, 3, 3]
+
+
+FAILED = "ReplicaRestartBudgetExceeded"
+
+
+@pytest.mark.parametrize(
+    ("letters", "expected"),
+    [
+        (
+            "NX",
+            {
+                "Available": ("False", FAILED, "Not all replicas are ready"),
+                "Progressing": ("False", FAILED, "Automatic recovery is stopped for one or more replicas"),
+                "UpdateInProgress": ("False", FAILED, "No rolling update is in progress"),
+            },
+        ),
+        (
+            "nX",
+            {
+                "Available": ("False", FAILED, "Not all replicas are ready"),
+                "Progressing": ("True", "GroupsProgressing", "Replicas are progressing"),
+                "UpdateInProgress": ("False", FAILED, "No rolling update is in progress"),
+            },
+        ),
+        (
+            "Nx",
+            {
+                "Available": ("False", FAILED, "Not all replicas are ready"),
+                "Progressing": ("True", "GroupsProgressing", "Replicas are progressing"),
+                "UpdateInProgress": ("True", "GroupsUpdating", "Rolling Upgrade is in progress"),
+            },
+        ),
+    ],
+    ids=["nothing else moves", "another starts", "a rollout runs"],
+)
+def test_exhausted_groups_are_told(letters: str, expected: dict[str, tuple[str, str, str]]) -> None:
+    """N-ST-11, N-ST-12: whatever the conditions were before; a second look changes nothing."""
+    stored = [msgspec.to_builtins(condition(one, "True")) for one in (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS)]
+    former = {"type": "RestartsExhausted", "status": "True"}
+    found = lws(status={"conditions": [*stored, former, msgspec.to_builtins(as_expected())]})
+
+    assessed = status.assess(found, {}, fold(groups(letters), "web"), "new", builders.NOW)
+
+    told = {one.type: (one.status, one.reason, one.message) for one in assessed.status.conditions}
+    degraded = ("True", FAILED, "Automatic recovery is stopped for one or more replicas")
+    assert told == expected | {"Degraded": degraded}
+    assert assessed.reason == "Degraded"
+    assert assessed.note.startswith("Automatic recovery is stopped for one or more replicas, with ")
+    again = lws(status=leaderworkerset.encode_status(assessed.status))
+    later = builders.NOW + timedelta(hours=1)
+    assert status.assess(again, {}, fold(groups(letters), "web"), "new", later).status == assessed.status
+
+
+def test_a_status_at_rest_is_taken_over_as_it_is() -> None:
+    """N-AT-18, N-ST-11: the condition comes with the next change."""
+    of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
+    found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
+
+    at_rest = status.assess(found, {"status": {"replicas": 2}}, fold(groups("NN"), "web"), "new", builders.NOW)
+    changed = status.assess(found, {"status": {"replicas": 2}}, fold(groups("Nn"), "web"), "new", builders.NOW)
+
+    assert at_rest.status == found.status
+    assert changed.status.conditions[-1] == as_expected()
+
+
+def test_recovered_groups_are_not_told_any_more() -> None:
+    """N-ST-11."""
+    degraded = status.assess(lws(), {}, fold(groups("NX"), "web"), "new", builders.NOW).status
+    found = lws(status=leaderworkerset.encode_status(degraded))
+
+    whole = status.assess(found, {}, fold(groups("NN"), "web"), "new", builders.NOW)
+
+    assert {one.type: one.status for one in whole.status.conditions} == {
+        "Available": "True",
+        "Progressing": "False",
+        "UpdateInProgress": "False",
+        "Degraded": "False",
+    }
 
 
 def test_the_rest_of_the_status() -> None:
@@ -248,6 +357,18 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
     assert status.count(lws(replicas=1), fold([odd, half], "web"), "new") == status.count(
         lws(replicas=1), fold([odd], "web"), "new"
     )
+
+
+def test_the_fold_grows_and_shrinks_with_the_groups() -> None:
+    """An index far beyond the number of leaders is kept by itself, until there are enough of them."""
+    found, far = Groups("web"), group(5000, "N")
+    found.put(far.leader, far)
+    assert [*found.folded().irregular] == ["web-5000"]
+
+    for one in groups("N" * 600):
+        found.put(one.leader, one)
+
+    assert (found.folded().members.bit_count(), found.folded().irregular) == (601, {})
 
 
 def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:

@@ -357,44 +357,10 @@ def test_turning_the_backoff_off_lets_a_group_go_that_waits() -> None:
     assert plan == Plan((apply(record(2, 10)), delete_leader("web-0-1")))
 
 
-def test_a_group_that_failed_too_often_is_left_as_it_is() -> None:
-    """It is told once, and nothing is written after it."""
-    earlier = record(3, -60, leader=EARLIER)
-    plan = reconcile(group(FAILED, lws=annotated(max_group_restarts="3"), record=earlier))
-
-    note = (
-        "Pod web-0-1 failed again, group 0 is left as it is after recreation number 3 in a row:"
-        " raise or remove annotation leaderworkerset.sigs.k8s.io/max-group-restarts,"
-        " or change annotation leaderworkerset.sigs.k8s.io/resume-group-restarts"
-    )
-    references = decisionevents.reference(LWS), decisionevents.reference(LEADER)
-    told = Event("Warning", "MaxGroupRestartsExceeded", "Hold", note, *references)
-    assert plan == Plan((apply(record(4, 0, RecreationState.EXHAUSTED), told),))
-    left = group(FAILED, lws=annotated(max_group_restarts="3"), record=record(4, -9999, RecreationState.EXHAUSTED))
-    assert reconcile(left) == Plan()
-
-
-def test_a_smaller_budget_also_holds_for_a_group_that_waits() -> None:
-    waiting = group(FAILED, lws=annotated(max_group_restarts="1"), record=record(2, 10, RecreationState.WAITING))
-    (recorded,) = reconcile(waiting).actions
-
-    assert isinstance(recorded, Apply)
-    assert recorded.object == record(2, 10, RecreationState.EXHAUSTED)
-    assert [event.reason for event in recorded.on_success] == ["MaxGroupRestartsExceeded"]
-
-
-@pytest.mark.parametrize("annotations", [{}, {"max_group_restarts": "4"}, {"max_group_restarts": "unlimited"}])
-def test_a_larger_budget_resumes(annotations: dict[str, str]) -> None:
-    left = group(FAILED, lws=annotated(**annotations), record=record(4, -60, RecreationState.EXHAUSTED))
-
-    assert reconcile(left) == Plan((apply(record(4, -60)), delete_leader("web-0-1")))
-
-
-@pytest.mark.parametrize("state", [RecreationState.EXHAUSTED, RecreationState.WAITING])
-def test_a_new_text_starts_anew(state: RecreationState) -> None:
+def test_a_new_text_starts_anew() -> None:
     """Also a group that waits goes at once."""
-    resumed = annotated(max_group_restarts="3", resume_group_restarts="again")
-    plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, state)))
+    resumed = annotated(resume_group_restarts="again")
+    plan = reconcile(group(FAILED, lws=resumed, record=record(4, 60, RecreationState.WAITING)))
 
     anew = record(1, 0)
     anew["metadata"]["annotations"][labels.RESUMED] = "again"

@@ -24,9 +24,13 @@ FIRST = Recreation(leader=UID("earlier"), revision="k", count=1, due=builders.NO
 
 
 def following(
-    previous: Recreation | None, seconds: float, settings: RestartSettings = DEFAULTS, leader: JSONObject = LEADER
+    previous: Recreation | None,
+    seconds: float,
+    settings: RestartSettings = DEFAULTS,
+    leader: JSONObject = LEADER,
+    used: int = 0,
 ) -> Recreation:
-    return recreation.following(previous, leader, FAILURE, settings, builders.NOW + timedelta(seconds=seconds))
+    return recreation.following(previous, leader, FAILURE, settings, builders.NOW + timedelta(seconds=seconds), used)
 
 
 def test_the_first_recreation_is_due_at_once() -> None:
@@ -54,20 +58,26 @@ def test_a_recreation_that_somebody_else_forestalled_is_not_counted() -> None:
     assert (last.count, last.due, last.state) == (2, builders.NOW + timedelta(seconds=50), RecreationState.RECREATED)
 
 
-def test_a_group_with_a_budget_is_given_up_after_it() -> None:
+def test_a_group_that_has_used_its_restarts_is_given_up() -> None:
+    """N-RB-1: however long ago they were; without a limit nothing is counted."""
     settings = RestartSettings(max_restarts=2)
-    third = following(replace(FIRST, count=2), 30, settings)
 
-    assert (third.count, third.state) == (3, RecreationState.EXHAUSTED)
-    assert following(third, 60, settings).state is RecreationState.EXHAUSTED
-    assert following(third, 60, settings).count == 3
-    assert following(third, 700, settings).state is RecreationState.RECREATED
+    spent = following(replace(FIRST, count=2), 30, settings, used=2)
+    assert (spent.count, spent.state, spent.used) == (3, RecreationState.EXHAUSTED, None)
+    assert following(replace(FIRST, count=2), 700, settings, used=2).state is RecreationState.EXHAUSTED
+    assert following(None, 0, RestartSettings(max_restarts=0)).state is RecreationState.EXHAUSTED
+    last = following(None, 0, settings, used=1)
+    assert (last.state, last.used) == (RecreationState.RECREATED, 2)
+    assert recreation.read(recreation.build(LWS, LEADER, last)) == last
+    assert following(FIRST, 30, settings, used=1).used is None
+    assert following(None, 0, used=7).used is None
 
 
 def test_a_new_text_of_the_settings_starts_anew() -> None:
     again = following(replace(FIRST, count=5), 30, RestartSettings(resumed="a"))
 
     assert (again.count, again.resumed, again.state) == (1, "a", RecreationState.RECREATED)
+    assert following(replace(FIRST, count=5), 30, RestartSettings(resumed="a", max_restarts=3), used=3).used == 1
     assert following(again, 31, RestartSettings(resumed="a")).count == 2
 
 
@@ -122,6 +132,12 @@ def test_a_record_is_read_as_it_was_built() -> None:
         "data": {},
         "revision": 0,
     }
+
+
+def test_a_leader_with_a_random_key_continues_the_record_of_the_one_that_it_replaces() -> None:
+    leader = builders.hash_leader(builders.hash_object(), replaces="web-7d9f8b6c4-bbbbb")
+
+    assert recreation.replaced_record_name(leader) == "web-7d9f8b6c4-bbbbb-recreations"
 
 
 RECORD = recreation.build(LWS, LEADER, FIRST)

@@ -107,3 +107,9 @@ def test_what_is_remembered() -> None:
     assert not RestartSettings(backs_off=False).remembers
     assert RestartSettings(backs_off=False, max_restarts=1).remembers
     assert RestartSettings(backs_off=False).delay(9) == timedelta()
+
+
+def test_the_limit_as_an_annotation_is_warned_of() -> None:
+    assert [*settings.warnings({})] == []
+    (warning,) = settings.warnings({labels.MAX_GROUP_RESTARTS: "3"})
+    assert "use spec.leaderWorkerTemplate.maxGroupRestarts" in warning

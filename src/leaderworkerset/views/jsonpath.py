@@ -130,6 +130,16 @@ def path(words: str) -> list[Step]:
     return steps
 
 
+def completed(words: str) -> str:
+    """Return a path without braces and with its first dot, which kubectl lets people leave out or add.
+
+    >>> completed("{.spec.replicas}"), completed("metadata.name"), completed("[0]")
+    ('.spec.replicas', '.metadata.name', '[0]')
+    """
+    bare = words.strip().removeprefix("{").removesuffix("}")
+    return bare if not bare or bare[0] in ".[$@" else f".{bare}"
+
+
 def unquoted(words: str) -> str:
     """Return the text between quotation marks, with its escapes replaced."""
     return re.sub(r"\\(.)", lambda match: ESCAPES.get(match[1], match[1]), words[1:-1])

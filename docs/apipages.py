@@ -1,0 +1,178 @@
+"""The pages of the site on what Python programs may import of the three packages, from the docstrings.
+
+The sources are read, not imported. The pages are made where the site is built, and are not kept.
+"""
+# ruff: noqa: INP001 - part of the scripts beside it
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeAlias
+
+SOURCES: Final = Path(__file__).parents[1] / "src"
+
+Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+PROPERTIES: Final = frozenset({"property", "cached_property"})
+LEFT_OUT: Final = frozenset({"overload", "setter"})
+
+
+class Api(NamedTuple):
+    """A page: its title, what it says first, and the modules that it describes."""
+
+    title: str
+    introduction: str
+    modules: Sequence[str]
+
+
+APIS: Final = {
+    "docs/reference/api-client.md": Api(
+        "The Python client: leaderworkerset.client",
+        "Import all of it from `leaderworkerset.client`. How to use it: [use it from Python](../how-to/python-client.md).",
+        ["leaderworkerset.client"],
+    ),
+    "docs/reference/api-localkube.md": Api(
+        "A cluster in a program: localkube",
+        "Start a Kubernetes of this machine from a program or a test. First read [localkube](../../src/localkube/README.md).",
+        ["localkube.cluster", "localkube.clustersettings", "localkube.testing", "localkube.fixtures"],
+    ),
+    "docs/reference/api-kuberuntime.md": Api(
+        "Parts of controllers: kuberuntime",
+        "What controllers of any kind are made of. First read [kuberuntime](../../src/kuberuntime/README.md).",
+        [
+            "kuberuntime.access.kubeconfig",
+            "kuberuntime.client.client",
+            "kuberuntime.client.http",
+            "kuberuntime.client.requests",
+            "kuberuntime.errors",
+            "kuberuntime.cache.informer",
+            "kuberuntime.plan",
+            "kuberuntime.controller.controller",
+            "kuberuntime.controller.executor",
+            "kuberuntime.controller.eventrecorder",
+            "kuberuntime.controller.manager",
+            "kuberuntime.serving.leaderelection",
+            "kuberuntime.clock",
+        ],
+    ),
+}
+
+
+def pages() -> dict[str, str]:
+    """Return the pages by their paths in the site."""
+    return {name: page(api) for name, api in APIS.items()}
+
+
+def page(api: Api) -> str:
+    """Return a page: its modules, and of each the public classes and functions in their order."""
+    lines = [f"# {api.title}", "", api.introduction, ""]
+    for module in api.modules:
+        tree = parsed(module)
+        lines += [f"## {module}", "", *text(tree)]
+        for definition in public(module, tree):
+            lines += described(definition)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def parsed(module: str) -> ast.Module:
+    """Return the source of a module, or of a package's `__init__`."""
+    path = SOURCES / Path(*module.split("."))
+    found = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return ast.parse(found.read_text(encoding="utf-8"))
+
+
+def public(module: str, tree: ast.Module) -> Iterator[Definition]:
+    """Yield what a module defines without an underscore, or what its `__all__` names, where it is defined."""
+    own = {one.name: one for one in tree.body if isinstance(one, Definition)}
+    listed = [
+        one.value for one in tree.body if isinstance(one, ast.Assign) and ast.unparse(one.targets[0]) == "__all__"
+    ]
+    if not listed:
+        yield from (one for name, one in own.items() if not name.startswith("_"))
+        return
+    sources = {
+        name.asname or name.name: one.module
+        for one in tree.body
+        if isinstance(one, ast.ImportFrom) and one.module
+        for name in one.names
+    }
+    for name in ast.literal_eval(listed[0]):
+        if name in own:
+            yield own[name]
+        elif (source := sources.get(name)) and source != module:
+            yield from (one for one in public(source, parsed(source)) if one.name == name)
+
+
+def described(found: Definition) -> list[str]:
+    """Return the section of a class with its fields and methods, or of a function."""
+    lines = [f"### {found.name}", "", *code(signature(found)), *text(found)]
+    if not isinstance(found, ast.ClassDef):
+        return lines
+    lines += fields(found)
+    for one in found.body:
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef) or one.name.startswith("_"):
+            continue
+        if not decorators(one) & LEFT_OUT:
+            lines += [f"#### {found.name}.{one.name}", "", *code(signature(one)), *text(one)]
+    return lines
+
+
+def decorators(found: Definition) -> set[str]:
+    """Return the names of the decorators of a definition."""
+    return {ast.unparse(one).partition("(")[0].rpartition(".")[2] for one in found.decorator_list}
+
+
+def signature(found: Definition) -> str:
+    """Return the first lines of a definition as they are written, without the receiver of methods."""
+    if isinstance(found, ast.ClassDef):
+        start = next((one for one in found.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
+        bases = ", ".join(map(ast.unparse, found.bases))
+        given = _arguments(start) if start else ""
+        return (
+            f"class {found.name}({bases})"
+            if bases
+            else f"class {found.name}({given})"
+            if given
+            else f"class {found.name}"
+        )
+    names = decorators(found)
+    returned = f" -> {ast.unparse(found.returns)}" if found.returns else ""
+    if names & PROPERTIES:
+        return f"{found.name}: {ast.unparse(found.returns)}" if found.returns else found.name
+    if names & {"asynccontextmanager", "contextmanager"}:
+        kind = "async with " if "asynccontextmanager" in names else "with "
+        returned = re.sub(r"^ -> \w*Iterator\[(.*)\]$", r" as \1", returned)
+    else:
+        kind = "async def " if isinstance(found, ast.AsyncFunctionDef) else "def "
+    return f"{kind}{found.name}({_arguments(found)}){returned}"
+
+
+def _arguments(found: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    words = ast.unparse(found.args)
+    return re.sub(r"^(?:self|cls)(?:, /)?(?:, |$)", "", words)
+
+
+def fields(found: ast.ClassDef) -> list[str]:
+    """Return the fields of a class, or the values of an enum, each with the text below it."""
+    lines = []
+    for one, after in zip(found.body, [*found.body[1:], None], strict=True):
+        if isinstance(one, ast.AnnAssign | ast.Assign) and not ast.unparse(one).startswith("_"):
+            said = after.value.value if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant) else ""
+            lines.append(f"- `{ast.unparse(one)}`" + (f": {' '.join(str(said).split())}" if said else ""))
+    return [*lines, ""] if lines else []
+
+
+def text(found: Definition | ast.Module) -> list[str]:
+    """Return a docstring, its examples as blocks of code."""
+    lines, in_example = [], False
+    for line in (ast.get_docstring(found) or "").splitlines():
+        begins = line.startswith(">>>") and not in_example
+        ends = in_example and not line.strip()
+        lines += [*(["```pycon"] if begins else []), *(["```"] if ends else []), line]
+        in_example = (in_example or begins) and not ends
+    return [*lines, *(["```"] if in_example else []), ""] if lines else []
+
+
+def code(words: str) -> list[str]:
+    """Return a block of Python."""
+    return ["```python", words, "```", ""]

@@ -1,0 +1,182 @@
+"""The documentation as a site: gathers the Markdown of the repository, lets Zensical build it, and checks what came out.
+
+python -m docs.buildsite            write build/site/html
+python -m docs.buildsite --serve    build it, and serve it on 127.0.0.1:8000
+
+The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links hold;
+those of Python's interfaces are made there (`apipages.py`).
+`mkdocs.yml` names them; `llms.txt` lists them with their first sentences, for programs that read.
+"""
+# ruff: noqa: INP001, T201 - a script of its own, which talks
+
+import argparse
+import functools
+import http.server
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import yaml
+from docs import apipages
+
+ROOT: Final = Path(__file__).parents[1]
+CONFIGURATION: Final = "mkdocs.yml"
+PORT: Final = 8000
+
+LINK: Final = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
+LOADING: Final = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
+"""The elements that load something when a page is opened."""
+
+NAMED_ONLY: Final = frozenset({"canonical", "alternate", "next", "prev", "edit"})
+"""Relations of `link` that load nothing."""
+
+
+def configuration(root: Path = ROOT) -> dict[str, Any]:
+    """Return what `mkdocs.yml` says."""
+    found: dict[str, Any] = yaml.safe_load((root / CONFIGURATION).read_text(encoding="utf-8"))
+    return found
+
+
+def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str]]:
+    """Yield the pages of the navigation in order, each with the section at the top that it is in."""
+    for entry in entries:
+        for name, below in {"": entry}.items() if isinstance(entry, str) else entry.items():
+            if isinstance(below, str):
+                yield section, below
+            else:
+                yield from navigation(below, section or name)
+
+
+def gather(root: Path, into: Path) -> None:
+    """Copy the pages, and the files of the repository that they link to."""
+    shutil.rmtree(into, ignore_errors=True)
+    made = apipages.pages()
+    pages = [root / page for _, page in navigation(configuration(root)["nav"]) if page not in made]
+    linked = {page.parent / link for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))}
+    for path in {*pages, *(one.resolve() for one in linked if one.is_file())}:
+        place = into / path.relative_to(root)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+    for name, text in made.items():
+        (into / name).write_text(text, encoding="utf-8")
+    (into / "llms.txt").write_text(contents(into, configuration(root)), encoding="utf-8")
+
+
+def contents(pages: Path, told: dict[str, Any]) -> str:
+    """Return the list of gathered pages, by section, each with its title and first sentence: https://llmstxt.org."""
+    lines, before = [f"# {told['site_name']}", "", f"> {told['site_description']}"], ""
+    for section, page in navigation(told["nav"]):
+        lines += ["", f"## {section}", ""] if section != before else []
+        before = section
+        title, sentence = introduction((pages / page).read_text(encoding="utf-8"))
+        lines.append(f"- [{title}]({page}){f': {sentence}' if sentence else ''}")
+    return "\n".join([*lines, ""])
+
+
+def introduction(page: str) -> tuple[str, str]:
+    r"""Return the title of a page, and the first sentence below it that is no list, table or comment.
+
+    >>> introduction("# See what runs\n\n<!-- made -->\nAll [groups](a.md)\nin one. More.")
+    ('See what runs', 'All groups in one.')
+    """
+    title, _, rest = re.sub(r"<!--.*?-->", "", page, flags=re.DOTALL).partition("\n")
+    paragraphs = (" ".join(one.split()) for one in rest.split("\n\n"))
+    plain = next((one for one in paragraphs if re.match(r"\w|\[|`(?!``)", one)), "")
+    sentence = re.split(r"(?<=\.)\s", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain))[0]
+    return title.lstrip("# "), sentence.removesuffix(":")
+
+
+class Page(HTMLParser):
+    """What a page of the site names: its own places, what it links to, and what it loads."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.places: set[str] = set()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Read one element."""
+        given = dict(attrs)
+        self.places |= {name for name in (given.get("id"), given.get("name")) if name}
+        if tag == "a" and (link := given.get("href")):
+            self.links.append(link)
+        relations = set((given.get("rel") or "").split())
+        if (loaded := given.get(LOADING.get(tag, ""))) and not (tag == "link" and relations & NAMED_ONLY):
+            self.loads.append(loaded)
+
+
+def faults(site: Path) -> list[str]:
+    """Return what is wrong with a site: links that lead nowhere, and what is loaded from elsewhere."""
+    pages = {path.relative_to(site): Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    found = []
+    for at, page in pages.items():
+        elsewhere = [one for one in page.loads if urlsplit(one).netloc]
+        found += [f"{at} loads {one}, which is not of the site" for one in elsewhere]
+        for link in [*page.links, *(one for one in page.loads if one not in elsewhere)]:
+            if at.name != "404.html" and not _is_there(site, pages, at, link):
+                found.append(f"{at} names {link}, which is not there")
+    return found
+
+
+def _is_there(site: Path, pages: dict[Path, Page], at: Path, link: str) -> bool:
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc:
+        return True
+    path = PurePosixPath(at.parent.as_posix(), unquote(parts.path)) if parts.path else PurePosixPath(at.as_posix())
+    target = (site / path).resolve()
+    target = target / "index.html" if target.is_dir() else target
+    if not target.is_file() or not target.is_relative_to(site.resolve()):
+        return False
+    page = pages.get(target.relative_to(site.resolve()))
+    return not parts.fragment or page is None or unquote(parts.fragment) in {*page.places, "__skip"}
+
+
+def build(root: Path = ROOT) -> Path:
+    """Gather the pages and build the site; return where it is."""
+    told = configuration(root)
+    gather(root, root / str(told["docs_dir"]))
+    site = root / str(told["site_dir"])
+    shutil.rmtree(site, ignore_errors=True)
+    words = [sys.executable, "-m", "zensical", "build", "--clean", "--config-file", str(root / CONFIGURATION)]
+    built = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
+    if built.returncode:
+        raise SystemExit(f"zensical ended with exit code {built.returncode}:\n{built.stdout}{built.stderr}")
+    for _, page in navigation(told["nav"]):  # as they are, for those who read them by llms.txt
+        shutil.copyfile(root / str(told["docs_dir"]) / page, site / page)
+    return site
+
+
+def serve(site: Path) -> None:
+    """Serve a site on this machine until Ctrl-C."""
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", PORT), handler) as server:
+        print(f"http://127.0.0.1:{PORT}/ until Ctrl-C")
+        server.serve_forever()
+
+
+def main() -> int:
+    """Build, check, and serve if asked to; return the exit code."""
+    parser = argparse.ArgumentParser(description="Build the documentation as a site.")
+    parser.add_argument("--serve", action="store_true", help="serve it on this machine")
+    wants_server = parser.parse_args().serve
+    site = build()
+    found = faults(site)
+    print(
+        "\n".join(found)
+        or f"{site.relative_to(ROOT)}: {len([*site.rglob('*.html')])} pages, every link leads somewhere"
+    )
+    if wants_server and not found:
+        serve(site)
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

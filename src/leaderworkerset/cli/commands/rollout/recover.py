@@ -1,0 +1,64 @@
+"""`lws recover`: let groups that used up their restarts try again; the pods that were kept for diagnosis go."""
+
+import asyncio
+
+import click
+
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.dryrun import DRY, dry_run_option
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.shell import completing
+from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views.groups import Group, places
+from leaderworkerset.views.selection import Selection
+
+
+@click.command("recover")
+@click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP]...", shell_complete=completing.names)
+@dry_run_option("Let the API server check the change; write nothing.")
+@click.pass_obj
+def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
+    """Let groups that used up their restarts (maxGroupRestarts) try again, none of them used.
+
+    Without a group, all such groups of the LeaderWorkerSet. Their pods, which are kept with logs and last states, go: read
+    them first, with `lws explain` and `lws logs`.
+
+    \b
+    lws recover web
+    lws recover web/1 web/2
+    """  # noqa: D301 - click reads the \b
+    chosen = [targets.parse(name) for name in names]
+    if any(one.rank is not None for one in chosen):
+        raise UsageError("name LeaderWorkerSets or groups: a group is recovered as a whole")
+
+    async def act() -> None:
+        async with target.session() as session:
+            for one in chosen:
+                say(await recover(session, one, is_trial=is_trial))
+
+    asyncio.run(act())
+
+
+async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:
+    """Annotate the leaders of the chosen groups; return what was done."""
+    view = await subjects.view_of(session, await subjects.read(session, chosen.name))
+    exhausted = [one for one in view.groups if one.is_exhausted and chosen.group in (None, one.name)]
+    if not exhausted:
+        what = f"{chosen.name} has no group that" if chosen.group is None else f"{chosen.name}/{chosen.group} has not"
+        raise CommandError(f"{what} used up its restarts: nothing was changed")
+    for group in exhausted:
+        await _annotate(session, group, is_trial=is_trial)
+    word = "group" if len(exhausted) == 1 else "groups"
+    return f"{chosen.name} {word} {places([one.name for one in exhausted])} recovered{DRY if is_trial else ''}"
+
+
+async def _annotate(session: Session, group: Group, *, is_trial: bool) -> None:
+    leader = group.ranks[0]
+    patch = {"metadata": {"uid": leader.uid, "annotations": {labels.RECOVER: "true"}}}
+    write = session.client.try_patch if is_trial else session.client.patch
+    await write(PODS, ObjectKey(session.namespace, leader.pod), patch, kind="merge", manager=subjects.MANAGER)

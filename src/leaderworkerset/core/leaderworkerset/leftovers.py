@@ -1,0 +1,157 @@
+"""What remains of groups that failed: which exhausted ones stay as evidence, and how often groups were restarted.
+
+| an exhausted group goes | its count |
+|---|---|
+| when a user recovers it, or resumes all of the LeaderWorkerSet | is cleared |
+| when it would end anyway: scaled away, or replaced by a new template (N-RB-6) | is cleared where it is of random keys |
+| with its LeaderWorkerSet, or with what keeps its leaders | goes with the LeaderWorkerSet |
+
+So nothing that is deleted is kept alive by evidence: the finalizer is taken off as soon as the manager sees that the
+LeaderWorkerSet is deleted, as it is with its namespace. Records of recreations that no group needs any more go, too.
+
+In: the LeaderWorkerSet, what keeps its leaders, its groups, the pods with the finalizer. Out: the pods to let go, and the
+counts as they shall be.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Action
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset import rollingupdate
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.leaderdecision import SetFacts
+from leaderworkerset.core.leaderworkerset.revisions import key_of
+from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.restarts import retention
+from leaderworkerset.core.restarts.counts import Counts, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Leftovers:
+    """What lets pods go, and the groups that start with none of their restarts used."""
+
+    actions: tuple[Action, ...] = ()
+    cleared: Collection[Key] = ()
+
+
+def sort_out(facts: SetFacts) -> Leftovers:
+    """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
+    kept = facts.observed.evidence
+    exhausted = sorted((pod for pod in kept if _is_leader(pod) and groupname.is_exhausted(pod)), key=_age)
+    recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
+    others = [pod for pod in exhausted if meta.name(pod) not in recovered]
+    is_hash = facts.lws.spec.group_identity.is_hash
+    ended = {meta.name(pod) for pod in (_ended_keyed if is_hash else _ended_ordinals)(facts, others)}
+    staying = {meta.name(pod) for pod in others} - ended
+    cleared = recovered | ended if is_hash else recovered
+    return Leftovers(
+        retention.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
+        {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
+    )
+
+
+def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the leaders of groups that a user lets try again: one, or all since the text of the annotation changed."""
+    resumed = meta.annotations(obj).get(labels.RESUME_GROUP_RESTARTS, "")
+    known = {found.leader: found.resumed for record in records if (found := recreation.read(record))}
+    for leader in exhausted:
+        if retention.is_recovered(leader) or known.get(meta.uid(leader), resumed) != resumed:
+            yield leader
+
+
+def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the leaders that their StatefulSet does not keep: of another one, scaled away, or with a new template."""
+    living = facts.living
+    if living is None:
+        return
+    current, key = rollingupdate.position(living), key_of(living)
+    for leader in exhausted:
+        index = decimals.natural(groupname.label(leader))
+        is_rolled = bool(key) and key_of(leader) != key
+        bound = min(current.replicas, current.partition) if is_rolled else current.replicas
+        if meta.is_of_predecessor(leader, living) or (index is not None and index >= bound):
+            yield leader
+
+
+def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
+    """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest of those beyond the replicas."""
+    key = "" if facts.living is None else key_of(facts.living)
+    of_this = [pod for pod in exhausted if _created(pod) >= _created(facts.obj) and key in ("", key_of(pod))]
+    yield from (pod for pod in exhausted if pod not in of_this)
+    live = [group for group in facts.observed.groups if not group.is_deleting and not group.is_exhausted]
+    of_key = [group for group in live if group.revision == key]
+    gated = sum(group.awaits for group in of_key)
+    active = len(of_key) - gated + max(0, gated - len(of_this))
+    yield from of_this[max(0, facts.lws.spec.replicas - active) :] if key else ()
+
+
+def kept_counts(facts: SetFacts, counts: Counts, admitted: Sequence[JSONObject]) -> Counts:
+    """Return the counts of groups that exist or are recreated (N-RB-11, N-RB-13, N-RB-14); others are dropped.
+
+    `admitted` are leaders with random keys that go ahead now. Raise ValueError for a key without an index where groups
+    have one.
+    """
+    replicas = facts.lws.spec.replicas
+    if not facts.lws.spec.group_identity.is_hash:
+        living = facts.living
+        bound = replicas if living is None else max(replicas, rollingupdate.position(living).replicas)
+        return {key: count for key, count in counts.items() if key.ordinal < bound}
+    owners = {
+        group.group_index: group for group in facts.observed.groups if not group.is_deleting or group.is_exhausted
+    }
+    claimed = _claim(counts, admitted, owners)
+    placed = [group for group in owners.values() if not group.awaits]
+    key = "" if facts.living is None else key_of(facts.living)
+    ahead = {groupname.label(leader) for leader in admitted}
+    free = replicas - sum(group.revision == key and group.group_index not in ahead for group in placed) - len(ahead)
+    unclaimed = _unclaimed(claimed, key, owners)[max(free, 0) :]
+    return {one: count for one, count in claimed.items() if one not in unclaimed}
+
+
+def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, GroupFacts]) -> Counts:
+    """Move the highest count that no leader has to each leader that goes ahead and has none (N-RB-13)."""
+    claimed = dict(counts)
+    for leader in admitted:
+        key = Key.of(leader)
+        free = _unclaimed(claimed, key.revision, owners)
+        if key not in claimed and free:
+            claimed[key] = claimed.pop(free[0])
+    return claimed
+
+
+def _unclaimed(counts: Counts, revision: str, owners: Mapping[str, GroupFacts]) -> list[Key]:
+    """Return the keys of a revision whose group has no leader any more, the highest count first."""
+    found = [key for key in counts if key.revision == revision and key.group not in owners]
+    return sorted(found, key=lambda key: (-counts[key], key))
+
+
+def abandoned(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts], replicas: int) -> list[JSONObject]:
+    """Return the records of groups that were scaled down: beyond the replicas, and without a leader."""
+    return [
+        record
+        for record in records
+        if recreation.leader_of(record) not in leaders
+        and (index := decimals.natural(groupname.label(record))) is not None
+        and index >= replicas
+    ]
+
+
+def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts]) -> list[JSONObject]:
+    """Return the records of groups with random keys that are gone, and that no leader replaces."""
+    needed = leaders.keys() | {group.replaces for group in leaders.values()}
+    return [record for record in records if recreation.leader_of(record) not in needed]
+
+
+def _is_leader(pod: JSONObject) -> bool:
+    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+
+
+def _created(obj: JSONObject) -> str:
+    return str(meta.metadata(obj).get("creationTimestamp") or "")
+
+
+def _age(leader: JSONObject) -> tuple[str, str]:
+    return _created(leader), meta.name(leader)

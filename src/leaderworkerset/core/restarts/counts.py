@@ -1,0 +1,90 @@
+"""How often groups were restarted: the annotation `group-restart-counts` of a LeaderWorkerSet (N-RB-1, N-RB-10).
+
+In: the LeaderWorkerSet. Out: a number for each `<revision>/<group>`, and the patch that stores other ones. Nothing is
+restarted while the annotation cannot be read: what a group has used up would be unknown.
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.gotypes.canonicaljson import canonical_json
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Patch, guarded_patch
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+HIGHEST: Final = 2**31 - 1
+"""The highest count; the limit is of 32 bits."""
+
+
+class Key(NamedTuple):
+    """A group of one revision; `group` is its index or its random key."""
+
+    revision: str
+    group: str
+
+    @classmethod
+    def of(cls, leader: JSONObject) -> "Key":
+        """Return what the restarts of a leader's group are counted by."""
+        return cls(meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""), groupname.label(leader))
+
+    def __str__(self) -> str:
+        return f"{self.revision}/{self.group}"
+
+    @property
+    def ordinal(self) -> int:
+        """Return the group as an index; raise ValueError if it is not one."""
+        found = decimals.natural(self.group)
+        if found is None:
+            raise ValueError(f'invalid group restart count key "{self}"')
+        return found
+
+
+Counts = Mapping[Key, int]
+
+
+def read(obj: JSONObject) -> dict[Key, int]:
+    """Return the counts of a LeaderWorkerSet; raise ValueError for an annotation that holds none (N-RB-10)."""
+    text = meta.annotations(obj).get(labels.GROUP_RESTART_COUNTS, "")
+    if not text:
+        return {}
+    try:
+        found = msgspec.json.decode(text, type=dict[str, int] | None)
+    except msgspec.DecodeError as error:
+        raise ValueError(f"annotation {labels.GROUP_RESTART_COUNTS}: invalid group restart counts: {error}") from error
+    if found is None:
+        raise ValueError("invalid group restart counts: expected a JSON object")
+    return {_key(key): _count(key, count) for key, count in found.items()}
+
+
+def confirm(obj: JSONObject) -> Patch:
+    """Return the patch that changes nothing, and fails where the LeaderWorkerSet is not as it was read (N-RB-2).
+
+    Two caches have no common order: that of LeaderWorkerSets may still show what a recovered group had used.
+    """
+    return guarded_patch(LEADERWORKERSETS, obj, {})
+
+
+def _key(text: str) -> Key:
+    revision, slash, group = text.partition("/")
+    if not slash:
+        raise ValueError(f'invalid group restart count key "{text}"')
+    return Key(revision, group)
+
+
+def _count(key: str, count: int) -> int:
+    if count < 0:
+        raise ValueError(f'invalid group restart count for group "{key}": must be non-negative')
+    if count > HIGHEST:
+        raise ValueError(f'invalid group restart count for group "{key}": must not be more than {HIGHEST}')
+    return count
+
+
+def write(obj: JSONObject, counts: Counts) -> Patch:
+    """Return the patch that stores the counts if nobody else has changed the LeaderWorkerSet; none are no annotation."""
+    text = canonical_json({str(key): count for key, count in counts.items()}).decode() if counts else None
+    change = {"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: text}}}
+    return guarded_patch(LEADERWORKERSETS, obj, change, if_present=True)

@@ -1,0 +1,64 @@
+"""The pods of a group that used up its restarts: kept by a finalizer, terminated but readable (N-RB-4, N-RB-16).
+
+A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and logs
+can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
+
+In: pods. Out: patches, each of one pod, at its UID. Finalizers of others stay.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Action, Patch, Together
+from leaderworkerset.api import groupname, labels
+
+FINALIZER: Final = labels.GROUP_RESTART_BUDGET_CLEANUP
+TRUE: Final = "true"
+
+
+def is_recovered(leader: JSONObject) -> bool:
+    """Return whether a user lets the leader's group try again."""
+    return meta.annotations(leader).get(labels.RECOVER) == TRUE
+
+
+def is_kept(pod: JSONObject) -> bool:
+    """Return whether the pod has the finalizer."""
+    return FINALIZER in (meta.metadata(pod).get("finalizers") or [])
+
+
+def exhaust(leader: JSONObject) -> Patch:
+    """Mark the leader, which keeps it; what a user asked for before it happened counts for nothing."""
+    marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: TRUE, labels.RECOVER: None}
+    return _patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
+
+
+def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
+    """Keep those pods that are not kept yet; one that is being deleted already can get no finalizer."""
+    added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
+    return _together([_patch(pod, {"finalizers": [FINALIZER]}) for pod in added])
+
+
+def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
+    """Let the pods of groups go: workers first, then leaders, which lose their marks, too."""
+    leaders = [pod for pod in pods if groupname.is_exhausted(pod)]
+    workers = [pod for pod in pods if not groupname.is_exhausted(pod)]
+    marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
+    return (
+        *_together([_patch(pod, dict(_WITHOUT)) for pod in workers]),
+        *_together([_patch(pod, _WITHOUT | {"annotations": marks}) for pod in leaders]),
+    )
+
+
+_WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
+
+
+def _together(patches: Sequence[Patch]) -> tuple[Action, ...]:
+    return (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
+
+
+def _patch(pod: JSONObject, metadata: JSONObject) -> Patch:
+    patch = {"metadata": {"uid": meta.uid(pod)} | metadata}
+    return Patch(resource=PODS, key=meta.key(pod), patch=patch, kind="strategic", if_present=True)

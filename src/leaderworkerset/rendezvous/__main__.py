@@ -1,0 +1,225 @@
+"""Wait for the leader of the group, or for all its ranks: `python -m leaderworkerset.rendezvous leader --port 29500`.
+
+In: the variables that every container of a group has, and arguments. Out: exit code 0 when they were met; otherwise one
+line on standard error, the same in the container's termination message, and the exit code of an `Obstacle`.
+"""
+
+import argparse
+import contextlib
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final, NoReturn
+
+from leaderworkerset.rendezvous.obstacles import Obstacle
+
+TERMINATION_LOG: Final = Path("/dev/termination-log")
+"""Where the kubelet reads why a container ended; `lws explain` quotes it."""
+
+ATTEMPT: Final = 2.0
+"""Seconds that one connection may take."""
+
+PAUSES: Final = (0.1, 2.0)
+"""Seconds between two rounds: at first, and at most; each is half as long again as the one before."""
+
+LONGEST: Final = 7 * 24 * 3600.0
+"""Seconds of a deadline: threads wait for no more than some hundreds of years, and nobody for more than a week."""
+
+NUMBER: Final = re.compile(r"[0-9]{1,9}")
+NO_DATA: Final = {getattr(socket, name) for name in ("EAI_NODATA", "EAI_ADDRFAMILY") if hasattr(socket, name)}
+"""The errors of a name that exists and has no address; some C libraries do not tell it from one that does not exist."""
+
+
+class NotMetError(Exception):
+    """The rendezvous is over; the text is for people, the obstacle for programs."""
+
+    def __init__(self, obstacle: Obstacle, text: str) -> None:
+        super().__init__(text)
+        self.obstacle = obstacle
+
+
+def read_group(environment: Mapping[str, str]) -> tuple[str, int, int]:
+    """Return the leader's address, the size of the group and the own rank; raise NotMetError if they are not there."""
+    address = environment.get("LWS_LEADER_ADDRESS", "")
+    if not address:
+        raise NotMetError(Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set")
+    size, rank = (_number(environment, name) for name in ("LWS_GROUP_SIZE", "LWS_WORKER_INDEX"))
+    if rank >= size:
+        raise NotMetError(Obstacle.WRONG_SIZE, f"LWS_WORKER_INDEX is {rank}, in a group of LWS_GROUP_SIZE {size}")
+    return address, size, rank
+
+
+def _number(environment: Mapping[str, str], name: str) -> int:
+    text = environment.get(name, "")
+    if not NUMBER.fullmatch(text):
+        raise NotMetError(Obstacle.NO_GROUP, f"{name} is {text[:20]!r}, not a number")
+    return int(text)
+
+
+def name_of(rank: int, address: str) -> str:
+    """Return the name of a rank in the group of this leader.
+
+    >>> [name_of(rank, "web-0.web.prod") for rank in range(2)]
+    ['web-0.web.prod', 'web-0-1.web.prod']
+    """
+    host, _, domain = address.partition(".")
+    return f"{host}-{rank}.{domain}" if rank else address
+
+
+def find_obstacle(name: str, port: int | None, seconds: float) -> Obstacle | None:
+    """Try once to reach a rank, or only to resolve its name; return what is in the way."""
+    try:
+        if port is None:
+            socket.getaddrinfo(name, None)
+        else:
+            socket.create_connection((name, port), seconds).close()
+    except socket.gaierror as error:
+        return _unresolved(error.errno)
+    except UnicodeError:  # no name of DNS: a part of it is empty or too long
+        return Obstacle.NO_NAME
+    except ConnectionRefusedError:
+        return Obstacle.CLOSED
+    except OSError:
+        return Obstacle.SILENT
+    return None
+
+
+def _unresolved(code: int | None) -> Obstacle:
+    if code == socket.EAI_NONAME:
+        return Obstacle.NO_NAME
+    return Obstacle.NO_ADDRESS if code in NO_DATA else Obstacle.NO_DNS
+
+
+class Meeting:
+    """The ranks that were not met yet, and what was in the way of each the last time."""
+
+    def __init__(self, ranks: Mapping[int, str], port: int | None, seconds: float) -> None:
+        self.ranks = dict(ranks)
+        self.port = port
+        self.seconds = seconds
+        self.found: dict[int, Obstacle] = {}
+
+    def run(self) -> None:
+        """Try until all are met."""
+        pause, longest = PAUSES
+        while self.ranks:
+            for rank, name in tuple(self.ranks.items()):
+                self._try(rank, name)
+            if self.ranks:
+                time.sleep(pause)
+                pause = min(1.5 * pause, longest)
+
+    def _try(self, rank: int, name: str) -> None:
+        obstacle = find_obstacle(name, self.port, min(ATTEMPT, self.seconds / 2))
+        if obstacle is None:
+            del self.ranks[rank]
+            return
+        if rank == next(iter(self.ranks)) and self.found.get(rank) is not obstacle:
+            say(f"waits for {self.title(rank, name)}: {obstacle.words}")
+        self.found[rank] = obstacle
+
+    def title(self, rank: int, name: str) -> str:
+        """Return a rank as messages name it, with its name and port."""
+        place = f"{name}:{self.port}" if self.port else name
+        return f"rank {rank} ({place})" if rank else f"the leader ({place})"
+
+    def missed(self, ranks: Mapping[int, str]) -> NotMetError:
+        """Return the error of a deadline that has passed; a first look-up that did not end waits for the name server."""
+        (rank, name), *others = sorted(ranks.items())
+        obstacle = self.found.get(rank, Obstacle.NO_DNS)
+        more = f", nor {len(others)} more" if others else ""
+        text = f"did not meet {self.title(rank, name)}{more} within {self.seconds:g} s: {obstacle.words}"
+        return NotMetError(obstacle, text)
+
+
+def meet(arguments: argparse.Namespace, environment: Mapping[str, str]) -> None:
+    """Wait for the others; raise NotMetError at the deadline."""
+    address, size, own = read_group(environment)
+    if arguments.size not in (None, size):
+        raise NotMetError(
+            Obstacle.WRONG_SIZE, f"the program expects {arguments.size} ranks (--size), LWS_GROUP_SIZE is {size}"
+        )
+    ranks = range(size) if arguments.whom == "all" else (0,)
+    awaited = {rank: name_of(rank, address) for rank in ranks if rank != own}
+    meeting = Meeting(awaited, arguments.port, arguments.timeout)
+    begun = time.monotonic()
+    # A look-up cannot be interrupted: the deadline is kept by not waiting for it.
+    thread = threading.Thread(target=meeting.run, daemon=True)
+    thread.start()
+    thread.join(arguments.timeout)
+    if left := dict(meeting.ranks):
+        raise meeting.missed(left)
+    say(f"rank {own} met {arguments.whom} after {time.monotonic() - begun:.1f} s")
+
+
+def say(text: str) -> None:
+    """Print a line, which logs show at once."""
+    print(f"rendezvous: {text}", file=sys.stderr, flush=True)  # noqa: T201 - this is what it says
+
+
+def end(error: NotMetError) -> NoReturn:
+    """Say why, also to the kubelet, and end with the exit code."""
+    text = f"{error} (exit code {error.obstacle.value}); {error.obstacle.advice}"
+    say(text)
+    with contextlib.suppress(OSError):  # not in a container, or it may not write there
+        if TERMINATION_LOG.exists():
+            TERMINATION_LOG.write_text(f"rendezvous: {text}\n")
+    os._exit(error.obstacle.value)  # a look-up that hangs holds nobody up
+
+
+def seconds(text: str) -> float:
+    """Return a deadline that was given."""
+    found = float(text)
+    if not 0 < found <= LONGEST:
+        raise ValueError
+    return found
+
+
+def port(text: str) -> int:
+    """Return a port that was given."""
+    if not NUMBER.fullmatch(text) or not 0 < int(text) < 1 << 16:
+        raise ValueError
+    return int(text)
+
+
+def count(text: str) -> int:
+    """Return a size that was given."""
+    if not NUMBER.fullmatch(text) or not int(text):
+        raise ValueError
+    return int(text)
+
+
+def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what was asked for; end with exit code 2 if it is not valid."""
+    parser = argparse.ArgumentParser(prog="python -m leaderworkerset.rendezvous", description=__doc__)
+    parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the form for shells")
+    parser.add_argument(
+        "--port", type=port, help="at which they must listen; without it their names must have addresses"
+    )
+    parser.add_argument("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="600 by default")
+    parser.add_argument("--size", type=count, help="how many ranks the program expects in its group")
+    return parser.parse_args(words)
+
+
+def main() -> None:
+    """Meet, as the arguments and the environment say."""
+    # The first process of a container ignores signals for which it has no handler.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(128 + signal.SIGTERM))
+    arguments = read_arguments()
+    if arguments.whom == "shell":
+        sys.stdout.write(Path(__file__).with_name("rendezvous.sh").read_text())
+        return
+    try:
+        meet(arguments, os.environ)
+    except NotMetError as error:
+        end(error)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""What keeps a rank from meeting others: one exit code for each, its words, and what to do. Pure.
+
+`lws explain` knows the codes by this table, and `rendezvous.sh` has the same ones; a test compares them.
+"""
+
+from enum import IntEnum, unique
+
+
+@unique
+class Obstacle(IntEnum):
+    """Why a rendezvous ended without a meeting; the value is its exit code."""
+
+    NO_NAME = 80
+    NO_ADDRESS = 81
+    CLOSED = 82
+    SILENT = 83
+    WRONG_SIZE = 84
+    NO_DNS = 85
+    NO_GROUP = 86
+    NO_TOOLS = 87
+
+    @property
+    def words(self) -> str:
+        """Return what is so, to follow the name of a rank."""
+        return _TABLE[self][0]
+
+    @property
+    def advice(self) -> str:
+        """Return what to do."""
+        return _TABLE[self][1]
+
+
+_TABLE = {
+    Obstacle.NO_NAME: (
+        "its name does not exist",
+        "see whether its pod exists, and whether the group's Service is headless and publishes ranks that are not ready",
+    ),
+    Obstacle.NO_ADDRESS: (
+        "its name has no address",
+        "see whether its pod has an address yet: it may wait for a node, an image or a volume",
+    ),
+    Obstacle.CLOSED: (
+        "its port is closed",
+        "see whether its program listens on that port, on all addresses and not on 127.0.0.1, and how long it loads: --timeout",
+    ),
+    Obstacle.SILENT: (
+        "its port does not answer",
+        "see whether a NetworkPolicy, a firewall or a lost node drops packets between the two pods",
+    ),
+    Obstacle.WRONG_SIZE: (
+        "the group has another size than the program expects",
+        "let --size and spec.leaderWorkerTemplate.size be the same number",
+    ),
+    Obstacle.NO_DNS: (
+        "its name cannot be looked up, as no name server answers",
+        "on a cluster of this machine, which has none, its pod does not exist; elsewhere see whether the cluster's DNS runs, and whether a NetworkPolicy lets the pod reach it",
+    ),
+    Obstacle.NO_GROUP: (
+        "the variables of a group are not set",
+        "run it in a pod of a LeaderWorkerSet, and pass LWS_LEADER_ADDRESS, LWS_GROUP_SIZE and LWS_WORKER_INDEX on to it",
+    ),
+    Obstacle.NO_TOOLS: (
+        "the image lacks a program that it needs",
+        "add getent or nslookup, and for a port bash with timeout, or nc; or use the form for Python",
+    ),
+}

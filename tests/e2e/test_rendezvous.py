@@ -1,0 +1,246 @@
+"""Ranks that meet before their program starts, or are told why they do not: the forms for Python and for shells, in real pods.
+
+Pods on a control plane with kwok run no programs, so these are tried on the cluster of this machine only.
+"""
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+from tests.e2e.harness import LWS, ROOT, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.rendezvous.obstacles import Obstacle
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+FORMS: Final = {
+    "python": (sys.executable, "-m", "leaderworkerset.rendezvous"),
+    "shell": ("sh", str(ROOT / "src/leaderworkerset/rendezvous/rendezvous.sh")),
+}
+
+LEADER: Final = """
+import socket
+listening, full = (socket.create_server(("", port), backlog=0) for port in (8080, 8081))
+held = [socket.socket() for _ in range(3)]
+for one in held:
+    one.setblocking(False)
+    one.connect_ex(("127.0.0.1", 8081))
+while True:
+    kept = listening.accept()[0]
+"""
+"""Listens on 8080; on 8081 it accepts nobody, and so many connections wait for that, that others get no answer."""
+
+NAME_SERVER: Final = """
+import socket
+asked = socket.socket(type=socket.SOCK_DGRAM)
+asked.bind(("127.0.0.1", 53))
+while True:
+    question, sender = asked.recvfrom(512)
+    code = b"\\x80" if b"empty" in question else b"\\x83" if b"absent" in question else None
+    if code is not None:
+        asked.sendto(question[:2] + b"\\x81" + code + question[4:6] + bytes(6) + question[12:], sender)
+"""
+"""Says of `empty` that it has no address, of `absent` that it does not exist, and nothing of other names."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is wrong, how it is asked for, and what is said."""
+
+    name: str
+    arguments: str
+    obstacle: Obstacle
+    words: str
+    environment: str = ""
+    group: str = "meet"
+    shell: Obstacle | None = None
+    """What the form for shells says without nslookup, which this machine may lack."""
+
+
+FAILURES: Final = (
+    Failure(
+        "the leader's name does not exist",
+        "leader --port 8080",
+        Obstacle.NO_NAME,
+        "did not meet the leader (absent-0.meet.default:8080) within 1 s: its name does not exist",
+        "LWS_LEADER_ADDRESS=absent-0.meet.default",
+        "names",
+    ),
+    Failure(
+        "the leader's name has no address",
+        "leader --port 8080",
+        Obstacle.NO_ADDRESS,
+        "did not meet the leader (empty-0.meet.default:8080) within 1 s: its name has no address",
+        "LWS_LEADER_ADDRESS=empty-0.meet.default",
+        "names",
+        Obstacle.NO_NAME,
+    ),
+    Failure(
+        "the name server is silent",
+        "leader --port 8080",
+        Obstacle.NO_DNS,
+        "did not meet the leader (web-0.meet.default:8080) within 1 s: its name cannot be looked up, as no name server answers",
+        "LWS_LEADER_ADDRESS=web-0.meet.default",
+        "names",
+        Obstacle.NO_NAME,
+    ),
+    Failure(
+        "the leader's port is closed",
+        "leader --port 8082",
+        Obstacle.CLOSED,
+        "did not meet the leader (meet-0.meet.default:8082) within 1 s: its port is closed",
+    ),
+    Failure(
+        "the leader's program accepts nobody",
+        "leader --port 8081",
+        Obstacle.SILENT,
+        "did not meet the leader (meet-0.meet.default:8081) within 1 s: its port does not answer",
+    ),
+    Failure(
+        "the leader's address leads nowhere",
+        "leader --port 8080",
+        Obstacle.SILENT,
+        "did not meet the leader (192.0.2.1:8080) within 1 s: its port does not answer",
+        "LWS_LEADER_ADDRESS=192.0.2.1",
+    ),
+    Failure(
+        "ranks do not listen",
+        "all --port 8080",
+        Obstacle.CLOSED,
+        "did not meet rank 2 (meet-0-2.meet.default:8080) within 1 s: its port is closed",
+    ),
+    Failure(
+        "a rank does not exist",
+        "all",
+        Obstacle.NO_NAME,
+        "did not meet rank 1 (absent-0-1.meet.default) within 1 s: its name does not exist",
+        "LWS_LEADER_ADDRESS=absent-0.meet.default LWS_WORKER_INDEX=0",
+        "names",
+    ),
+    Failure(
+        "the program expects more ranks",
+        "all --size 4",
+        Obstacle.WRONG_SIZE,
+        "the program expects 4 ranks (--size), LWS_GROUP_SIZE is 3",
+    ),
+    Failure(
+        "the rank is beyond the group",
+        "leader",
+        Obstacle.WRONG_SIZE,
+        "LWS_WORKER_INDEX is 3, in a group of LWS_GROUP_SIZE 3",
+        "LWS_WORKER_INDEX=3",
+    ),
+    Failure("it is no group", "leader", Obstacle.NO_GROUP, "LWS_LEADER_ADDRESS is not set", "-u LWS_LEADER_ADDRESS"),
+    Failure(
+        "the size is not a number",
+        "leader",
+        Obstacle.NO_GROUP,
+        "LWS_GROUP_SIZE is 'three', not a number",
+        "LWS_GROUP_SIZE=three",
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def groups(cluster: Cluster) -> Cluster:
+    """The cluster with the groups in which they are tried."""
+    settings = {"resolv.conf": "nameserver 127.0.0.1\noptions attempts:1 timeout:1\n"}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "resolver"}, "data": settings})
+    mount = {"name": "resolver", "mountPath": "/etc/resolv.conf", "subPath": "resolv.conf"}
+    names = lws("names", python(NAME_SERVER, grace=1, volumeMounts=[mount]), size=2)
+    spec = names["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]
+    spec["volumes"] = [{"name": "resolver", "configMap": {"name": "resolver"}}]
+    probe = {"tcpSocket": {"port": 8080}, "periodSeconds": 1}
+    cluster.apply(names, lws("meet", SLEEP, size=3, leader=python(LEADER, grace=1, readinessProbe=probe)))
+    cluster.lws("wait", "names", "meet", "--timeout=60")
+    return cluster
+
+
+def tried(cluster: Cluster, place: str, words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Run a program in a rank."""
+    return subprocess.run(
+        [*LWS, "exec", f"--local={cluster.name}", place, "--", *words],
+        env=cluster.shell.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda failure: failure.name)
+def test_a_rank_that_does_not_meet_says_why_and_ends_with_a_code_of_its_own(
+    groups: Cluster, failure: Failure, form: str
+) -> None:
+    asked = [*failure.environment.split(), *FORMS[form], *failure.arguments.split(), "--timeout", "1"]
+    result = tried(groups, f"{failure.group}/0/1", ["env", *asked])
+    obstacle = (failure.shell or failure.obstacle) if form == "shell" else failure.obstacle
+    words = failure.words.replace(failure.obstacle.words, obstacle.words)
+    said = result.stderr.splitlines()
+    assert f"rendezvous: {words} (exit code {obstacle.value}); {obstacle.advice}" in said
+    assert result.returncode == obstacle.value
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("place", "arguments"),
+    [("meet/0/1", "leader --port 8080 --size 3"), ("meet/0/1", "all"), ("meet/0/0", "leader --port 8082")],
+    ids=["the leader", "all ranks", "the leader by itself"],
+)
+def test_ranks_that_are_there_meet_at_once(groups: Cluster, place: str, arguments: str, form: str) -> None:
+    result = tried(groups, place, [*FORMS[form], *arguments.split(), "--timeout", "60"])
+    assert result.returncode == 0, result.stderr
+    assert f"rendezvous: rank {place[-1]} met {arguments.split(maxsplit=1)[0]} after " in result.stderr
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("name", "spec"),
+    [("keyed", {"groupIdentity": "Hash"}), ("apart", {"networkConfig": {"subdomainPolicy": "UniquePerReplica"}})],
+    ids=["random keys", "a service for each group"],
+)
+def test_ranks_meet_whatever_names_they_have(groups: Cluster, form: str, name: str, spec: JSONObject) -> None:
+    waits = ["sh", "-c", f"{shlex.join(FORMS[form])} all --timeout 60 && exec sleep 1000"]
+    groups.start(lws(f"{name}-{form}", {"command": waits, "grace": 1}, size=3, **spec))
+    said = groups.lws("logs", f"{name}-{form}")
+    assert [said.count(f"rendezvous: rank {rank} met all after ") for rank in range(3)] == [1, 1, 1]
+    groups.lws("delete", f"{name}-{form}")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_whoever_waits_meets_a_leader_that_comes_late_and_ends_when_it_is_asked_to(groups: Cluster, form: str) -> None:
+    """The worker waits as the first process of its container, which ignores signals that it has no handler for."""
+    script = f"touch /tmp/here; while ! [ -e /tmp/go ]; do sleep 0.1; done; exec {sys.executable} -m http.server 8080"
+    name = f"late-{form}"
+    waits = {"command": [*FORMS[form], "leader", "--port", "8080", "--timeout", "300"]}
+    groups.apply(lws(name, waits | {"grace": 60}, size=2, restart="None", leader=shell_script(script, grace=1)))
+    with groups.shell.running("logs", f"--local={groups.name}", f"{name}/0/1", "--follow") as logs:
+        lines_with(logs, "its port is closed", 1)
+        groups.lws("exec", f"{name}/0/0", "--", "touch", "/tmp/go")
+        lines_with(logs, "rank 1 met leader after", 1)
+
+    groups.apply(lws(f"{name}-never", waits | {"grace": 60}, size=2, leader=SLEEP))
+    with groups.shell.running("logs", f"--local={groups.name}", f"{name}-never/0/1", "--follow") as logs:
+        lines_with(logs, "its port is closed", 1)
+    begun = time.monotonic()
+    groups.lws("delete", name, f"{name}-never", "--wait")
+    assert time.monotonic() - begun < 30, "the grace period is 60 s"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_explain_says_what_a_code_of_the_rendezvous_means(groups: Cluster, form: str) -> None:
+    name = f"closed-{form}"
+    waits = {"command": [*FORMS[form], "leader", "--port", "9999", "--timeout", "1"]}
+    groups.apply(lws(name, waits, size=2, leader=SLEEP, restart="None"))
+    groups.until(name, lambda view: facts(view, "restarts")["0/1"] > 0)
+    told = groups.shell.lws("explain", f"--local={groups.name}", name, code=4).stdout
+    assert f"container rank of pod {name}-0-1 crashed with exit code 82" in told
+    assert "rendezvous: did not meet the leader" in told
+    assert f"exit code 82 of the rendezvous means: its port is closed; {Obstacle.CLOSED.advice}" in told
+    groups.lws("delete", name)

@@ -1,0 +1,1 @@
+"""Gang scheduling by the real coscheduling plugin, where its scheduler was built."""

@@ -1,0 +1,358 @@
+"""The restart budget: `maxGroupRestarts`, evidence, `Degraded`, `recover` (contract-newest, section 8)."""
+
+import json
+from typing import Any, Final
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, is_ready, revision_of
+from tests.integration.lws import test_hash as keyed
+from tests.integration.lws.recreation import replaced
+from tests.integration.lws.test_commands import session_of
+
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NAMESPACES, PODS, STATEFULSETS
+from kuberuntime.plan import Propagation
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.commands.rollout.recover import recover
+from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.views.selection import Selection
+
+AT_ONCE: Final = {labels.RESTART_BACKOFF: "off"}
+EXCEEDED: Final = "ReplicaRestartBudgetExceeded"
+RECOVER: Final = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
+
+
+def limited(limit: int, **fields: Any) -> JSONObject:
+    known: dict[str, Any] = {"size": 2, "annotations": AT_ONCE} | fields
+    return lws(template={"maxGroupRestarts": limit}, **known)
+
+
+def counts(state: State) -> dict[str, int]:
+    """Return the counts of the current revision by group."""
+    text = meta.annotations(state.leaderworkersets["web"]).get(labels.GROUP_RESTART_COUNTS, "{}")
+    return {key.rpartition("/")[2]: count for key, count in json.loads(text).items()}
+
+
+def is_kept(pod: JSONObject) -> bool:
+    return labels.GROUP_RESTART_BUDGET_CLEANUP in (meta.metadata(pod).get("finalizers") or [])
+
+
+def degraded(state: State) -> str:
+    found = meta.find_condition(state.leaderworkersets["web"], "Degraded")
+    assert found is not None
+    return str(found["status"])
+
+
+def assert_exhausted(state: State, *pods: str) -> None:
+    """Exactly these pods are kept as evidence, terminating, and the LeaderWorkerSet says so."""
+    kept = {name for name, pod in state.of("web").items() if is_kept(pod)}
+    assert kept == set(pods)
+    assert all(meta.is_deleting(state.pods[pod]) for pod in pods)
+    leader = state.pods[pods[0]]
+    assert meta.annotations(leader)[labels.GROUP_RESTART_BUDGET_EXHAUSTED] == "true"
+    assert degraded(state) == "True"
+
+
+def assert_still(state: State) -> None:
+    """Nothing moves but what is stopped."""
+    found = {
+        one["type"]: (one["status"], one["reason"]) for one in state.leaderworkersets["web"]["status"]["conditions"]
+    }
+    assert found["Available"] == found["Progressing"] == ("False", EXCEEDED)
+
+
+async def exhaust(space: Space, group: int) -> State:
+    """Let a group without restarts fail, and wait until its pods are evidence."""
+    await space.restart_container(f"web-{group}-1")
+    return await space.until(lambda state: assert_exhausted(state, f"web-{group}", f"web-{group}-1"))
+
+
+async def test_a_group_is_restarted_as_often_as_it_may_be_and_then_kept_as_evidence(space: Space) -> None:
+    """N-RB-1, N-RB-3, N-RB-4, N-RB-5, N-RB-16, N-AT-19, N-AT-20, N-ST-12: whatever fails at once counts once."""
+    await space.create(limited(1))
+    before = await space.settled()
+    assert labels.GROUP_RESTART_COUNTS not in meta.annotations(before.leaderworkersets["web"])
+    for pod in ("web-0-1", "web-0", "web-0-1"):
+        await space.restart_container(pod)
+    state = await replaced(space, before, "web-0", "web-0-1")
+    assert counts(state) == {"0": 1}
+    evidence = await exhaust(space, 0)
+    await space.until(assert_still)
+
+    await space.manager.stop()
+    await space.manager.start()
+    await space.restart_container("web-1-1")
+    after = await space.until(lambda now: assert_only_new(state, now, "web-1", "web-1-1"))
+    assert_exhausted(after, "web-0", "web-0-1")
+    assert counts(after) == {"0": 1, "1": 1}
+    (note,) = after.notes(EXCEEDED)
+    assert note == "Restart budget exhausted; terminated group 0 and stopped automatic recovery"
+
+    await space.patch({"metadata": {"annotations": {labels.RECOVER: "yes"}}}, "web-0", resource=PODS)
+    assert_exhausted(await space.until(lambda now: assert_only_new(state, now, "web-1", "web-1-1")), "web-0", "web-0-1")
+    await space.patch(RECOVER, "web-0", resource=PODS)
+    whole = await space.settled()
+    assert counts(whole) == {"1": 1}
+    assert degraded(whole) == "False"
+    assert (
+        not evidence.uids("web").items()
+        & {pod: uid for pod, uid in whole.uids("web").items() if "web-0" in pod}.items()
+    )
+
+
+def assert_only_new(before: State, state: State, *names: str) -> None:
+    """Exactly these pods are others than before, and they are ready."""
+    old = before.uids("web")
+    assert {pod for pod, uid in state.uids("web").items() if old.get(pod) != uid} == set(names)
+    assert all(is_ready(state.pods[pod]) for pod in names)
+
+
+async def test_a_new_template_passes_an_exhausted_group(space: Space) -> None:
+    """N-AT-21, N-RB-6, N-RB-7, N-RB-8, N-RB-12: its pods are kept until it is its turn."""
+    await space.create(limited(0, replicas=3))
+    await space.settled()
+    await exhaust(space, 1)
+    await space.replace_worker_template(pod_template("app:2"))
+    state = await space.settled()
+    assert degraded(state) == "False"
+    assert counts(state) == {}
+    assert len(state.notes(EXCEEDED)) == 1
+
+
+async def test_a_partition_keeps_the_evidence_below_it(space: Space) -> None:
+    """N-RB-6, section 10: until it is lowered."""
+    await space.create(limited(0, replicas=3))
+    before = await space.settled()
+    await exhaust(space, 0)
+    await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 2}})
+    await space.replace_worker_template(pod_template("app:2"))
+    old = revision_of(before.pods["web-2"])
+
+    def is_rolled(state: State) -> None:
+        assert revision_of(state.pods["web-2"]) != old
+        assert is_ready(state.pods["web-2-1"])
+        assert_exhausted(state, "web-0", "web-0-1")
+
+    await space.until(is_rolled)
+    await space.edit(rolloutStrategy={"rollingUpdateConfiguration": {"partition": 0}})
+    await space.settled()
+
+
+async def test_a_group_that_is_scaled_away_is_no_evidence(space: Space) -> None:
+    """N-RB-6, N-RB-11."""
+    await space.create(limited(1, replicas=3))
+    before = await space.settled()
+    await space.restart_container("web-2-1")
+    await replaced(space, before, "web-2", "web-2-1")
+    await exhaust(space, 2)
+    await space.scale(2)
+    state = await space.settled()
+    assert counts(state) == {}
+    await space.scale(3)
+    await space.settled()
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+async def test_evidence_goes_with_its_leaderworkerset(space: Space, propagation: Propagation) -> None:
+    """N-RB-5: and a successor of the same name starts anew."""
+    await space.create(limited(0))
+    await space.settled()
+    await exhaust(space, 0)
+    await space.delete("web", propagation=propagation)
+
+    def is_gone(state: State) -> None:
+        assert (state.leaderworkersets, state.of("web"), state.statefulsets) == ({}, {}, {})
+
+    if propagation == "Foreground":
+        await space.until(is_gone)
+    await space.create(limited(0))
+    await space.settled()
+
+
+async def test_evidence_goes_with_its_namespace(space: Space) -> None:
+    """No namespace is kept alive: the LeaderWorkerSet is deleted with it."""
+    await space.create(limited(0))
+    await space.settled()
+    await exhaust(space, 0)
+    await space.client.delete(NAMESPACES, space.key(space.namespace)._replace(namespace=""))
+
+    def is_gone(state: State) -> None:
+        assert (state.leaderworkersets, state.pods) == ({}, {})
+
+    await space.until(is_gone)
+
+
+async def test_evidence_goes_with_the_statefulset_that_keeps_its_leader(space: Space) -> None:
+    await space.create(limited(0))
+    before = await space.settled()
+    await exhaust(space, 0)
+    await space.delete("web", STATEFULSETS, propagation="Foreground")
+
+    def is_new(state: State) -> None:
+        assert not before.uids("web").items() & state.uids("web").items()
+        assert all(map(is_ready, state.pods.values()))
+        assert len(state.pods) == 4
+
+    await space.until(is_new)
+
+
+async def test_whoever_takes_the_finalizer_off_a_leader_lets_its_group_go(space: Space) -> None:
+    """No worker is kept for a leader that is not."""
+    await space.create(limited(0))
+    await space.settled()
+    await exhaust(space, 0)
+    kept = meta.metadata(await space.get(PODS, "web-0"))["finalizers"]
+    others = [one for one in kept if one != labels.GROUP_RESTART_BUDGET_CLEANUP]
+    await space.patch({"metadata": {"finalizers": others}}, "web-0", resource=PODS)
+    await space.settled()
+
+
+async def test_the_annotation_is_another_name_of_the_field(space: Space) -> None:
+    """Both annotations of earlier versions go on: the limit, and the text that resumes all groups."""
+    await space.create(lws(size=2, annotations=AT_ONCE | {labels.MAX_GROUP_RESTARTS: "1"}))
+    before = await space.settled()
+    await space.restart_container("web-0-1")
+    await replaced(space, before, "web-0", "web-0-1")
+    await exhaust(space, 0)
+    await space.patch({"metadata": {"annotations": {labels.MAX_GROUP_RESTARTS: "5"}}})
+    await space.patch({"metadata": {"annotations": {labels.RESUME_GROUP_RESTARTS: "1"}}})
+    state = await space.settled()
+    assert counts(state) == {}
+
+
+async def test_nothing_is_restarted_while_the_counts_cannot_be_read(space: Space) -> None:
+    """N-RB-10: fail closed."""
+    await space.create(limited(3))
+    before = await space.settled()
+    await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: "null"}}})
+    await space.restart_container("web-0-1")
+    await space.restart_container("web-1-1")
+    assert space.state.uids("web") == before.uids("web")
+    await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: None}}})
+    state = await replaced(space, before, "web-0", "web-0-1", "web-1", "web-1-1")
+    assert counts(state) == {"0": 1, "1": 1}
+
+
+async def test_a_group_that_the_go_manager_exhausted_is_taken_over(space: Space) -> None:
+    """N-RB-4, N-RB-5: marks, finalizers and counts are its; there is no record of ours."""
+    await space.create(limited(0))
+    before = await space.settled()
+    key = f"{revision_of(before.pods['web-0'])}/0"
+    await space.patch({"metadata": {"annotations": {labels.GROUP_RESTART_COUNTS: f'{{"{key}":0}}'}}})
+    kept = {"finalizers": [labels.GROUP_RESTART_BUDGET_CLEANUP]}
+    marked = kept | {"annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}}
+    await space.patch({"metadata": marked}, "web-0", resource=PODS)
+    await space.until(lambda state: assert_exhausted(state, "web-0", "web-0-1"))
+    await space.until(assert_still)
+    await space.patch(RECOVER, "web-0", resource=PODS)
+    assert counts(await space.settled()) == {}
+
+
+async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
+    """N-VAL-6."""
+    with pytest.raises(APIError, match="maxGroupRestarts is only supported when restartPolicy recreates the group"):
+        await space.create(lws(template={"maxGroupRestarts": 1, "restartPolicy": "None"}))
+
+
+async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
+    """It is explained, not restarted, and recovered by name."""
+    await space.create(limited(0))
+    await space.settled()
+    await exhaust(space, 0)
+    await space.until(assert_still)
+    session = session_of(space)
+    with pytest.raises(CommandError, match="group web/0 has no restart left"):
+        await Restart(session, RestartRequest("web", (0,), 1)).preview()
+    with pytest.raises(CommandError, match="web/1 has not used up its restarts: nothing was changed"):
+        await recover(session, Selection("web", 1))
+    assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
+
+    assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
+    assert_exhausted(space.state, "web-0", "web-0-1")
+    assert await recover(session, Selection("web", 0)) == "web group 0 recovered"
+    await space.settled()
+    with pytest.raises(CommandError, match="web has no group that used up its restarts"):
+        await recover(session, Selection("web", None))
+
+
+async def exhaust_keyed(space: Space, before: State, leader: str) -> State:
+    """Let the group of a leader with a random key fail until it is exhausted."""
+    worker = keyed.worker_of(before, leader)
+    await space.restart_container(worker)
+    return await space.until(lambda state: assert_exhausted(state, leader, worker))
+
+
+async def test_an_exhausted_group_with_a_random_key_holds_its_place(space: Space) -> None:
+    """N-RB-13, N-RB-15, N-ST-4, N-ST-5: the leader that would replace it waits, with both policies."""
+    await space.create(limited(0, replicas=2, **keyed.HASH))
+    before = await keyed.settled(space, 2, 2)
+    leader = keyed.leaders(before)[0]
+    await exhaust_keyed(space, before, leader)
+
+    def waits(state: State) -> None:
+        assert_still(state)
+        new = next(iter(set(keyed.leaders(state)) - set(keyed.leaders(before))), "")
+        assert meta.spec(state.pods[new])["schedulingGates"]
+
+    await space.until(waits)
+    await space.edit(groupReplacementPolicy="Immediate")
+    await space.restart_container(keyed.worker_of(before, keyed.leaders(before)[1]))
+    both = {name for name, pod in before.of("web").items()}
+    await space.until(lambda state: assert_all_kept(state, both))
+    for one in keyed.leaders(before):
+        await space.patch(RECOVER, one, resource=PODS)
+    after = await keyed.settled(space, 2, 2)
+    assert degraded(after) == "False"
+    assert not before.uids("web").items() & after.uids("web").items()
+
+
+def assert_all_kept(state: State, pods: set[str]) -> None:
+    """These are the pods that are kept."""
+    assert {name for name, pod in state.of("web").items() if is_kept(pod)} == pods
+
+
+async def test_counts_follow_the_groups_that_are_replaced(space: Space) -> None:
+    """N-RB-13, N-RB-14: the next leader goes on where the one before it was."""
+    await space.create(limited(2, replicas=2, **keyed.HASH))
+    state = await keyed.settled(space, 2, 2)
+    failing = keyed.leaders(state)[0]
+    for used in (1, 2):
+        await space.restart_container(keyed.worker_of(state, failing))
+        known = set(keyed.leaders(state))
+        state = await keyed.replaced(space, state, 1)
+        (failing,) = set(keyed.leaders(state)) - known
+        assert counts(state) == {meta.labels(state.pods[failing])[labels.GROUP_INDEX]: used}
+    await exhaust_keyed(space, state, failing)
+
+
+async def test_an_exhausted_group_goes_when_there_is_no_place_for_it(space: Space) -> None:
+    """N-AT-14, N-RB-6: also while other groups are still being replaced."""
+    await space.create(limited(0, replicas=3, **keyed.HASH))
+    before = await keyed.settled(space, 3, 2)
+    await exhaust_keyed(space, before, keyed.leaders(before)[0])
+    await space.delete(keyed.leaders(before)[1], PODS)
+    await keyed.edit(space, replicas=2)
+    state = await keyed.settled(space, 2, 2, limit=60)
+    assert counts(state) == {}
+
+
+async def test_evidence_of_random_keys_goes_with_template_and_leaderworkerset(space: Space) -> None:
+    """N-RB-6, N-AT-21."""
+    await space.create(limited(0, replicas=2, **keyed.HASH))
+    before = await keyed.settled(space, 2, 2)
+    await exhaust_keyed(space, before, keyed.leaders(before)[0])
+    await keyed.edit(space, leaderWorkerTemplate={"workerTemplate": pod_template("app:2")})
+    state = await keyed.settled(space, 2, 2, limit=60)
+    await exhaust_keyed(space, state, keyed.leaders(state)[0])
+    await space.delete("web", LEADERWORKERSETS)
+
+    def is_gone(now: State) -> None:
+        assert (now.leaderworkersets, now.of("web")) == ({}, {})
+
+    await space.until(is_gone)

@@ -1,0 +1,86 @@
+"""The documentation is built as a site; skipped without `make docs`, which installs what builds it."""
+
+import os
+import re
+import shutil
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
+from pathlib import Path
+
+import msgspec
+import pytest
+from docs import buildsite
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("zensical") is None, reason="needs what make docs installs"),
+]
+
+
+@pytest.fixture(scope="module")
+def site() -> Path:
+    return buildsite.build()
+
+
+def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
+    assert buildsite.faults(site) == []
+    styles = [path.read_text() for path in site.rglob("*.css")]
+    assert styles
+    assert [found for text in styles for found in re.findall(r"url\(['\"]?(?:https?:)?//[^)]*", text)] == []
+
+
+def test_the_index_of_the_search_has_every_page_and_knows_stuck(site: Path) -> None:
+    items = msgspec.json.decode((site / "search.json").read_bytes())["items"]
+    found = {item["location"].partition("#")[0] for item in items}
+    assert {f"{page.removesuffix('.md').removesuffix('README')}" for _, page in _pages()} <= {
+        re.sub(r"(index)?\.html$", "", place) for place in found
+    }
+    assert "docs/reference/causes.html" in {
+        item["location"].partition("#")[0] for item in items if "stuck" in item["text"]
+    }
+
+
+def test_the_pages_that_programs_are_told_of_are_there(site: Path) -> None:
+    listed = re.findall(r"^- \[[^\]]*\]\(([^)]*)\)", (site / "llms.txt").read_text(), re.MULTILINE)
+    assert listed == [page for _, page in _pages()]
+    assert [page for page in listed if not (site / page).is_file()] == []
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and logs nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base class
+        pass
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_finds_stuck_and_asks_nobody_else(site: Path, scheme: str) -> None:
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = os.environ.get("LWS_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if not program:
+        pytest.skip("no chromium on this machine; LWS_CHROMIUM names one")
+    asked: list[str] = []
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_address[1]}/"
+        with playwright.sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+            page = browser.new_page(color_scheme=scheme)
+            page.on("request", lambda request: asked.append(request.url))
+            page.on("pageerror", lambda error: asked.append(str(error)))
+            for path in ("docs/how-to/first-steps.html", "docs/reference/causes.html", "index.html"):
+                page.goto(base + path)
+            assert page.evaluate("document.body.dataset.mdColorScheme") == {"light": "default", "dark": "slate"}[scheme]
+            page.click(".md-search__button")
+            page.locator("input[type=search], input[placeholder]").last.fill("stuck")
+            page.locator("a[href*='reference/causes.html?h=stuck']").first.click()
+            page.wait_for_url("**/causes.html*")
+            browser.close()
+        server.shutdown()
+    assert [url for url in asked if not url.startswith(base)] == []
+
+
+def _pages() -> list[tuple[str, str]]:
+    return [*buildsite.navigation(buildsite.configuration()["nav"])]

@@ -1,0 +1,167 @@
+"""Groups whose restarts are limited in a simulated cluster: what holds of counts and evidence whatever happens."""
+
+import asyncio
+import json
+from collections import Counter
+from random import Random
+from typing import Any
+
+import pytest
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.faults import Schedule
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.restarts.retention import is_kept
+from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.runner import Exit
+
+STEPS = 8
+MOST = 4
+"""The replicas that a schedule chooses from are fewer."""
+
+
+class Kept:
+    """What is kept as evidence, at every write, and the counts of a LeaderWorkerSet."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.broken: list[str] = []
+        self.seen: Counter[str] = Counter()
+
+    def pod_changed(self, change: Change) -> None:
+        """A pod that is marked or kept belongs to an exhausted group, which is no longer replaced."""
+        pod = change.object
+        if change.type != "DELETED" and groupname.is_exhausted(pod):
+            self.seen["exhausted"] += 1
+            if not is_kept(pod) and not meta.is_deleting(pod):
+                self.broken.append(f"{meta.name(pod)} is exhausted, and nothing keeps it")
+
+    def lws_changed(self, change: Change) -> None:
+        """No group uses more restarts than there are."""
+        text = meta.annotations(change.object).get(labels.GROUP_RESTART_COUNTS, "{}")
+        for key, count in json.loads(text).items():
+            self.seen["counted"] += 1
+            if not 0 < count <= self._limit:
+                self.broken.append(f"group {key} used {count} restarts of {self._limit}")
+
+
+async def end_a_process(world: World, random: Random) -> None:
+    """End the process of any pod with an error."""
+    processes = sorted(world.runner.processes)
+    if processes:
+        world.runner.end(random.choice(processes), Exit(1))
+
+
+async def recover(world: World, random: Random, *, everything: bool = False) -> None:
+    """Let one exhausted group try again, or all."""
+    found = [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]
+    for pod in found if everything or not found else [random.choice(found)]:
+        patch = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
+        try:
+            await world.client.patch(PODS, ObjectKey(NAMESPACE, meta.name(pod)), patch, kind="merge")
+        except NotFoundError:  # it was let go meanwhile
+            continue
+
+
+async def schedule(world: World, random: Random, limit: int, identity: dict[str, Any]) -> None:
+    """Edit, fail, recover and kill in any order, some of it at once; at the end everything is recovered."""
+    lws = groups(replicas=3, size=2, **identity)
+    lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
+    lws["metadata"]["annotations"] = {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
+    replicas = 3
+    await world.create(lws)
+    await world.ready()
+    for step in range(STEPS):
+        if random.random() < 0.5:
+            await world.at_rest()
+        match random.choice(["scale", "roll", "fail", "fail", "fail", "recover", "kill"]):
+            case "scale":
+                # A Deployment that is scaled, in mid-rollout, to what its old ReplicaSet happens to have, stops rolling.
+                await world.at_rest()
+                replicas = random.randrange(1, MOST)
+                await world.edit(replicas=replicas)
+            case "roll":
+                await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step}")})
+            case "fail":
+                await end_a_process(world, random)
+            case "recover":
+                await recover(world, random)
+            case "kill":
+                await world.kill_manager("manager-0")
+                world.start_manager("manager-0", SLOW)
+    await world.at_rest()
+    while [pod for pod in await world.objects(PODS) if groupname.is_exhausted(pod)]:
+        await recover(world, random, everything=True)
+        await world.at_rest()
+    await world.ready()
+    assert len(await world.objects(PODS)) == 2 * replicas
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("limit", [0, 1, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_restarts_are_bounded_and_evidence_is_kept_until_it_is_let_go(seed: int, limit: int, identity: str) -> None:
+    """N-RB-1, N-RB-3 to N-RB-6, N-RB-13, N-RB-15."""
+    kept = Kept(limit)
+
+    async def scenario(world: World) -> None:
+        world.observe(PODS, kept.pod_changed)
+        world.observe(LEADERWORKERSETS, kept.lws_changed)
+        await schedule(world, Random(f"{seed} {limit} {identity}"), limit, {"groupIdentity": identity})
+
+    simulate(scenario, Settings(seed=seed, managers=(SLOW,), others=SLOW))
+    assert kept.broken == []
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 2.0])
+def test_no_evidence_outlives_its_leaderworkerset(delay: float, identity: str) -> None:
+    """N-RB-5: at whatever moment it is deleted while a group is exhausted; nor when it is created again at once."""
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=2, size=2, groupIdentity=identity)
+        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
+        await world.create(lws)
+        await world.ready()
+        await end_a_process(world, Random(0))
+        await asyncio.sleep(delay)
+        await world.delete(LEADERWORKERSETS, "web")
+        await world.create(lws)
+        await world.ready()
+        assert len(await world.objects(PODS)) == 4
+        await world.delete(LEADERWORKERSETS, "web")
+        await world.until(PODS, lambda pods: not pods)
+
+    simulate(scenario, Settings(managers=(SLOW,), others=SLOW))
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_a_manager_that_dies_after_any_write_exhausts_and_recovers_all_the_same(identity: str) -> None:
+    """N-AT-19, N-RB-4, N-RB-5: one restart counts once, then the group is kept, and starts anew."""
+
+    async def life(world: World) -> None:
+        lws = groups(replicas=1, size=2, groupIdentity=identity)
+        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+        await world.create(lws)
+        await world.ready()
+        await end_a_process(world, Random(0))
+        await world.ready()
+        (counted,) = await world.objects(LEADERWORKERSETS)
+        text = meta.annotations(counted)[labels.GROUP_RESTART_COUNTS]
+        assert [*json.loads(text).values()] == [1]
+        await end_a_process(world, Random(0))
+        await world.until(LEADERWORKERSETS, lambda found: meta.is_condition_true(found[0], "Degraded"))
+        await recover(world, Random(0), everything=True)
+        await world.ready()
+        (anew,) = await world.objects(LEADERWORKERSETS)
+        assert labels.GROUP_RESTART_COUNTS not in meta.annotations(anew)
+
+    writes = len(simulate(life, Settings(managers=(Schedule(),))).trace.of("manager-0"))
+    for last in range(1, writes + 1):
+        simulate(life, Settings(managers=(Schedule(crash_after=last),)))

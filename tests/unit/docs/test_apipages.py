@@ -1,0 +1,70 @@
+"""The pages on Python's interfaces say what the docstrings and signatures do, of all that is public."""
+
+import ast
+
+import pytest
+from docs import apipages
+
+SOURCE = '''
+class Shop(Base):
+    """Sells."""
+
+    open: bool = True
+    """Whether it is."""
+    _till: int = 0
+
+    @overload
+    def sell(self, what: int) -> int: ...
+    def sell(self, what: int | str, *, fast: bool = False) -> int:
+        """Sell one.
+
+        >>> 1
+        1
+
+        Or more.
+        """
+
+    @property
+    def size(self) -> int:
+        """Return it."""
+
+    def _count(self) -> None: ...
+
+@asynccontextmanager
+async def visit(shop: Shop) -> AsyncIterator[int]:
+    """Go in."""
+'''
+
+
+def test_a_definition_is_told_with_its_signature_fields_and_examples() -> None:
+    shop, visit = (one for one in ast.parse(SOURCE).body if isinstance(one, apipages.Definition))
+    assert "\n".join(apipages.described(shop)).split("\n\n") == [
+        "### Shop",
+        "```python\nclass Shop(Base)\n```",
+        "Sells.",
+        "- `open: bool = True`: Whether it is.",
+        "#### Shop.sell",
+        "```python\ndef sell(what: int | str, *, fast: bool=False) -> int\n```",
+        "Sell one.",
+        "```pycon\n>>> 1\n1\n```",
+        "Or more.",
+        "#### Shop.size",
+        "```python\nsize: int\n```",
+        "Return it.\n",
+    ]
+    assert "async with visit(shop: Shop) as int" in apipages.described(visit)
+
+
+@pytest.mark.parametrize("api", apipages.APIS.values(), ids=lambda api: api.modules[0])
+def test_every_module_of_a_page_has_something_public_and_all_of_it_is_explained(api: apipages.Api) -> None:
+    for module in api.modules:
+        found = [*apipages.public(module, apipages.parsed(module))]
+        assert found, module
+        assert [one.name for one in found if not ast.get_docstring(one)] == []
+
+
+def test_a_package_is_described_by_what_it_lists() -> None:
+    import leaderworkerset.client
+
+    tree = apipages.parsed("leaderworkerset.client")
+    assert [one.name for one in apipages.public("leaderworkerset.client", tree)] == leaderworkerset.client.__all__

@@ -1,0 +1,88 @@
+"""The counts of restarts in the annotation of a LeaderWorkerSet."""
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import statefulsets
+from leaderworkerset.core.leaderworkerset.edition import Identity
+from leaderworkerset.core.restarts import counts
+from leaderworkerset.core.restarts.counts import Key
+
+
+def counted(text: str) -> JSONObject:
+    return builders.leaderworkerset_object(metadata={"annotations": {labels.GROUP_RESTART_COUNTS: text}})
+
+
+@pytest.mark.parametrize("text", ["", "{}"])
+def test_nothing_is_no_count(text: str) -> None:
+    """N-RB-10."""
+    assert counts.read(counted(text)) == {}
+    assert counts.read(builders.leaderworkerset_object()) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("null", "invalid group restart counts: expected a JSON object"),
+        ('{"a/0": -1}', 'invalid group restart count for group "a/0": must be non-negative'),
+        ('{"a/0": 2147483648}', 'invalid group restart count for group "a/0": must not be more than 2147483647'),
+        ('{"a": 1}', 'invalid group restart count key "a"'),
+        ('{"a/0": 1.5}', "invalid group restart counts: Expected `int`"),
+        ('{"a/0": true}', "invalid group restart counts: Expected `int`"),
+        ("[1]", "invalid group restart counts: Expected"),
+        ("{", "invalid group restart counts: "),
+        ('{"a/0": ' + "9" * 5000 + "}", "invalid group restart count"),
+    ],
+)
+def test_what_cannot_be_read_is_an_error(text: str, error: str) -> None:
+    """N-RB-10: also numbers of any length."""
+    with pytest.raises(ValueError, match="invalid group restart") as caught:
+        counts.read(counted(text))
+    assert error in str(caught.value)
+
+
+def test_counts_are_read_as_they_were_written() -> None:
+    """N-RB-1, N-RB-3: at the version that was read, so that no count of another writer is lost."""
+    found = {Key("b", "1"): 2, Key("a", "0"): 1}
+
+    patch = counts.write(builders.leaderworkerset_object(), found)
+
+    assert (patch.resource, patch.key.name) == (LEADERWORKERSETS, "web")
+    text = patch.patch["metadata"]["annotations"][labels.GROUP_RESTART_COUNTS]
+    assert text == '{"a/0":1,"b/1":2}'
+    assert {"uid": "uid-of-web", "resourceVersion": "1"}.items() <= patch.patch["metadata"].items()
+    assert counts.read(counted(text)) == found
+
+
+def test_no_counts_are_no_annotation() -> None:
+    """N-RB-16."""
+    patch = counts.write(builders.leaderworkerset_object(), {})
+
+    assert patch.patch["metadata"]["annotations"] == {labels.GROUP_RESTART_COUNTS: None}
+
+
+def test_counts_are_no_part_of_what_is_copied() -> None:
+    """What keeps the leaders is not written anew for each restart."""
+    obj = counted('{"a/0": 1}')
+    lws = leaderworkerset.decode(obj)
+
+    assert labels.GROUP_RESTART_COUNTS not in meta.annotations({"metadata": statefulsets.build_metadata(obj, lws, "k")})
+    assert Identity.of(obj) == Identity.of(counted('{"a/0": 2}'))
+
+
+def test_what_was_read_is_confirmed_by_a_write_that_changes_nothing() -> None:
+    """N-RB-2."""
+    patch = counts.confirm(builders.leaderworkerset_object())
+
+    assert patch.patch == {"metadata": {"uid": "uid-of-web", "resourceVersion": "1"}}
+
+
+def test_an_index_is_read_from_a_key() -> None:
+    """N-RB-10."""
+    assert Key("a", "12").ordinal == 12
+    with pytest.raises(ValueError, match='invalid group restart count key "a/x"'):
+        _ = Key("a", "x").ordinal

@@ -1,0 +1,76 @@
+"""The finalizer and the marks of exhausted groups."""
+
+from tests import builders
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Action, Patch, Together
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.restarts import retention
+
+LWS = builders.leaderworkerset_object()
+LEADER = builders.leader_pod(LWS)
+WORKER = builders.worker_pod(LEADER)
+FINALIZER = "leaderworkerset.sigs.k8s.io/group-restart-budget-cleanup"
+
+
+def kept(pod: JSONObject, **annotations: str) -> JSONObject:
+    added = {labels.PREFIX + name.replace("_", "-"): text for name, text in annotations.items()}
+    own = {"finalizers": [FINALIZER, "other"], "annotations": meta.annotations(pod) | added}
+    return pod | {"metadata": pod["metadata"] | own}
+
+
+EXHAUSTED = kept(LEADER, group_restart_budget_exhausted="true")
+
+
+def patches(actions: tuple[Action, ...]) -> list[list[tuple[str, JSONObject]]]:
+    """Return the patches that are sent at the same time, by pod, each at its UID and merged by lists."""
+    found = []
+    for action in actions:
+        assert isinstance(action, Together)
+        together = [patch for (patch,) in action.sequences if isinstance(patch, Patch)]
+        assert {(patch.kind, patch.if_present) for patch in together} == {("strategic", True)}
+        assert [patch.patch["metadata"].pop("uid") for patch in together] == [
+            f"uid-of-{one.key.name}" for one in together
+        ]
+        found.append([(patch.key.name, patch.patch["metadata"]) for patch in together])
+    return found
+
+
+def test_a_leader_is_marked_and_kept_with_one_write() -> None:
+    """N-RB-4: what a user asked for before does not count."""
+    patch = retention.exhaust(LEADER)
+
+    assert patch.kind == "strategic"
+    assert patch.patch["metadata"] == {
+        "uid": "uid-of-web-0",
+        "annotations": {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true", labels.RECOVER: None},
+        "finalizers": [FINALIZER],
+    }
+
+
+def test_each_pod_is_kept_once_while_it_lives() -> None:
+    """N-RB-4: a pod that is being deleted can get no finalizer."""
+    going = builders.worker_pod(LEADER, 2, deleting=True)
+
+    assert patches(retention.keep([WORKER, kept(LEADER), going])) == [[("web-0-1", {"finalizers": [FINALIZER]})]]
+    assert retention.keep([kept(WORKER), going]) == ()
+
+
+def test_workers_go_before_their_leader() -> None:
+    """N-RB-16."""
+    without = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
+    marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
+
+    released = retention.release([EXHAUSTED, kept(WORKER)])
+
+    assert patches(released) == [[("web-0-1", without)], [("web-0", without | {"annotations": marks})]]
+    assert retention.release([]) == ()
+
+
+def test_what_the_marks_say() -> None:
+    """N-RB-5: a user's annotation counts with one value alone."""
+    assert [groupname.is_exhausted(pod) for pod in (LEADER, kept(LEADER), EXHAUSTED)] == [False, False, True]
+    assert [retention.is_kept(pod) for pod in (LEADER, kept(LEADER))] == [False, True]
+    texts = ("true", "yes", "")
+    assert [retention.is_recovered(kept(LEADER, recover=text)) for text in texts] == [True, False, False]

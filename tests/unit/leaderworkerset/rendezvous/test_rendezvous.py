@@ -1,0 +1,148 @@
+"""Both forms of the rendezvous, as processes of this machine; `tests/e2e/test_rendezvous.py` tries them in pods."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import leaderworkerset.rendezvous
+from leaderworkerset.api import labels
+from leaderworkerset.rendezvous.obstacles import Obstacle
+
+SCRIPT: Final = Path(leaderworkerset.rendezvous.__file__).with_name("rendezvous.sh")
+SOURCES: Final = SCRIPT.parents[2]
+GROUP: Final = {labels.ENV_LEADER_ADDRESS: "127.0.0.1", labels.ENV_GROUP_SIZE: "2", labels.ENV_WORKER_INDEX: "1"}
+BARE: Final = ("-S", "-m", "leaderworkerset.rendezvous")
+"""How Python is started without any package that was installed."""
+
+
+def ran(*words: str, path: str = os.environ["PATH"], **group: str) -> "subprocess.CompletedProcess[str]":
+    """Run one form to its end."""
+    environment = GROUP | {"PATH": path, "PYTHONPATH": str(SOURCES)} | group
+    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+
+
+def python(*words: str, **group: str) -> "subprocess.CompletedProcess[str]":
+    return ran(sys.executable, *BARE, *words, **group)
+
+
+def shell(*words: str, path: str = os.environ["PATH"], **group: str) -> "subprocess.CompletedProcess[str]":
+    return ran(str(shutil.which("sh")), str(SCRIPT), *words, path=path, **group)
+
+
+def test_the_form_for_shells_has_the_same_codes_words_and_advice() -> None:
+    """What has no word of its own there is said where it is found."""
+    text = SCRIPT.read_text()
+    said = [
+        dict(re.findall(r"^    (8\d)\) echo \"(.*)\" ;;$", part, re.MULTILINE)) for part in text.split("advice_of()")
+    ]
+    assert said[1] == {str(one.value): one.advice for one in Obstacle}
+    assert said[0] == {str(one): Obstacle(int(one)).words for one in said[0]}
+    assert {str(one.value) for one in Obstacle} - set(said[0]) == {
+        str(one.value) for one in (Obstacle.WRONG_SIZE, Obstacle.NO_GROUP, Obstacle.NO_TOOLS)
+    }
+
+
+@pytest.mark.parametrize("form", [python, shell])
+def test_a_rank_meets_the_leader_with_the_standard_library_alone(form: object) -> None:
+    assert callable(form)
+    with socket.create_server(("127.0.0.1", 0)) as leader:
+        port = str(leader.getsockname()[1])
+        result = form("leader", "--port", port, "--size", "2", "--timeout", "60")
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith("rendezvous: rank 1 met leader after ")
+
+
+@pytest.mark.parametrize("form", [python, shell])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "everybody",
+        "leader --port",
+        "leader --port 0",
+        "leader --port 65536",
+        "leader --port http",
+        "leader --size 0",
+        "leader --size 12345678901",
+        "leader --timeout 0",
+        "leader --timeout 604801",
+        "leader --until 3",
+    ],
+)
+def test_arguments_that_are_not_valid_end_with_another_code(form: object, words: str) -> None:
+    assert callable(form)
+    result = form(*words.split())
+    assert result.returncode == 2
+    assert "usage: " in result.stderr
+
+
+def test_python_prints_the_form_for_shells() -> None:
+    assert python("shell").stdout == SCRIPT.read_text()
+
+
+def test_a_name_that_dns_cannot_have_does_not_exist() -> None:
+    result = python("leader", "--timeout", "0.2", LWS_LEADER_ADDRESS=f"{'a' * 64}.web.prod")
+    assert result.returncode == Obstacle.NO_NAME, result.stderr
+
+
+def test_a_lookup_that_does_not_end_keeps_nobody_from_the_deadline(tmp_path: Path) -> None:
+    """By `sitecustomize`, which Python reads at its start, look-ups hang as the C library does without an answer."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import socket, time\nsocket.getaddrinfo = lambda *_: time.sleep(1000)\n"
+    )
+    environment = GROUP | {"PYTHONPATH": f"{tmp_path}:{SOURCES}"}
+    words = [sys.executable, "-m", "leaderworkerset.rendezvous", "all", "--timeout", "0.2"]
+    result = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == Obstacle.NO_DNS, result.stderr
+
+
+@pytest.mark.parametrize("number", ["", "-1", "two", "1234567890", "\u0663"])
+def test_a_size_that_is_not_a_number_is_no_group(number: str) -> None:
+    for form in (python, shell):
+        result = form("leader", LWS_GROUP_SIZE=number)
+        assert result.returncode == Obstacle.NO_GROUP, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "words"),
+    [
+        (("getent", "nslookup"), "there is neither getent nor nslookup"),
+        (("bash", "nc"), "there is neither nc nor bash with timeout"),
+    ],
+)
+def test_an_image_without_the_programs_for_shells_is_told(tmp_path: Path, missing: tuple[str, ...], words: str) -> None:
+    kept = {"date", "sleep", "getent", "bash", "timeout"} - {*missing}
+    for name in kept:
+        (tmp_path / name).symlink_to(str(shutil.which(name)))
+    result = shell("leader", "--port", "80", path=str(tmp_path))
+    assert f"rendezvous: {words} (exit code 87)" in result.stderr
+    assert result.returncode == Obstacle.NO_TOOLS
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "obstacle"),
+    [
+        ("** server can't find web-0.web.prod: NXDOMAIN", 1, Obstacle.NO_NAME),
+        ("*** Can't find web-0.web.prod: No answer", 0, Obstacle.NO_ADDRESS),
+        ("*** Can't find web-0.web.prod: No answer", 1, Obstacle.NO_ADDRESS),
+        ("Name: web-0.web.prod\ntext = hello", 0, Obstacle.NO_ADDRESS),
+        (";; connection timed out; no servers could be reached", 1, Obstacle.NO_DNS),
+        ("** server can't find web-0.web.prod: SERVFAIL", 1, Obstacle.NO_DNS),
+    ],
+)
+def test_the_form_for_shells_reads_what_nslookup_says(tmp_path: Path, said: str, code: int, obstacle: Obstacle) -> None:
+    """As those of BIND and busybox say it; few machines of developers have one."""
+    for name, text in (("getent", "exit 2"), ("nslookup", f"cat <<'END'\n{said}\nEND\nexit {code}")):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    result = shell("leader", "--timeout", "1", path=path, LWS_LEADER_ADDRESS="web-0.web.prod")
+    assert result.returncode == obstacle, result.stderr
+    assert f"did not meet the leader (web-0.web.prod) within 1 s: {obstacle.words}" in result.stderr
