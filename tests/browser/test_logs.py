@@ -1,11 +1,12 @@
 """Logs in a real browser, of programs that run: merged, side by side, searched, the first error, all as text."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.browser.conftest import LIMIT, chromium, playwright
-from tests.e2e.harness import Cluster, clean_up, line_with, lws, make_shell, shell_script
+from tests.e2e.harness import Cluster, clean_up, line_with, lws, make_shell, shell_script, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -15,11 +16,18 @@ sleep 1; echo "fatal: rank $LWS_WORKER_INDEX lost its peer"; exec sleep 3600"""
 
 def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
     program = chromium()
-    shell = make_shell(tmp_path)
+    opener = tmp_path / "browser"
+    opener.write_text(
+        f'#!/bin/sh\nstat -c %a "${{1#file://}}" >{tmp_path}/mode\ncp "${{1#file://}}" {tmp_path}/open.html\n'
+    )
+    opener.chmod(0o700)
+    plain = make_shell(tmp_path)
+    shell = replace(plain, environment={**plain.environment, "BROWSER": f"{opener} %s"})
     shell.lws("up", "logs", "--detach")
     cluster = Cluster(shell, "logs")
 
     async def scenario(link: str) -> None:
+        """Begin as the user's browser does, with the private file that leads to the link."""
         complaints: list[str] = []
         async with playwright.async_playwright() as driver:
             browser = await driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
@@ -27,8 +35,9 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
             context.set_default_timeout(LIMIT)
             page = await context.new_page()
             page.on("pageerror", lambda error: complaints.append(str(error)))
-            await page.goto(link)
-            await page.wait_for_url("**/")
+            await page.goto(f"file://{tmp_path}/open.html")
+            await page.wait_for_url("http://127.0.0.1:*/*/")
+            assert (await context.request.get(link)).status == 403, "the link opened this browser, once"
             await page.goto(page.url + "sets/default/talks/logs")
             await page.locator("#lines p:has-text('0/0 rank 0 begins')").wait_for()
             assert await page.locator("#lines p:has-text('rank 1')").count() == 0, "at first only leaders"
@@ -58,8 +67,11 @@ def test_lines_of_several_ranks_are_shown_as_text(tmp_path: Path) -> None:
 
     try:
         cluster.start(lws("talks", shell_script(SAYS), size=2))
-        with shell.running("dashboard", "--local=logs", "--no-browser") as dashboard:
-            asyncio.run(scenario(line_with(dashboard, "http://127.0.0.1:").rpartition(" ")[2].strip()))
+        with shell.running("dashboard", "--local=logs") as dashboard:
+            link = line_with(dashboard, "http://127.0.0.1:").rpartition(" ")[2].strip()
+            until((tmp_path / "open.html").exists, "the browser", 30)
+            asyncio.run(scenario(link))
+        assert (tmp_path / "mode").read_text() == "600\n", "nobody else reads the link"
         assert " 0/1 fatal: rank 1 lost its peer\n" in (tmp_path / "saved.txt").read_text()
     finally:
         clean_up(shell)
