@@ -114,6 +114,23 @@ def test_what_changes_or_is_waited_for_is_printed_in_kubectls_formats(cluster: C
     assert cluster.lws("delete", "form", "-o", "name") == f"{GROUP_NAME}/form\n"
 
 
+def test_what_users_of_kubectl_and_kind_type_is_understood_or_answered(cluster: Cluster) -> None:
+    cluster.start(lws("typed", SLEEP, size=2))
+    assert f"{GROUP_NAME}/typed" in cluster.lws("get", "lws", "-o=name").splitlines()
+    assert cluster.lws("get", "lws", "typed", "-o=name") == f"{GROUP_NAME}/typed\n"
+    assert cluster.lws("wait", "lws", "typed", "--for=condition=available=true") == (
+        "typed has condition available=true\n"
+    )
+    assert cluster.lws("scale", "leaderworkersets", "typed", "--replicas=1") == "typed has 1 group already\n"
+    assert "done" in cluster.lws("rollout", "status", "lws", "typed")
+    assert cluster.refused("logs", "typed-0-1").endswith("; pod typed-0-1 is called typed/0/1 here\n")
+    assert cluster.refused("exec", "typed-0", "--", "true").endswith("; pod typed-0 is called typed/0/0 here\n")
+    assert f"`lws --local={cluster.name} nodes` lists nodes" in cluster.refused("get", "nodes")
+    for word, said in {"edit": "`lws apply`", "create": "`lws up` makes a cluster", "ps": "`lws get`"}.items():
+        assert said in cluster.shell.lws(word, code=2).stderr
+    assert cluster.lws("delete", "lws", "typed", "--wait=false") == "leaderworkerset/typed deleted\n"
+
+
 def test_the_log_of_the_run_before_a_recreation_is_kept(cluster: Cluster, tmp_path: Path) -> None:
     fails_once = "if [ -e /mark/it ]; then sleep 1000; fi; touch /mark/it; echo no such model >&2; exit 3"
     obj = lws("again", shell_script(fails_once, grace=1), size=2, leader=SLEEP)

@@ -156,6 +156,7 @@ REPLACED: Final = (
         CREATED,
         (
             "conformance/transcript.py",
+            "dashboardhouse.py",
             "fuzz/test_serving.py",
             "integration/clusters/recording.py",
             "integration/controllers/test_garbage.py",
@@ -173,6 +174,7 @@ REPLACED: Final = (
             "unit/leaderworkerset/controllers/test_fairness.py",
             "unit/leaderworkerset/controllers/test_ignored.py",
             "unit/leaderworkerset/controllers/test_leaders.py",
+            "unit/leaderworkerset/controllers/test_parentworkloads.py",
             "unit/leaderworkerset/controllers/test_stopping.py",
             "unit/leaderworkerset/manager/test_gangdetection.py",
             "unit/leaderworkerset/webhooks/test_rotationloop.py",

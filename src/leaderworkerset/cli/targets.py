@@ -16,7 +16,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.views.groups import View, name_of, order_of, view
+from leaderworkerset.views.groups import View, name_of, order_of, place_of, view
 from leaderworkerset.views.selection import Selection, narrow
 from leaderworkerset.views.wording import counted
 
@@ -33,6 +33,14 @@ KIND_WORDS: Final = frozenset(
     }
 )
 """The words that may stand before a name, as in `kubectl get lws/web`."""
+
+OTHERS: Final = {
+    **dict.fromkeys(("pod", "pods", "po"), "`{lws} get --ranks` lists pods"),
+    **dict.fromkeys(("node", "nodes", "no"), "`{lws} nodes` lists nodes"),
+    **dict.fromkeys(("event", "events", "ev"), "`{lws} events NAME` lists events"),
+    **dict.fromkeys(("cluster", "clusters"), "`lws clusters` lists the clusters of this machine"),
+}
+"""What lists objects of other kinds, by the word that a user of kubectl or kind types."""
 
 MANY_NAMES: Final = 10
 """The maximum number of names in the message about a missing one."""
@@ -120,7 +128,21 @@ async def _not_found(session: Session, name: str) -> str:
     elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
     if elsewhere:
         return f"{text}; it is in {elsewhere}: choose with -n"
+    if "-" in name and (place := await _place_of_pod(session, name)):
+        return f"{text}; pod {name} is called {place} here"
+    if name in OTHERS:
+        return f"{text}; {OTHERS[name].format(lws=session.lws)}"
     return text + nearmisses.hint(name, names)
+
+
+async def _place_of_pod(session: Session, name: str) -> str:
+    """Return `LWS/group/rank` of the pod of that name, empty if there is none, or if it may not be read."""
+    try:
+        pod = await session.client.get(PODS, ObjectKey(session.namespace, name))
+    except APIError:
+        return ""
+    place = place_of(pod)
+    return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
 
 async def _namespaces_of(session: Session, **selectors: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views import jsonpath
 from leaderworkerset.views.disaggregation import SetView, Shown
 from leaderworkerset.views.jsonpath import JSONPathError, Step
@@ -80,14 +81,16 @@ def _first_reason(view: Shown) -> str:
 
 
 def for_condition(view: Shown | None, kind: str, status: str) -> str | None:
-    """Return what is missing until a condition of the newest spec has the status (R-STAT-15)."""
+    """Return what is missing until a condition of the newest spec has the status (R-STAT-15); case does not matter."""
     if view is None:
         return "it is gone"
-    condition = meta.find_condition(view.object, kind) or {}
+    conditions = meta.status(view.object).get("conditions") or []
+    condition: JSONObject = next((one for one in conditions if str(one.get("type")).lower() == kind.lower()), {})
     current = condition.get("observedGeneration") == meta.generation(view.object)
-    if condition.get("status", "False") == status and (current or status != "True"):
+    if str(condition.get("status", "False")).lower() == status.lower() and (current or status.lower() != "true"):
         return None
-    return f"condition {kind} is {condition.get('status', 'not there')}{_first_reason(view)}"
+    stale = "" if current or not condition else " of an earlier spec"
+    return f"condition {kind} is {condition.get('status', 'not there')}{stale}{_first_reason(view)}"
 
 
 def for_path(view: Shown | None, shown: str, steps: Sequence[Step], value: str | None) -> str | None:

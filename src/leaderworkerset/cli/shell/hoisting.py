@@ -1,4 +1,4 @@
-"""Options that select a cluster may stand before or after a command, as with kubectl: they are moved to the front."""
+"""What is typed as with kubectl is put in click's order: options that select a cluster, kinds before names, `--wait=false`."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,6 +7,15 @@ import click
 
 VALUE_OPTIONS: Final = ("-n", "--namespace", "--context", "--kubeconfig")
 LOCAL: Final = "--local"
+WRITTEN_OUT: Final = {"--stub": "--stub=missing", "--wait=true": "--wait", "--wait=false": "--no-wait"}
+"""What click needs instead of an option: the value of --stub is optional, and the next word is none."""
+
+
+KINDS: Final = frozenset({"lws", "leaderworkerset", "leaderworkersets", "disaggregatedset", "disaggregatedsets"})
+"""The words, also with their group behind a dot, that say nothing before a name: every name is of one of these kinds."""
+
+OF_ALL: Final = frozenset({"get", "explain", "tree"})
+"""The commands that show everything if no name is given."""
 
 
 def hoist(words: Sequence[str], root: click.Command) -> list[str]:
@@ -23,6 +32,10 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     ['-n', 'prod', 'logs', 'web', '--grep', '--local']
     >>> hoist(["up", "--stub", "demo"], lws)
     ['up', '--stub=missing', 'demo']
+    >>> hoist(["delete", "lws", "web", "--wait=false"], lws), hoist(["get", "lws"], lws), hoist(["wait", "lws"], lws)
+    (['delete', 'web', '--no-wait'], ['get'], ['wait', 'lws'])
+    >>> hoist(["delete", "lws/web", "api"], lws)
+    ['delete', 'lws/web', 'api']
     """
     front: list[str] = []
     rest: list[str] = []
@@ -30,7 +43,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     while left:
         word = left.pop(0)
         if word == "--":
-            return [*front, *rest, word, *left]
+            return [*front, *_without_kind(rest, root), word, *left]
         if not word.startswith("-") or _awaits_value(rest, root):
             rest.append(word)
         elif word.startswith("-n") and word != "-n":
@@ -39,15 +52,39 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
             rest += [word[:2], word[3:]]
         elif word == LOCAL:
             front.append(f"{LOCAL}=default")
-        elif word == "--stub":
-            rest.append("--stub=missing")  # its value is optional: the next word is none
+        elif word in WRITTEN_OUT:
+            rest.append(WRITTEN_OUT[word])
         elif word in VALUE_OPTIONS and left:
             front += [word, left.pop(0)]
         elif word.startswith((f"{LOCAL}=", *(f"{option}=" for option in VALUE_OPTIONS))):
             front.append(word)
         else:
             rest.append(word)
-    return front + rest
+    return front + _without_kind(rest, root)
+
+
+def _without_kind(words: list[str], root: click.Command) -> list[str]:
+    """Leave out a kind before names, and alone where it means all; `lws/lws` is the set that is called like its kind."""
+    if not any(map(_is_kind, words)):
+        return words
+    command: click.Command | None = root
+    context, places = click.Context(root), list[int]()
+    for place, word in enumerate(words):
+        if word.startswith("-") or _awaits_value(words[:place], root):
+            continue
+        if isinstance(command, click.Group):
+            command = command.get_command(context, word)
+        elif command is not None:
+            places.append(place)
+    if command is None or not places or not _is_kind(words[places[0]]):
+        return words
+    if not places[1:] and command.name not in OF_ALL:
+        return words
+    return [word for place, word in enumerate(words) if place != places[0]]
+
+
+def _is_kind(word: str) -> bool:
+    return "/" not in word and word.partition(".")[0] in KINDS
 
 
 def _awaits_value(words: Sequence[str], root: click.Command) -> bool:

@@ -2,13 +2,32 @@
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from leaderworkerset.cli import nearmisses, streams
 from leaderworkerset.cli.commandtable import Command, Needs
 from leaderworkerset.cli.process import collection, lightlogging
+
+CHANGES: Final = "change the manifest and `lws apply` it, or use kubectl"
+INSTEAD: Final = {
+    "annotate": CHANGES,
+    "attach": "`lws logs -f` follows the output, `lws exec -it` starts a shell",
+    "build": "images are not built: `--image NAME=DIR` maps one to a directory",
+    "create": "`lws apply` makes objects and changes them, `lws up` makes a cluster",
+    "edit": CHANGES,
+    "label": CHANGES,
+    "load": "images are not loaded: `--image NAME=DIR` maps one to a directory",
+    "patch": CHANGES,
+    "ps": "`lws get` shows what runs, `lws clusters` the clusters of this machine",
+    "replace": "`lws apply` makes objects and changes them",
+    "set": CHANGES,
+    "start": "`lws up` starts a cluster",
+    "stop": "`lws down` stops a cluster",
+    "top": "what programs use is not measured: `lws nodes` shows what is requested and free",
+}
+"""What to do instead of commands that users of kubectl, compose and kind may type."""
 
 
 class LazyGroup(click.Group):
@@ -50,7 +69,8 @@ class LazyGroup(click.Group):
         """Find the command; for an unknown one, suggest the most similar ones."""
         entry = self.table.get(args[0])
         if entry is None and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}{nearmisses.hint(args[0], self.table)}")
+            instead = f": {INSTEAD[args[0]]}" if args[0] in INSTEAD else nearmisses.hint(args[0], self.table)
+            ctx.fail(f"No such command {args[0]!r}{instead}")
         if entry is not None and Needs.MACHINE in entry.needs:
             ctx.with_resource(collection.put_off())
         return super().resolve_command(ctx, args)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
@@ -45,6 +46,18 @@ class Member:
     request: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SchedulingFailure:
+    """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
+
+    reason: str
+    message: str
+
+
+Parent: TypeAlias = JSONObject | SchedulingFailure | None
+"""The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LiveGroup:
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
@@ -52,7 +65,9 @@ class LiveGroup:
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
     their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
     `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
-    are the nodes of stuck pods, by name (`wants_lost_nodes`). `defaults` are the manager's settings of recreations.
+    are the nodes of stuck pods, by name (`wants_lost_nodes`). `parent` is the Workload of an owner, where it describes the
+    group. `service_conflict` says whose the group's own service is, if it is another object's. `defaults` are the manager's
+    settings of recreations.
     """
 
     leader: JSONObject
@@ -63,11 +78,13 @@ class LiveGroup:
     statefulsets: Sequence[JSONObject] = ()
     revisions: Sequence[JSONObject] = ()
     has_service: bool = False
+    service_conflict: str = ""
     node: JSONObject | None = None
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()
     gang_kinds: Collection[Resource] = ()
     lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
+    parent: Parent = None
     defaults: RestartSettings = DEFAULTS
 
     @cached_property

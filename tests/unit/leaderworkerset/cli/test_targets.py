@@ -8,9 +8,12 @@ from tests.unit.kuberuntime.fakes import ScriptedTransport, answer, failure
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Response
+from leaderworkerset.api import labels
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
+
+POD_LABELS = {labels.NAME: "api", labels.GROUP_INDEX: "0", labels.WORKER_INDEX: "1"}
 
 
 def said(*script: Response, namespace: str = "default") -> str:
@@ -80,3 +83,20 @@ def test_a_name_that_is_not_there_says_what_is(name: str, names: list[str], else
 def test_whoever_may_not_read_other_namespaces_is_told_of_this_one() -> None:
     said = not_found("web", named("api"), failure(403, "Forbidden", "no"))
     assert said.endswith("(there: api)")
+
+
+@pytest.mark.parametrize(
+    ("pod", "more"),
+    [
+        (answer(200, {"metadata": {"name": "api-0-1", "labels": POD_LABELS}}), "; pod api-0-1 is called api/0/1 here"),
+        (answer(200, {"metadata": {"name": "api-0-1"}}), ""),
+        (failure(404, "NotFound", "no"), ""),
+    ],
+    ids=["of a set", "of others", "gone"],
+)
+def test_the_name_of_a_pod_is_answered_with_its_place(pod: Response, more: str) -> None:
+    assert not_found("api-0-1", named("api"), there([]), pod).endswith(f"(there: api){more}")
+
+
+def test_other_kinds_are_answered_with_the_command_that_lists_them() -> None:
+    assert not_found("nodes", named("api"), there([])).endswith("(there: api); `lws nodes` lists nodes")

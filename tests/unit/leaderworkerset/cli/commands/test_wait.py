@@ -49,10 +49,11 @@ AVAILABLE = {"type": "Available", "status": "True", "observedGeneration": 2}
         (
             "condition=Available",
             view(1, conditions=(AVAILABLE | {"observedGeneration": 1},)),
-            "condition Available is True",
+            "condition Available is True of an earlier spec",
         ),
         ("condition=Progressing", view(0), "condition Progressing is not there"),
         ("condition=Progressing=False", view(0), None),
+        ("condition=available=true", view(1, conditions=(AVAILABLE,)), None),
         ("condition=Available", None, "it is gone"),
         ("replicas=1", view(0, READY), f"0 groups ready, not 1; {BEHIND}"),
         ("jsonpath={.metadata.generation}=2", view(), None),
