@@ -206,7 +206,6 @@ REPLACED: Final = (
             "unit/leaderworkerset/operator/test_restoration.py",
         ),
     ),
-    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("dashboardhouse.py",)),
     Replaced(
         PATCHED,
         "integration/lwsoperator/test_scenarios.py",
