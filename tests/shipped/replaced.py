@@ -197,6 +197,7 @@ REPLACED: Final = (
             "unit/localkube/kubelet/harness.py",
         ),
     ),
+    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("dashboardhouse.py",)),
     Replaced(
         TRANSPORT,
         "integration/lwsoperator/test_undone_edits.py",
