@@ -8,9 +8,11 @@ from tests.explanations.builders import (
     container,
     ended,
     event,
+    keyed,
     lws,
     node,
     observed,
+    of_keys,
     of_set,
     part,
     pending,
@@ -49,6 +51,12 @@ GPUS: Final = {"containers": [{"name": "main", "resources": {"requests": {"nvidi
 RACKED: Final = lws(2, 1, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}})
 UNSEEN: Final = lws(status={"observedGeneration": 0}, metadata={"generation": 2, "creationTimestamp": ago(90)})
 UPDATING: Final = {"conditions": conditions(UpdateInProgress="True")}
+EXCEEDED: Final = {
+    "type": "Progressing",
+    "status": "False",
+    "reason": "ProgressDeadlineExceeded",
+    "message": 'ReplicaSet "web-7d9f8b6c4" has timed out progressing.',
+}
 HELD: Final = "example.com/held"
 
 
@@ -420,6 +428,8 @@ SCENARIOS: Final[dict[str, Observed]] = {
         of=lws(2, 1, status=UPDATING | {"updatedReplicas": 1}),
     ),
     "LWS-E087": _surge(),
+    "LWS-E088": of_keys([keyed()], {"conditions": [EXCEEDED]}),
+    "LWS-E089": of_keys([keyed(0), keyed(1)], {"replicas": 2, "readyReplicas": 2}, key="new", updating=True),
     "LWS-E090": observed([ready()], of=lws(metadata={"deletionTimestamp": ago(5)})),
     "LWS-E091": _starting(),
     "LWS-E092": observed(

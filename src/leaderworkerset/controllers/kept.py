@@ -94,6 +94,8 @@ DEPLOYMENT: Final = Projection(
     "status.replicas",
     "status.readyReplicas",
     "status.updatedReplicas",
+    "status.conditions[].type",
+    "status.conditions[].status",
 )
 """The Deployment of leaders with random keys."""
 

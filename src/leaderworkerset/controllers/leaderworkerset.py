@@ -7,7 +7,7 @@ nothing.
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -29,7 +29,7 @@ from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, ga
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.core.leaderworkerset import revisionhistory, services
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
@@ -69,7 +69,7 @@ class Memory:
     edition: Edition | None = None
     applied: LastApply | None = None
     source: Source | None = None
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
     """The status that waits to be written, or was last."""
     changed_at: float = 0.0
@@ -105,7 +105,7 @@ class LeaderWorkerSetDriver(Driver):
         self._gang = gang
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
-        self._endings = Endings(informers.pods)
+        self._endings = Endings(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -174,11 +174,13 @@ class LeaderWorkerSetDriver(Driver):
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         is_hash = groupname.is_hash_set(lws)
+        service = self._informers.services.store.get(key)
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
-            has_shared_service=self._informers.services.store.get(key) is not None,
+            has_shared_service=service is not None,
+            service_conflict=services.conflict(service, LEADERWORKERSETS.kind, lws),
             groups=groups.values(),
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,
@@ -211,7 +213,7 @@ class LeaderWorkerSetDriver(Driver):
         return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
-        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
+        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Mapping[str, bool]
     ) -> GatedLeaders:
         staying = {name for name, group in groups.items() if not group.is_deleting}
         pods = (

@@ -25,6 +25,7 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import delegation, recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -125,6 +126,7 @@ class PodDriver(Driver):
         lws = indexes.lws_key(leader)
         group_index = groupname.label(leader)
         group = indexes.group_value(lws, group_index)
+        service = informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader)))
         return LiveGroup(
             leader=leader,
             obj=informers.leaderworkersets.store.get(lws) or {},
@@ -133,7 +135,8 @@ class PodDriver(Driver):
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
-            has_service=informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader))) is not None,
+            has_service=service is not None,
+            service_conflict=services.conflict(service, PODS.kind, leader),
             record=self._find_record(leader),
             gang_objects=self._gang_objects.of_group(lws, group_index),
             gang_kinds=self._gang_objects.served(),

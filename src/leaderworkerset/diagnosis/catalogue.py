@@ -114,6 +114,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     starts.RENDEZVOUS,
     containers.UNREADY,
     unattended.OUTDATED,
+    rollouts.STANDS,
+    rollouts.BETWEEN_STEPS,
     # There is no error yet.
     rollouts.DELETING,
     starts.RECREATED,

@@ -1,5 +1,6 @@
 """The site has every page of the repository, and what is wrong with a site is found."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -20,6 +21,12 @@ def test_every_page_is_in_the_navigation_once_and_under_a_heading() -> None:
         check=True,
     )
     assert sorted(named) == sorted({*listed.stdout.split(), *apipages.APIS} - LEFT_OUT)
+
+
+def test_every_decision_is_in_the_list_of_decisions() -> None:
+    folder = buildsite.ROOT / "docs" / "adr"
+    listed = re.findall(r"\]\((.+?\.md)\)", (folder / "README.md").read_text())
+    assert listed == sorted(path.name for path in folder.glob("0*.md"))
 
 
 def test_the_sections_come_in_the_order_in_which_people_need_them() -> None:

@@ -34,6 +34,8 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
     ['up', '--stub=missing', 'demo']
     >>> hoist(["delete", "lws", "web", "--wait=false"], lws), hoist(["get", "lws"], lws), hoist(["wait", "lws"], lws)
     (['delete', 'web', '--no-wait'], ['get'], ['wait', 'lws'])
+    >>> hoist(["delete", "lws/web", "api"], lws)
+    ['delete', 'lws/web', 'api']
     """
     front: list[str] = []
     rest: list[str] = []
@@ -63,7 +65,7 @@ def hoist(words: Sequence[str], root: click.Command) -> list[str]:
 
 def _without_kind(words: list[str], root: click.Command) -> list[str]:
     """Leave out a kind before names, and alone where it means all; `lws/lws` is the set that is called like its kind."""
-    if not any(word.partition(".")[0] in KINDS for word in words):
+    if not any(map(_is_kind, words)):
         return words
     command: click.Command | None = root
     context, places = click.Context(root), list[int]()
@@ -74,10 +76,15 @@ def _without_kind(words: list[str], root: click.Command) -> list[str]:
             command = command.get_command(context, word)
         elif command is not None:
             places.append(place)
-    is_kind = bool(places) and words[places[0]].partition(".")[0] in KINDS
-    if command is None or not is_kind or not (places[1:] or command.name in OF_ALL):
+    if command is None or not places or not _is_kind(words[places[0]]):
+        return words
+    if not places[1:] and command.name not in OF_ALL:
         return words
     return [word for place, word in enumerate(words) if place != places[0]]
+
+
+def _is_kind(word: str) -> bool:
+    return "/" not in word and word.partition(".")[0] in KINDS
 
 
 def _awaits_value(words: Sequence[str], root: click.Command) -> bool:

@@ -35,13 +35,14 @@ class ObservedLeaderWorkerSet:
     the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
     what earlier decisions led to, if known. `leader_deployment` and `gated` are of groups with random keys, which have no
     leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
-    LeaderWorkerSet that is gone.
+    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's.
     """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
+    service_conflict: str = ""
     groups: Collection[GroupFacts] = ()
     folded: Folded | None = None
     leaders: Mapping[str, GroupFacts] | None = None
@@ -70,4 +71,4 @@ class Decision:
     needs: frozenset[OnDemand] = frozenset()
     edition: Edition | None = None
     source: Source | None = None
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)

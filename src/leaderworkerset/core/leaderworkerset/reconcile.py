@@ -22,7 +22,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
-from kuberuntime.plan import Action, Apply, Create, Event, Plan, PutStatus, guarded_delete, guarded_patch
+from kuberuntime.plan import Action, Apply, Create, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
@@ -48,6 +48,8 @@ RECHECK_DELETION: Final = 5.0
 
 RECHECK_NAMESPACE: Final = 30.0
 """Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
+
+NO_SERVICE: Final = "Failed to create headless service for error: {error}"
 
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
@@ -125,7 +127,11 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += _clean_up(facts, leaders, outdated)
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
-    plan = Plan(tuple(actions), again, leaders.error)
+    conflict = _service_conflict(facts)
+    if conflict:
+        actions.append(Emit(events=(decisionevents.failed_create(facts.obj, NO_SERVICE.format(error=conflict)),)))
+    error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
+    plan = Plan(tuple(actions), again, error)
     return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
 
 
@@ -215,15 +221,20 @@ def _make_service(facts: SetFacts) -> list[Action]:
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     if facts.observed.has_shared_service or not is_shared:
         return []
-    note = "Failed to create headless service for error: {error}"
     return [
         Create(
             resource=SERVICES,
             object=services.build_shared(facts.obj),
             if_absent=True,
-            on_failure=(decisionevents.failed_create(facts.obj, note),),
+            on_failure=(decisionevents.failed_create(facts.obj, NO_SERVICE),),
         )
     ]
+
+
+def _service_conflict(facts: SetFacts) -> str:
+    """Return whose the shared service is, if another object controls it; the groups go on without the names that it gives."""
+    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
+    return facts.observed.service_conflict if is_shared else ""
 
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:

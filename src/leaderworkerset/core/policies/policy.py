@@ -66,7 +66,8 @@ class LiveGroup:
     their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
     `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
     are the nodes of stuck pods, by name (`wants_lost_nodes`). `parent` is the Workload of an owner, where it describes the
-    group. `defaults` are the manager's settings of recreations.
+    group. `service_conflict` says whose the group's own service is, if it is another object's. `defaults` are the manager's
+    settings of recreations.
     """
 
     leader: JSONObject
@@ -77,6 +78,7 @@ class LiveGroup:
     statefulsets: Sequence[JSONObject] = ()
     revisions: Sequence[JSONObject] = ()
     has_service: bool = False
+    service_conflict: str = ""
     node: JSONObject | None = None
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()

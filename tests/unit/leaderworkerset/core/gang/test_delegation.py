@@ -116,7 +116,7 @@ def test_without_the_owners_workload_leaders_are_not_changed(found: Parent, mess
 
 def test_once_everything_exists_the_owners_workload_is_not_read_again() -> None:
     obj = delegated(WHOLE, spec={"groupIdentity": "Hash"})
-    living = builders.as_applied(deployments.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj)))
+    living = builders.as_applied(deployments.build(obj, leaderworkerset.decode(obj), key=builders.key_of(obj), size=3))
     (made,) = created(plan_for(obj, parent()))
     plan = plan_for(obj, parent(), scheduled.stored(made), leader_deployment=living)
     (write,) = (one for one in plan.actions if isinstance(one, PutStatus))

@@ -374,7 +374,7 @@ def test_several_levels_that_were_stored_are_reported() -> None:
 def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JSONObject | None:
     """Return the condition that is written once the leaders' object is observed."""
     decoded = leaderworkerset.decode(obj)
-    living = builders.as_applied(deployments.build(obj, decoded, key=builders.key_of(obj)))
+    living = builders.as_applied(deployments.build(obj, decoded, key=builders.key_of(obj), size=3))
     return condition(plan_for(obj, *objects, gang=gang, leader_deployment=living))
 
 
