@@ -198,7 +198,6 @@ REPLACED: Final = (
             "unit/localkube/kubelet/harness.py",
         ),
     ),
-    Replaced(TRANSPORT, "e2e/test_dashboard.py", ("dashboardhouse.py",)),
     Replaced(
         TRANSPORT,
         "integration/lwsoperator/test_undone_edits.py",
