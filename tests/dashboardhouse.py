@@ -15,14 +15,10 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
-from kuberuntime.serving.bindaddresses import Address
-from kuberuntime.serving.listening import bounds
-from kuberuntime.serving.serving import Listener
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.dashboard.hub import Hub
-from leaderworkerset.dashboard.livemodel import LiveModel, live
-from leaderworkerset.dashboard.webserver import Dashboard
+from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.webserver import Dashboard, opened
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.kinds.managed import MANAGED
 from localkube.apiserver import builtin
@@ -62,20 +58,7 @@ class House:
     model: LiveModel
     dashboard: Dashboard
     runner: CommandLog | None
-    listeners: list[Listener] = field(default_factory=list)
     nodes_may_answer: asyncio.Event = field(default_factory=asyncio.Event)
-
-    async def listen(self, port: int = 0) -> None:
-        """Serve from now on."""
-        application = self.dashboard.application()
-        listener = Listener(application, Address("127.0.0.1", port), name="dashboard", limits=bounds(128))
-        await listener.__aenter__()
-        self.listeners.append(listener)
-        self.dashboard.port = listener.port
-
-    async def leave(self) -> None:
-        """Serve no more, and close all connections."""
-        await self.listeners.pop().__aexit__(None, None, None)
 
     @property
     def base(self) -> str:
@@ -214,18 +197,10 @@ class SlowTransport(InProcessTransport):
 
 @asynccontextmanager
 async def serving(client: Client, runner: CommandLog | None = None) -> AsyncIterator[House]:
-    """Serve a dashboard in the body."""
+    """Serve a dashboard in the body, as the command does."""
     model = LiveModel(client, "", Commands())
-    hub = Hub(model)
-    house = House(client, model, Dashboard(model, hub, runner), runner)
-    async with live(model), asyncio.TaskGroup() as tasks:
-        showing = tasks.create_task(hub.run())
-        await house.listen()
-        try:
-            yield house
-        finally:
-            await house.leave()
-            showing.cancel()
+    async with opened(model, runner, 0) as dashboard:
+        yield House(client, model, dashboard, runner)
 
 
 async def until(check: Any, what: str) -> None:

@@ -4,7 +4,10 @@ Addresses below the base: `open` (the link), pages (`address.py`), the same with
 `pane/NAMESPACE/NAME/GROUP/RANK`, `logs/NAMESPACE/NAME`, `static/FILE`, and `act` for actions.
 """
 
+import asyncio
 import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,20 +19,26 @@ from aiohttp.typedefs import Handler
 from kuberuntime import timeouts
 from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.bindaddresses import Address as BindAddress
+from kuberuntime.serving.listening import bounds
+from kuberuntime.serving.serving import Listener
 from leaderworkerset.dashboard import actions, address, exporting, logstream, sidepane, staticfiles
 from leaderworkerset.dashboard.actions import ActionError, Runner
 from leaderworkerset.dashboard.address import PageForm
 from leaderworkerset.dashboard.channel import HEARTBEAT, Channel
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS, Asked, Gate, Refusal, Secrets
 from leaderworkerset.dashboard.hub import PAGES, Hub
-from leaderworkerset.dashboard.livemodel import LiveModel
+from leaderworkerset.dashboard.livemodel import LiveModel, live
 from leaderworkerset.dashboard.logstream import LogRequest
 from leaderworkerset.dashboard.markup import tag
 from leaderworkerset.dashboard.pages import htmldocument
 from leaderworkerset.dashboard.pages.htmldocument import Serving
+from leaderworkerset.observation.following import Followed
 from leaderworkerset.views.groups import name_of
 from leaderworkerset.views.selection import Selection
 
+LOOPBACK: Final = "127.0.0.1"
+CONNECTIONS: Final = 128
 MOST_BODY: Final = 4096
 """Bytes of a request for an action."""
 
@@ -66,6 +75,20 @@ class Dashboard:
     secrets: Secrets = field(default_factory=new_secrets)
     port: int = 0
     _streams: int = 0
+    _listener: Listener | None = None
+
+    async def listen(self, port: int) -> None:
+        """Listen on this port of this machine alone (0: on a free one); raise `ConfigError` if that cannot be."""
+        limits = bounds(CONNECTIONS)
+        self._listener = Listener(self.application(), BindAddress(LOOPBACK, port), name="dashboard", limits=limits)
+        await self._listener.__aenter__()
+        self.port = self._listener.port
+
+    async def leave(self) -> None:
+        """Listen no more, and close all connections."""
+        if self._listener is not None:
+            await self._listener.__aexit__(None, None, None)
+            self._listener = None
 
     @property
     def gate(self) -> Gate:
@@ -75,7 +98,7 @@ class Dashboard:
     @property
     def link(self) -> str:
         """Return the link that opens the dashboard, once."""
-        return f"http://127.0.0.1:{self.port}{self.gate.base}open?token={self.secrets.link}"
+        return f"http://{LOOPBACK}:{self.port}{self.gate.base}open?token={self.secrets.link}"
 
     def application(self) -> web.Application:
         """Build the application."""
@@ -224,6 +247,21 @@ class Dashboard:
         log.info("action", command=" ".join(words), trial=is_trial, done=is_done)
         answer = {"command": " ".join([self.model.commands.lws, *words]), "done": is_done, "text": text}
         return web.json_response(answer)
+
+
+@asynccontextmanager
+async def opened(model: LiveModel, runner: Runner | None, port: int, *beside: Followed) -> AsyncIterator[Dashboard]:
+    """Serve a dashboard meanwhile; `beside` may end it with an error."""
+    hub = Hub(model)
+    dashboard = Dashboard(model, hub, runner)
+    async with live(model, *beside), asyncio.TaskGroup() as tasks:
+        await dashboard.listen(port)
+        showing = tasks.create_task(hub.run())
+        try:
+            yield dashboard
+        finally:
+            showing.cancel()
+            await dashboard.leave()
 
 
 async def _send(response: web.StreamResponse, channel: Channel, last: str) -> None:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 EVERYTHING: Final = "."
 """The value of --export without a name."""
 
-CONNECTIONS: Final = 128
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DashboardRequest:
@@ -93,32 +91,18 @@ async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
 
 async def _serve(target: Target, wanted: DashboardRequest) -> None:
     """Serve until interrupted."""
-    from kuberuntime.serving.bindaddresses import Address
-    from kuberuntime.serving.listening import bounds
-    from kuberuntime.serving.serving import Listener
     from leaderworkerset.cli import logging
-    from leaderworkerset.dashboard.hub import Hub
-    from leaderworkerset.dashboard.livemodel import LiveModel, live
-    from leaderworkerset.dashboard.webserver import Dashboard
+    from leaderworkerset.dashboard.livemodel import LiveModel
+    from leaderworkerset.dashboard.webserver import opened
 
     async with target.session() as session:
         logging.configure_default(session.lifeline.log_level)
         model = LiveModel(session.client, "" if wanted.everywhere else session.namespace, commands_of(session))
-        hub = Hub(model)
-        served = Dashboard(model, hub, _Commands(session, target).run if wanted.allows_actions else None)
-        listener = Listener(
-            served.application(),
-            Address("127.0.0.1", wanted.port),
-            name="dashboard",
-            limits=bounds(CONNECTIONS),
-        )
-        async with live(model, session.lifeline), listener, asyncio.TaskGroup() as tasks:
-            served.port = listener.port
-            showing = tasks.create_task(hub.run())
+        runner = _Commands(session, target).run if wanted.allows_actions else None
+        async with opened(model, runner, wanted.port, session.lifeline) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 await _announce(served, Path(directory), wanted)
                 await _interrupted()
-            showing.cancel()
 
 
 async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
