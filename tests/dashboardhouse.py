@@ -10,6 +10,7 @@ import aiohttp
 from tests.integration.clusters import objects
 
 from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -31,7 +32,7 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
 NAMESPACE: Final = "default"
-LIMIT: Final = 60.0
+LIMIT: Final = 120.0
 """Seconds in which anything must come true."""
 
 NODE: Final = "node-0"
@@ -62,6 +63,7 @@ class House:
     dashboard: Dashboard
     runner: CommandLog | None
     listeners: list[Listener] = field(default_factory=list)
+    nodes_may_answer: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def listen(self, port: int = 0) -> None:
         """Serve from now on."""
@@ -183,15 +185,31 @@ async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
     await server.start()
     try:
         async with asyncio.timeout(LIMIT):
-            client = Client(InProcessTransport(server, "test"))
+            transport = SlowTransport(server)
+            client = Client(transport)
             await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
             await client.patch(
                 NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
             )
             async with serving(client, CommandLog() if actions else None) as house:
+                house.nodes_may_answer = transport.may_answer
                 yield house
     finally:
         await server.close()
+
+
+class SlowTransport(InProcessTransport):
+    """Answers lists of nodes only once it may."""
+
+    def __init__(self, server: ApiServer) -> None:
+        super().__init__(server, "test")
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def request(self, request: Request) -> Response:
+        if request.path == NODES.path():
+            await self.may_answer.wait()
+        return await super().request(request)
 
 
 @asynccontextmanager

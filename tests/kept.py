@@ -19,6 +19,7 @@ R = TypeVar("R")
 
 KEEP: Final[dict[str, Keep]] = {
     "ControllerRevision": kept.revision,
+    "Deployment": kept.deployment,
     "Pod": kept.pod,
     "PodGroup": kept.gang_object,
     "Service": kept.service,

@@ -1,10 +1,12 @@
 """Groups with random keys by the command line: what takes a group takes the first characters of its key."""
 
 import json
+import re
 from typing import Any
 
 import pytest
-from tests.e2e.harness import Shell, ranks
+import yaml
+from tests.e2e.harness import ROOT, Shell, ranks
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
@@ -34,9 +36,9 @@ MANIFEST: dict[str, Any] = {
 }
 
 
-def groups(shell: Shell) -> list[str]:
+def groups(shell: Shell, name: str = "web") -> list[str]:
     """Return the keys of the groups, all of whose ranks are ready."""
-    (shown,) = json.loads(shell.lws("get", "--local", "web", "-o", "json").stdout)["items"]
+    (shown,) = json.loads(shell.lws("get", "--local", name, "-o", "json").stdout)["items"]
     assert all(rank["ready"] for rank in ranks(shown).values())
     return [str(group["group"]) for group in shown["groups"]]
 
@@ -69,3 +71,37 @@ def test_a_group_is_read_entered_restarted_rolled_and_undone_by_its_key(shell: S
     shell.lws("wait", "--local", "web")
     assert len(groups(shell)) == 3
     assert "is healthy" in shell.lws("explain", "--local", "web").stdout
+
+
+def test_two_sets_change_over_without_a_group_less(shell: Shell) -> None:
+    """What the how-to says of the way from indexes to random keys: files, steps, and what `lws plan` shows."""
+    page = (ROOT / "docs/how-to/groups-with-random-keys.md").read_text()
+    section = page[page.index("## Move from indexes to random keys") :]
+    keyed, chat = (
+        yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    )
+    (steps,) = re.findall(r"^ +```bash\n(.*?)^ +```$", section, re.MULTILINE | re.DOTALL)
+    old = keyed | {"metadata": {"name": "web"}, "spec": {**keyed["spec"], "groupIdentity": "Ordinal", "replicas": 2}}
+    shell.lws("up", "--detach")
+    shell.lws("apply", "--local", "-f", "-", text=json.dumps(old))
+    shell.lws("wait", "--local", "web")
+    planned = shell.lws("plan", "--local", "-f", "-", text=json.dumps(keyed)).stdout
+    assert "keyed" in planned
+    assert "web" not in planned
+    shell.lws("apply", "--local", "-f", "-", text="\n---\n".join(map(json.dumps, (keyed, chat))))
+
+    for moved in (1, 2):
+        exact = steps.replace("keyed --replicas 1", f"keyed --replicas {moved}")
+        exact = exact.replace("web --replicas 1", f"web --replicas {2 - moved}")
+        for _, verb, *words in map(str.split, exact.strip().splitlines()):
+            shell.lws(verb, "--local", *words)
+            assert ready_leaders(shell) >= 2
+    assert len(groups(shell, "keyed")) == 2
+    assert groups(shell) == []
+    shell.lws("delete", "--local", "web")
+
+
+def ready_leaders(shell: Shell) -> int:
+    """Return to how many leaders the Service of the page sends requests."""
+    shown = json.loads(shell.lws("get", "--local", "-o", "json").stdout)["items"]
+    return sum(rank["ready"] for item in shown for place, rank in ranks(item).items() if str(place).endswith("/0"))

@@ -127,12 +127,40 @@ def observed(
     *,
     of: JSONObject | None = None,
     running: Sequence[JSONObject] | None = None,
+    leader_deployment: JSONObject | None = None,
 ) -> Observed:
     """Return what is observed, the reasons of events and records filled in as `lws get` does."""
     found = dict(objects or {})
     evidence = Evidence(events=found.get(CORE_EVENTS, ()), records=found.get(CONTROLLER_REVISIONS, ()))
     (shown,) = explained([view(lws() if of is None else of, pods)], evidence, NOW)
-    return Observed(view=shown, now=NOW, objects=found, running=running)
+    return Observed(view=shown, now=NOW, objects=found, running=running, leader_deployment=leader_deployment)
+
+
+def keyed(number: int = 0, **fields: Any) -> JSONObject:
+    """Return the leader, ready, of a group of one pod with a random key."""
+    key = f"{number}f3c9a1e" * 5
+    name = f"web-7d9f8b6c4-{number}x2kk"
+    return ready(number, metadata={"name": name, "labels": {labels.GROUP_INDEX: key}}, **fields)
+
+
+def of_keys(
+    pods: Iterable[JSONObject], told: Mapping[str, Any], *, key: str = KEY, replicas: int = 2, updating: bool = False
+) -> Observed:
+    """Return groups of one pod with random keys; `told` is the status of their Deployment, which is of revision `key`."""
+    deployment = {
+        "metadata": {
+            "name": "web",
+            "generation": 2,
+            "creationTimestamp": ago(600),
+            "labels": {labels.TEMPLATE_REVISION_HASH: key},
+        },
+        "spec": {"replicas": replicas},
+        "status": {"observedGeneration": 2, **told},
+    }
+    status = {"conditions": conditions(UpdateInProgress="True")} if updating else None
+    found = [*pods]
+    of = lws(replicas, 1, status=status, groupIdentity="Hash")
+    return observed(found, of=of, leader_deployment=deployment)
 
 
 def recreated(

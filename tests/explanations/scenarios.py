@@ -8,9 +8,11 @@ from tests.explanations.builders import (
     container,
     ended,
     event,
+    keyed,
     lws,
     node,
     observed,
+    of_keys,
     of_set,
     part,
     pending,
@@ -49,6 +51,12 @@ GPUS: Final = {"containers": [{"name": "main", "resources": {"requests": {"nvidi
 RACKED: Final = lws(2, 1, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}})
 UNSEEN: Final = lws(status={"observedGeneration": 0}, metadata={"generation": 2, "creationTimestamp": ago(90)})
 UPDATING: Final = {"conditions": conditions(UpdateInProgress="True")}
+EXCEEDED: Final = {
+    "type": "Progressing",
+    "status": "False",
+    "reason": "ProgressDeadlineExceeded",
+    "message": 'ReplicaSet "web-7d9f8b6c4" has timed out progressing.',
+}
 HELD: Final = "example.com/held"
 
 
@@ -98,6 +106,12 @@ def _without_gate() -> Observed:
         pod(0, 1, spec=spec, metadata=metadata, status={"conditions": [told]}),
     ]
     return observed(pods, {POD_GROUPS: [{"metadata": {"name": "web-0-e1"}, "spec": {}}]})
+
+
+def _without_api() -> JSONObject:
+    message = 'scheduling.k8s.io/v1beta1 Workload API is not available: no matches for kind "Workload"'
+    told = {"type": "WorkloadSchedulingCreated", "status": "False", "reason": "APINotAvailable", "message": message}
+    return lws(status={"conditions": [told]}, scheduling={})
 
 
 SCENARIOS: Final[dict[str, Observed]] = {
@@ -165,6 +179,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         }
     ),
+    "LWS-E018": observed(of=_without_api()),
     "LWS-E020": refused(
         FORBIDDEN + "exceeded quota: team, requested: requests.cpu=8, used: requests.cpu=30, limited: requests.cpu=32"
     ),
@@ -413,6 +428,8 @@ SCENARIOS: Final[dict[str, Observed]] = {
         of=lws(2, 1, status=UPDATING | {"updatedReplicas": 1}),
     ),
     "LWS-E087": _surge(),
+    "LWS-E088": of_keys([keyed()], {"conditions": [EXCEEDED]}),
+    "LWS-E089": of_keys([keyed(0), keyed(1)], {"replicas": 2, "readyReplicas": 2}, key="new", updating=True),
     "LWS-E090": observed([ready()], of=lws(metadata={"deletionTimestamp": ago(5)})),
     "LWS-E091": _starting(),
     "LWS-E092": observed(

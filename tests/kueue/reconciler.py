@@ -18,7 +18,7 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 MANAGED: Final = PREFIX + "managed"
@@ -43,6 +43,8 @@ ON_A_HOST: Final = 2
 class Kueue:
     """Admits groups of one namespace up to a quota, the lowest index first; `evicted` groups are stopped and kept out.
 
+    Groups with random keys are admitted by their keys, the oldest first.
+
     `domains` are the hosts of each domain of the topology; a group that asks for one gets that of its place in line.
     """
 
@@ -50,8 +52,8 @@ class Kueue:
     namespace: str
     quota: int
     domains: Sequence[Sequence[str]] = ()
-    evicted: set[int] = field(default_factory=set)
-    admitted: set[int] = field(default_factory=set)
+    evicted: set[int | str] = field(default_factory=set)
+    admitted: set[int | str] = field(default_factory=set)
     unpaid: list[str] = field(default_factory=list)
     overfull: list[str] = field(default_factory=list)
 
@@ -68,13 +70,14 @@ class Kueue:
         found = {meta.name(one): one for one in await self._list(LEADERWORKERSETS)}
         for name, lws in found.items():
             if meta.labels(lws).get(QUEUE):
-                self._admit(_groups(lws))
+                keyed = meta.spec(lws).get("groupIdentity") == "Hash"
+                self._admit(_keys(await self._list(PODS)) if keyed else range(_groups(lws)))
                 await self._follow(name, lws)
 
-    def _admit(self, count: int) -> None:
+    def _admit(self, wanted: Sequence[int | str]) -> None:
         """Keep what is admitted, as long as its group is wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
-        self.admitted = {index for index in self.admitted if index < count and index not in self.evicted}
-        for index in range(count):
+        self.admitted = {index for index in self.admitted if index in wanted and index not in self.evicted}
+        for index in wanted:
             if len(self.admitted) < self.quota and index not in self.evicted:
                 self.admitted.add(index)
 
@@ -86,7 +89,7 @@ class Kueue:
             if meta.labels(pod).get(labels.GROUP_INDEX) is None or meta.is_deleting(pod):
                 continue
             await self._tag(pod, lws)
-            index = int(meta.labels(pod)[labels.GROUP_INDEX])
+            index = _index(pod)
             if index in self.evicted and not _is_gated(pod):
                 await self._evict(pod)
             elif _is_gated(pod) and index in self.admitted:
@@ -139,7 +142,7 @@ class Kueue:
         """Choose the host by the rank in the group, where the pod asks for a topology (R-KQ-51, R-KQ-53, R-KQ-56)."""
         if TOPOLOGY not in meta.annotations(pod):
             return {}
-        place = sorted(self.admitted).index(int(meta.labels(pod)[labels.GROUP_INDEX]))
+        place = sorted(self.admitted, key=str).index(_index(pod))
         host = self.domains[place][int(meta.labels(pod)[labels.WORKER_INDEX]) // ON_A_HOST]
         return {"nodeSelector": {HOSTNAME: host}}
 
@@ -150,6 +153,20 @@ class Kueue:
         key = ObjectKey(self.namespace, meta.name(pod))
         own = patch.get("metadata") or {}
         await self.client.patch(PODS, key, patch | {"metadata": own | {"uid": meta.uid(pod)}}, kind="merge")
+
+
+def _index(pod: JSONObject) -> int | str:
+    """Return the index of a pod's group, or its random key."""
+    label = groupname.label(pod)
+    return label if len(label) == groupname.KEY_CHARACTERS else int(label)
+
+
+def _keys(pods: Sequence[JSONObject]) -> list[int | str]:
+    """Return the keys of groups whose leaders stay, the oldest first."""
+    leaders = [pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == "0" and not meta.is_deleting(pod)]
+    return [
+        _index(pod) for pod in sorted(leaders, key=lambda pod: (pod["metadata"]["creationTimestamp"], meta.name(pod)))
+    ]
 
 
 def _groups(lws: JSONObject) -> int:

@@ -173,6 +173,7 @@ REPLACED: Final = (
             "unit/leaderworkerset/controllers/test_fairness.py",
             "unit/leaderworkerset/controllers/test_ignored.py",
             "unit/leaderworkerset/controllers/test_leaders.py",
+            "unit/leaderworkerset/controllers/test_parentworkloads.py",
             "unit/leaderworkerset/controllers/test_stopping.py",
             "unit/leaderworkerset/manager/test_gangdetection.py",
             "unit/leaderworkerset/webhooks/test_rotationloop.py",

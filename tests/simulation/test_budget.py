@@ -82,6 +82,8 @@ async def schedule(world: World, random: Random, limit: int, identity: dict[str,
             await world.at_rest()
         match random.choice(["scale", "roll", "fail", "fail", "fail", "recover", "kill"]):
             case "scale":
+                # A Deployment that is scaled, in mid-rollout, to what its old ReplicaSet happens to have, stops rolling.
+                await world.at_rest()
                 replicas = random.randrange(1, MOST)
                 await world.edit(replicas=replicas)
             case "roll":

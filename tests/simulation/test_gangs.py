@@ -19,8 +19,11 @@ from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
+from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.kinds.managed import managed
 from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.model import Program, run_forever
+from localkube.kubelet.processes.runner import ContainerSpec
 
 DEFINITIONS = {"volcano": VOLCANO_DEFINITION, "coscheduling": COSCHEDULING_DEFINITION}
 SCHEDULERS = [PROVIDERS[name] for name in DEFINITIONS]
@@ -115,6 +118,46 @@ def test_groups_keep_their_objects_through_rollouts_recreations_and_scaling(
         assert watched.early == []
 
     simulate(scenario, settings(provider))
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("provider", SCHEDULERS, ids=lambda one: one.name)
+def test_as_many_objects_as_groups_are_left_whatever_happened(provider: Provider, identity: str) -> None:
+    """N-AT-6: ten groups are replaced, the set is scaled and rolled; leaders go first, and workers take 20 seconds to end."""
+
+    def slow(spec: ContainerSpec) -> Program:
+        return replace(run_forever(spec), term=0.0 if spec.sandbox_id in leaders else 20.0)
+
+    leaders: set[str] = set()
+
+    def note_leader(change: Change) -> None:
+        if is_leader(change.object):
+            leaders.add(meta.uid(change.object))
+
+    async def scenario(world: World) -> None:
+        world.observe(PODS, note_leader)
+        await world.create(groups(replicas=4, size=3, groupIdentity=identity))
+        await world.ready()
+        for count in (4, 4, 2):
+            for leader in [pod for pod in await world.objects(PODS) if is_leader(pod)][:count]:
+                await world.delete(PODS, meta.name(leader))
+            await world.ready()
+        for replicas in (2, 4):
+            await world.edit(replicas=replicas)
+            await world.ready()
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        await world.ready()
+
+        pods = await world.objects(PODS)
+        found = {
+            meta.name(one): (meta.controller_of(one) or {})["uid"] for one in await world.objects(kind_of(provider))
+        }
+        assert found == {link_of(pod): meta.uid(pod) for pod in pods if is_leader(pod)}
+        assert len(found) == 4
+        assert {link_of(pod) for pod in pods} == found.keys()
+        assert len(leaders) >= 4 + 10 + 2 + 4
+
+    simulate(scenario, replace(settings(provider), script=slow))
 
 
 def test_a_group_of_one_pod_has_an_object_too() -> None:

@@ -41,7 +41,13 @@ DEGRADED: Final = ConditionOutcome(
     "Automatic recovery is stopped for one or more replicas",
     "groups used up their restarts, were terminated and are kept for diagnosis",
 )
-CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, DEGRADED)
+WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
+    "WorkloadSchedulingCreated",
+    "SchedulingPrerequisitesCreated",
+    "scheduling prerequisites created",
+    "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
+)
+CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, DEGRADED, WORKLOAD_SCHEDULING_CREATED)
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
 """Reason and message of `DEGRADED` while it is False (N-ST-11)."""

@@ -19,10 +19,13 @@ from leaderworkerset.api.leaderworkerset import GroupIdentity
 HOST_CHARACTERS: Final = 8
 """How many characters of a random key are part of host names."""
 
+KEY_CHARACTERS: Final = 40
+"""How many characters a random key has; no index has so many."""
 
-def label(pod: JSONObject) -> str:
-    """Return the label that all objects of the pod's group carry, verbatim; empty without one."""
-    return meta.labels(pod).get(labels.GROUP_INDEX, "")
+
+def label(obj: JSONObject) -> str:
+    """Return the label that a pod and all objects of its group carry, verbatim; empty without one."""
+    return meta.labels(obj).get(labels.GROUP_INDEX, "")
 
 
 def is_hash(pod: JSONObject) -> bool:

@@ -1,7 +1,8 @@
-"""The groups with random keys that end: they have pods, but no leader that stays.
+"""The groups with random keys that end: they have pods, or may still get some, but no leader that stays.
 
-In: changes of pods, from the first one on. Out: for one LeaderWorkerSet the leaders' names of such groups, and when the
-last pod of each shall have ended. Only pods of groups with random keys are followed.
+In: changes of pods and of StatefulSets of workers, from the first one on: while there is one, its controller may create
+pods. Out: for one LeaderWorkerSet the leaders' names of such groups, and when the last pod of each shall have ended.
+Only groups with random keys are followed.
 """
 
 from collections.abc import Collection, Mapping
@@ -9,6 +10,7 @@ from collections.abc import Collection, Mapping
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname
 from leaderworkerset.controllers import indexes
 from leaderworkerset.core.policies.replacement import is_gated
@@ -18,11 +20,12 @@ UNKNOWN = "~"
 
 
 class Endings:
-    """When the pods of each group end, by LeaderWorkerSet, leader and pod."""
+    """When the pods of each group end, by LeaderWorkerSet, leader and pod; of a StatefulSet, which ends with its pods, empty."""
 
-    def __init__(self, pods: Informer) -> None:
+    def __init__(self, pods: Informer, statefulsets: Informer) -> None:
         self._sets: dict[ObjectKey, dict[str, dict[str, str]]] = {}
         pods.subscribe(self._pod_changed)
+        statefulsets.subscribe(self._workers_changed)
 
     def of(self, lws: ObjectKey, staying: Collection[str]) -> Mapping[str, str]:
         """Return the ends of the groups of a LeaderWorkerSet whose leaders are not among those that stay."""
@@ -31,16 +34,25 @@ class Endings:
 
     def _pod_changed(self, change: Change) -> None:
         if change.old is not None and _holds_capacity(change.old):
-            self._remove(change.old)
+            self._remove(change.old, groupname.leader_of(change.old))
         if change.new is not None and _holds_capacity(change.new):
-            groups = self._sets.setdefault(indexes.lws_key(change.new), {})
             end = meta.metadata(change.new).get("deletionTimestamp") or UNKNOWN
-            groups.setdefault(groupname.leader_of(change.new), {})[meta.name(change.new)] = str(end)
+            self._put(change.new, groupname.leader_of(change.new), str(end))
 
-    def _remove(self, pod: JSONObject) -> None:
-        lws, leader = indexes.lws_key(pod), groupname.leader_of(pod)
+    def _workers_changed(self, change: Change) -> None:
+        if change.old is not None and (leader := _leader_of_workers(change.old)):
+            self._remove(change.old, leader)
+        if change.new is not None and (leader := _leader_of_workers(change.new)):
+            self._put(change.new, leader, "")
+
+    def _put(self, obj: JSONObject, leader: str, end: str) -> None:
+        groups = self._sets.setdefault(indexes.lws_key(obj), {})
+        groups.setdefault(leader, {})[_name(obj)] = end
+
+    def _remove(self, obj: JSONObject, leader: str) -> None:
+        lws = indexes.lws_key(obj)
         groups = self._sets[lws]
-        del groups[leader][meta.name(pod)]
+        del groups[leader][_name(obj)]
         if not groups[leader]:
             del groups[leader]
         if not groups:
@@ -49,3 +61,15 @@ class Endings:
 
 def _holds_capacity(pod: JSONObject) -> bool:
     return groupname.is_hash(pod) and not is_gated(pod)
+
+
+def _leader_of_workers(statefulset: JSONObject) -> str:
+    """Return the leader of the workers of a group with a random key; empty for any other StatefulSet."""
+    owner = meta.controller_of(statefulset)
+    is_keyed = len(groupname.label(statefulset)) == groupname.KEY_CHARACTERS
+    return str(owner["name"]) if owner is not None and owner["kind"] == PODS.kind and is_keyed else ""
+
+
+def _name(obj: JSONObject) -> str:
+    """Return a name that no pod shares with a StatefulSet."""
+    return f"{obj['kind']}/{meta.name(obj)}"

@@ -14,11 +14,14 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import indexes, kept
 from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.policies.gang import Gang
 
 OWNER: Final = "owner"
+POD_GROUPS: Final = "pod groups"
 
 
 def owner_values(obj: JSONObject) -> Iterable[str]:
@@ -26,17 +29,29 @@ def owner_values(obj: JSONObject) -> Iterable[str]:
     return indexes.group_values(obj) if labels.GROUP_INDEX in meta.labels(obj) else indexes.lws_values(obj)
 
 
+def pod_group_values(obj: JSONObject) -> Iterable[str]:
+    """Index the PodGroups of `spec.scheduling` by their LeaderWorkerSet."""
+    return indexes.lws_values(obj) if labels.SCHEDULING_LEVEL in meta.labels(obj) else ()
+
+
 def gang_caches(gang: Gang) -> tuple[Cache, ...]:
     """Return the caches of the kinds that the gang schedulers write."""
     return tuple(
-        Cache(indexes.ours(resource), {OWNER: owner_values}, keep=kept.gang_object, optional=True)
+        Cache(
+            indexes.ours(resource),
+            {OWNER: owner_values, POD_GROUPS: pod_group_values},
+            keep=kept.gang_object,
+            optional=True,
+        )
         for resource in gang.resources
     )
 
 
 def gang_permissions(gang: Gang) -> tuple[Permission, ...]:
-    """Return the permissions to write the objects of the gang schedulers."""
-    return tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
+    """Return the permissions to write the objects of the gang schedulers, and what they report of a refusal."""
+    own = tuple(Permission(resource, ("create", "delete")) for resource in gang.resources)
+    corrected = tuple(Permission(resource, ("patch",)) for resource in gang.resources if resource in SCHEDULING)
+    return (*own, *corrected, Permission(LEADERWORKERSETS, ("patch",), "status")) if corrected else own
 
 
 class GangObjects:
@@ -52,6 +67,11 @@ class GangObjects:
     def shared_by(self, lws: ObjectKey) -> Sequence[JSONObject]:
         """Return the objects that the groups of a LeaderWorkerSet share."""
         return self._filed(str(lws))
+
+    def pod_groups_of(self, lws: ObjectKey) -> Iterable[JSONObject]:
+        """Yield the PodGroups of all groups of a LeaderWorkerSet with `spec.scheduling`."""
+        for informer in self._informers:
+            yield from informer.store.by_index(POD_GROUPS, str(lws))
 
     def served(self) -> Collection[Resource]:
         """Return the kinds that the API server serves."""

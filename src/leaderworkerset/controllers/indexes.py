@@ -26,6 +26,7 @@ BY_LWS: Final = "leaderworkerset"
 BY_GROUP: Final = "group"
 LEADERS: Final = "leaders"
 RECORDS: Final = "records"
+POD_GROUP: Final = "pod group"
 KEPT: Final = "kept"
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
@@ -90,6 +91,12 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
     )
 
 
+def pod_group_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod by the PodGroup of Kubernetes that it names."""
+    name = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName")
+    return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
+
+
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
     """Return no key: for objects that are read, and awaited after writes, but whose changes alter no decision alone."""
     return ()
@@ -97,7 +104,11 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
 STATEFULSET_CACHE: Final = Cache(ours(STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
-POD_CACHE: Final = Cache(ours(PODS), {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values}, keep=kept.pod)
+POD_CACHE: Final = Cache(
+    ours(PODS),
+    {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},
+    keep=kept.pod,
+)
 SERVICE_CACHE: Final = Cache(ours(SERVICES), keep=kept.service)
 REVISION_CACHE: Final = Cache(
     ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),

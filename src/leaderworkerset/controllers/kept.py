@@ -50,6 +50,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
+    f"metadata.annotations['{labels.WORKLOAD_AWARE_SCHEDULING}']",
+    f"metadata.annotations['{labels.WORKLOAD_NAME}']",
+    "spec.schedulingGroup.podGroupName",
     "spec.hostname",
     "spec.subdomain",
     "spec.nodeName",
@@ -91,6 +94,8 @@ DEPLOYMENT: Final = Projection(
     "status.replicas",
     "status.readyReplicas",
     "status.updatedReplicas",
+    "status.conditions[].type",
+    "status.conditions[].status",
 )
 """The Deployment of leaders with random keys."""
 
@@ -127,8 +132,8 @@ REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", 
 """Revisions, whose data are templates, and the records of recreations, which are annotations."""
 
 
-GANG_OBJECT: Final = Projection("metadata.labels")
-"""Objects of gang schedulers: their group; they are created and deleted, and never changed."""
+GANG_OBJECT: Final = Projection("metadata.labels", "spec")
+"""Objects of gang schedulers: their group; those of `spec.scheduling` are compared with what they shall be."""
 
 
 def pod(_obj: JSONObject) -> Projection:

@@ -7,7 +7,7 @@ nothing.
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Final
 
@@ -22,27 +22,32 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STA
 from kuberuntime.plan import Plan, PutStatus
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import indexes, leaders, permissions
+from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.leaderworkerset import revisionhistory
+from leaderworkerset.core.leaderworkerset import revisionhistory, services
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, LastApply, Source
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.policy import Parent
 from leaderworkerset.core.restarts import retention
 
 NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
 """The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
+
+LINK: Final = "schedulingGroup"
+"""The field of pods whose PodGroup is deleted after them (N-K8S-13)."""
 
 QUIET: Final = 0.2
 """Seconds without another change after which a status that changes counts alone is written."""
@@ -64,7 +69,7 @@ class Memory:
     edition: Edition | None = None
     applied: LastApply | None = None
     source: Source | None = None
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)
     status: JSONObject | None = None
     """The status that waits to be written, or was last."""
     changed_at: float = 0.0
@@ -100,7 +105,7 @@ class LeaderWorkerSetDriver(Driver):
         self._gang = gang
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
-        self._endings = Endings(informers.pods)
+        self._endings = Endings(informers.pods, informers.statefulsets)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -148,12 +153,17 @@ class LeaderWorkerSetDriver(Driver):
     async def _decide(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> Decision:
         """Decide about a large LeaderWorkerSet in a thread; large ones run one after the other."""
         observed = self.observe(key, past)
+        parent: Parent = None
+        if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
+            parent = await parentworkloads.find(self._client, lws)
+            observed = replace(self.observe(key, past), parent=parent)
         living = (observed.leader_statefulset, observed.leader_deployment)
         documents = (observed.leaderworkerset, *living, *observed.revisions)
         if not is_large(documents, len(observed.groups)):
             return decide(observed, self._clock.now(), self._gang)
         async with self._turn:
-            return await asyncio.to_thread(decide, self.observe(key, past), self._clock.now(), self._gang)
+            observed = replace(self.observe(key, past), parent=parent)
+            return await asyncio.to_thread(decide, observed, self._clock.now(), self._gang)
 
     def observe(self, key: ObjectKey, past: Sequence[JSONObject] | None = None) -> ObservedLeaderWorkerSet:
         """Collect the objects of one LeaderWorkerSet from the caches."""
@@ -164,15 +174,19 @@ class LeaderWorkerSetDriver(Driver):
             return ObservedLeaderWorkerSet(leaderworkerset=None, evidence=self._kept(key))
         groups, memory = self._groups.of(key), self._memories.get(key, Memory())
         is_hash = groupname.is_hash_set(lws)
+        service = self._informers.services.store.get(key)
         return ObservedLeaderWorkerSet(
             leaderworkerset=lws,
             leader_statefulset=self._informers.statefulsets.store.get(key),
             revisions=self._informers.revisions.store.by_index(indexes.BY_LWS, str(key)),
-            has_shared_service=self._informers.services.store.get(key) is not None,
+            has_shared_service=service is not None,
+            service_conflict=services.conflict(service, LEADERWORKERSETS.kind, lws),
             groups=groups.values(),
             folded=None if is_hash else self._groups.folded(key),
             leaders=groups,
             gang_objects=self._gang_objects.shared_by(key),
+            unused_pod_groups=self._unused_pod_groups(key) if meta.spec(lws).get("scheduling") is not None else (),
+            gang_kinds=self._gang_objects.served(),
             history=past,
             records=self._informers.revisions.store.by_index(indexes.RECORDS, str(key)),
             edition=memory.edition,
@@ -182,12 +196,24 @@ class LeaderWorkerSetDriver(Driver):
             evidence=self._kept(key),
         )
 
+    def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
+        """Return the PodGroups of groups that no pod names; those of workers may come before these (N-K8S-13)."""
+        pods = self._informers.pods.store
+        return [
+            one
+            for one in self._gang_objects.pod_groups_of(key)
+            if not any(
+                pods.by_index(indexes.POD_GROUP, str(ObjectKey(key.namespace, name)))
+                for name in workloadnames.users(one)
+            )
+        ]
+
     def _kept(self, key: ObjectKey) -> Sequence[JSONObject]:
         """Return the pods that the finalizer of exhausted groups keeps."""
         return self._informers.pods.store.by_index(indexes.KEPT, str(key))
 
     def _observe_gated(
-        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Collection[str]
+        self, key: ObjectKey, groups: Mapping[str, GroupFacts], surplus: Mapping[str, bool]
     ) -> GatedLeaders:
         staying = {name for name, group in groups.items() if not group.is_deleting}
         pods = (
@@ -205,7 +231,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.services, keys_of_owned),
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
-            *self._gang_objects.watches(indexes.keys_of_nothing),
+            *self._gang_objects.watches(keys_of_owned),
         )
 
 
@@ -245,7 +271,7 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
-    is_awaited = change.new is None and groupname.is_hash(change.object)
+    is_awaited = change.new is None and (groupname.is_hash(change.object) or meta.spec(change.object).get(LINK))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
     return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()

@@ -19,14 +19,15 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
-from leaderworkerset.api import groupname
-from leaderworkerset.controllers import indexes, leaders, permissions
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.leaderworkerset import services
 from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
-from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies import delegation, recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
@@ -103,6 +104,8 @@ class PodDriver(Driver):
         group = self._observe_cached(key, leader)
         if node := wants_node(group):
             group = replace(group, node=await self._get_node(node))
+        if delegation.is_needed_by(group):
+            group = replace(group, parent=await parentworkloads.find(self._client, group.obj))
         if names := wants_lost_nodes(group):
             group = replace(group, lost_nodes={name: await self._get_node(name) for name in names})
         return group
@@ -115,7 +118,7 @@ class PodDriver(Driver):
             Watch(self._informers.leaderworkersets, self._keys_of_leaderworkerset),
             Watch(self._informers.services, keys_of_lost_service),
             Watch(self._informers.revisions, indexes.keys_of_nothing),
-            *self._gang_objects.watches(keys_of_controlled),
+            *self._gang_objects.watches(self._keys_of_gang_object),
         )
 
     def _observe_cached(self, key: ObjectKey, leader: JSONObject) -> LiveGroup:
@@ -123,6 +126,7 @@ class PodDriver(Driver):
         lws = indexes.lws_key(leader)
         group_index = groupname.label(leader)
         group = indexes.group_value(lws, group_index)
+        service = informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader)))
         return LiveGroup(
             leader=leader,
             obj=informers.leaderworkersets.store.get(lws) or {},
@@ -131,7 +135,8 @@ class PodDriver(Driver):
             gone=tuple(self._gone.get(key, {}).values()),
             statefulsets=informers.statefulsets.store.by_index(indexes.BY_GROUP, group),
             revisions=informers.revisions.store.by_index(indexes.BY_LWS, str(lws)),
-            has_service=informers.services.store.get(ObjectKey(key.namespace, groupname.host(leader))) is not None,
+            has_service=service is not None,
+            service_conflict=services.conflict(service, PODS.kind, leader),
             record=self._find_record(leader),
             gang_objects=self._gang_objects.of_group(lws, group_index),
             gang_kinds=self._gang_objects.served(),
@@ -203,6 +208,14 @@ class PodDriver(Driver):
             return ()
         leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(meta.key(change.new)))
         return [meta.key(leader) for leader in leaders]
+
+    def _keys_of_gang_object(self, change: Change) -> Iterable[ObjectKey]:
+        """Map the object of a gang scheduler to its leader pod; that of `spec.scheduling` is found by its group."""
+        if labels.SCHEDULING_LEVEL not in meta.labels(change.object):
+            return keys_of_controlled(change)
+        groups = indexes.group_values(change.object)
+        pods = (pod for group in groups for pod in self._informers.pods.store.by_index(indexes.BY_GROUP, group))
+        return [meta.key(pod) for pod in pods if is_leader(pod)]
 
 
 def _restarts(lws: JSONObject) -> list[str | None]:

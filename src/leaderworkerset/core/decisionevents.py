@@ -20,6 +20,7 @@ RESTARTS_EXHAUSTED: Final = "ReplicaRestartBudgetExceeded"
 LOST_POD: Final = "LostPod"
 REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
+UNEXPECTED_OWNER: Final = "UnexpectedPodGroupOwner"
 IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
@@ -108,10 +109,28 @@ def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Ev
     return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
 
 
+def predecessor_awaited(obj: JSONObject, leader: JSONObject) -> Event:
+    """Return the event of a leader with an index that waits for the end of the group before it (N-GATE-10)."""
+    group = groupname.label(leader)
+    note = f"Leader pod {meta.name(leader)} waits for previous group {group} pods to be removed before scheduling"
+    return Event("Normal", REPLACEMENT_DEFERRED, "Update", note, reference(obj), reference(leader))
+
+
 def replacement_admitted(obj: JSONObject, leader: JSONObject) -> Event:
     """Return the event of a leader that may be scheduled (N-GATE-3)."""
     note = f"Leader pod {meta.name(leader)} admitted for scheduling"
     return Event("Normal", REPLACEMENT_ADMITTED, "Update", note, reference(obj), reference(leader))
+
+
+def scheduling_failed(obj: JSONObject, reason: str, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of `spec.scheduling` that cannot be followed (N-K8S-10)."""
+    return Event("Warning", reason, "Reconcile", note, reference(obj), related and reference(related))
+
+
+def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
+    """Return the event of a PodGroup that another object controls (N-K8S-14)."""
+    note = f"PodGroup {pod_group} exists and is not controlled by the LeaderWorkerSet of this pod: delete or rename it"
+    return Event("Warning", UNEXPECTED_OWNER, "Create", note, reference(leader))
 
 
 def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:

@@ -3,6 +3,7 @@
 A page that nobody looks at any more is forgotten after a while, so that the work is bounded by what is open.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -79,12 +80,17 @@ class Hub:
         return (await self._current(address)).facts
 
     async def run(self) -> None:
-        """Show every new picture on the pages that somebody looks at, until cancelled."""
-        while True:
-            await self._model.changed()
-            for address, opened in list(self._opened.items()):
-                if opened.lookers:
-                    await self._refresh(address, opened)
+        """Show every new picture on the pages that somebody looks at, until cancelled; what is read slowly delays nobody."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                picture = self._model.picture
+                for address, opened in self._opened.items():
+                    if opened.lookers and self._is_due(address, opened):
+                        tasks.create_task(self._renew(address, opened))
+                    elif opened.lookers:
+                        self._show(address, opened)
+                if self._model.picture is picture:  # else there was another one meanwhile
+                    await self._model.changed()
 
     async def _current(self, address: Address) -> Opened:
         opened = self._opened.pop(address, None)
@@ -93,7 +99,10 @@ class Hub:
         self._opened[address] = opened  # the last of them, so that those not used for long are forgotten first
         opened.lookers += 1
         try:
-            await self._refresh(address, opened)
+            if self._is_due(address, opened):
+                await self._renew(address, opened)
+            else:
+                self._show(address, opened)
         finally:
             opened.lookers -= 1
         idle = [one for one, kept in self._opened.items() if not kept.lookers and kept is not opened]
@@ -101,18 +110,23 @@ class Hub:
             del self._opened[one]
         return opened
 
-    async def _refresh(self, address: Address, opened: Opened) -> None:
-        page = PAGES[address.kind]
-        now = self._model.clock.monotonic()
-        if (queries := page.reads(address)) and now - opened.read_at >= BETWEEN_READINGS:
-            opened.read_at = now
-            opened.facts = await self._read(queries)
+    def _is_due(self, address: Address, opened: Opened) -> bool:
+        """Return whether a page reads something, and did so too long ago."""
+        return (
+            bool(PAGES[address.kind].reads(address))
+            and self._model.clock.monotonic() >= opened.read_at + BETWEEN_READINGS
+        )
+
+    async def _renew(self, address: Address, opened: Opened) -> None:
+        opened.read_at = self._model.clock.monotonic()
+        opened.facts = await self._read(PAGES[address.kind].reads(address))
+        self._show(address, opened)
+
+    def _show(self, address: Address, opened: Opened) -> None:
         try:
-            shown = page.render(self._model.picture, address, opened.facts)
-        except Exception as error:
+            opened.channel.show(PAGES[address.kind].render(self._model.picture, address, opened.facts))
+        except Exception as error:  # anything may be stored in an object: the other pages go on
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
-            return
-        opened.channel.show(shown)
 
     async def _read(self, queries: Sequence[Query]) -> PageFacts:
         found: dict[Resource, list[JSONObject]] = {}

@@ -20,6 +20,7 @@ from kuberuntime.errors import ForbiddenError, KubeError
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.dashboard.picture import Picture
+from leaderworkerset.diagnosis.diagnose import is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import settling, surveying
@@ -27,7 +28,7 @@ from leaderworkerset.observation.following import AllSets, Followed, following
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
-from leaderworkerset.views.reasons import is_settled
+from leaderworkerset.views.selection import Selection
 
 TOGETHER: Final = 0.1
 """Seconds in which changes are collected before they are shown."""
@@ -158,7 +159,7 @@ class LiveModel:
             began = self.clock.monotonic()
             try:
                 self.paint()
-            except Exception as error:
+            except Exception as error:  # anything may be stored in an object: the last picture stays
                 log.warning("the state could not be shown", error=repr(error), exc_info=error)
             await asyncio.sleep(min(3 * (self.clock.monotonic() - began), LONGEST_PAUSE))
 
@@ -177,7 +178,7 @@ class LiveModel:
         """Read why sets are not as wanted, with lists that are read once for all, and make a new picture."""
         views, sets = self.picture.views, self.picture.sets
         lists = Lists(self.client)
-        ill = [view for view in views if not is_settled(view) or view.up_to_date < view.desired]
+        ill = [view for view in views if not is_as_wanted(view, Selection(view.name))]
         try:
             async with timeouts.within(PATIENCE):
                 found = await surveying.survey(lists, ill, self.namespace, self.commands)
@@ -186,7 +187,7 @@ class LiveModel:
         except (KubeError, TimeoutError, ExceptionGroup) as error:
             reason = str(_first(error)) or f"no answer within {PATIENCE:g} s"
             self._trouble = f"the API server does not answer, so this may be out of date: {reason}"
-        except Exception as error:
+        except Exception as error:  # likewise: the last diagnoses stay
             log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
             self._trouble = ""

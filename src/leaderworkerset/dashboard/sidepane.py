@@ -8,7 +8,6 @@ from typing import Final
 from kuberuntime import timeouts
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.dashboard.livemodel import LiveModel
 from leaderworkerset.dashboard.logstream import LONGEST_LINE
@@ -97,5 +96,5 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
         async with timeouts.within(PATIENCE):
             found = [line async for line in read(model.client, rank.object, PodLogOptions(tail=LINES))]
     except (KubeError, TimeoutError) as error:
-        return f"{meta.name(rank.object)}: {error}"
+        return str(error) or f"no answer within {PATIENCE:g} s"
     return "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in found)

@@ -38,7 +38,10 @@ MOST_STREAMS: Final = 48
 
 BETWEEN_BEATS: Final = 15.0
 PATIENCE: Final = 30.0
-"""Seconds that a browser may take to read what a stream sends, and that a command of an action may take."""
+"""Seconds that a browser may take to read what a stream sends, and a dry run to its end."""
+
+LONGEST_ACTION: Final = 660.0
+"""Seconds that the command of an action may take: longer than `lws restart` waits for groups."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -78,6 +81,7 @@ class Dashboard:
         """Build the application."""
         made = web.Application(middlewares=[self._guarded], client_max_size=MOST_BODY)
         made.router.add_route("*", "/{rest:.*}", self._answer)
+        made.on_response_prepare.append(_protect)
         return made
 
     @web.middleware
@@ -129,7 +133,7 @@ class Dashboard:
         match found.form:
             case PageForm.TEXT:
                 lines = PAGES[found.kind].text(self.model.picture, found, await self.hub.facts(found))
-                return web.Response(text="".join(f"{line}\n" for line in lines), headers=HEADERS)
+                return web.Response(text="".join(f"{line}\n" for line in lines))
             case PageForm.FILE:
                 saved = _html(exporting.exported(self.model.picture, found, await self.hub.facts(found)))
                 saved.headers["Content-Disposition"] = "attachment"
@@ -149,7 +153,7 @@ class Dashboard:
         if self._streams >= MOST_STREAMS:
             return _busy()
         last = request.headers.get("Last-Event-ID") or request.query["stream"]
-        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         self._streams += 1
         try:
             async with self.hub.looking(found) as channel:
@@ -176,7 +180,7 @@ class Dashboard:
             follow=query.get("follow") != "false",
             previous=query.get("previous") == "true",
         )
-        response = web.StreamResponse(headers={**HEADERS, "Content-Type": "application/x-ndjson"})
+        response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
         await response.prepare(request)
 
         async def write(data: bytes) -> None:
@@ -209,16 +213,17 @@ class Dashboard:
         except web.HTTPRequestEntityTooLarge:
             return _refused(Refusal.ADDRESS)
         except (msgspec.DecodeError, ActionError) as error:
-            return web.json_response({"error": str(error)}, status=422, headers=HEADERS)
+            return web.json_response({"error": str(error)}, status=422)
         is_trial = asked.get("confirmed") is not True
+        limit = PATIENCE if is_trial else LONGEST_ACTION
         try:
-            async with timeouts.within(PATIENCE):
+            async with timeouts.within(limit):
                 is_done, text = await self.runner([*words, "--dry-run"] if is_trial else words)
         except TimeoutError:
-            is_done, text = False, f"not done after {PATIENCE:g} s"
+            is_done, text = False, f"not done after {limit:g} s"
         log.info("action", command=" ".join(words), trial=is_trial, done=is_done)
         answer = {"command": " ".join([self.model.commands.lws, *words]), "done": is_done, "text": text}
-        return web.json_response(answer, headers=HEADERS)
+        return web.json_response(answer)
 
 
 async def _send(response: web.StreamResponse, channel: Channel, last: str) -> None:
@@ -238,6 +243,11 @@ async def _send(response: web.StreamResponse, channel: Channel, last: str) -> No
                 await response.write(HEARTBEAT)
 
 
+async def _protect(_: web.Request, response: web.StreamResponse) -> None:
+    """Set the headers of every response, also of those to errors."""
+    response.headers.update(HEADERS)
+
+
 def _asked(request: web.Request) -> Asked:
     headers = request.headers
     return Asked(
@@ -253,25 +263,23 @@ def _asked(request: web.Request) -> Asked:
 
 def _html(text: str) -> web.Response:
     body = text.encode(errors="replace")
-    return web.Response(body=body, content_type="text/html", charset="utf-8", headers=HEADERS)
+    return web.Response(body=body, content_type="text/html", charset="utf-8")
 
 
 def _refused(refusal: Refusal) -> web.Response:
-    return web.Response(status=refusal.status, text=f"{refusal.text}\n", headers=HEADERS)
+    return web.Response(status=refusal.status, text=f"{refusal.text}\n")
 
 
 def _missing() -> web.Response:
-    return web.Response(status=404, text="there is no such page\n", headers=HEADERS)
+    return web.Response(status=404, text="there is no such page\n")
 
 
 def _busy() -> web.Response:
-    return web.Response(
-        status=503, text=f"{MOST_STREAMS} pages are open: close some\n", headers={**HEADERS, "Retry-After": "5"}
-    )
+    return web.Response(status=503, text=f"{MOST_STREAMS} pages are open: close some\n", headers={"Retry-After": "5"})
 
 
 def _static(name: str) -> web.Response:
     text = staticfiles.files().get(name)
     if text is None:
         return _missing()
-    return web.Response(text=text, content_type=staticfiles.kind_of(name), headers=HEADERS)
+    return web.Response(text=text, content_type=staticfiles.kind_of(name))

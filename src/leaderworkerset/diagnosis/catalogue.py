@@ -13,6 +13,7 @@ from leaderworkerset.diagnosis.causes import (
     featuregates,
     images,
     lostnodes,
+    prerequisites,
     refusals,
     rollouts,
     scheduling,
@@ -34,7 +35,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     # Parts of a DisaggregatedSet are refused.
     sets.SCALER_TAKEN,
     sets.PART_REFUSED,
-    # A component of Kubernetes does not know groups.
+    # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
+    prerequisites.NOT_CREATED,
     featuregates.NO_GATE,
     # Pods are refused: specific causes before general ones.
     refusals.WEBHOOK_CERTIFICATE,
@@ -112,6 +114,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     starts.RENDEZVOUS,
     containers.UNREADY,
     unattended.OUTDATED,
+    rollouts.STANDS,
+    rollouts.BETWEEN_STEPS,
     # There is no error yet.
     rollouts.DELETING,
     starts.RECREATED,

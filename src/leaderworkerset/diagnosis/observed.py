@@ -1,6 +1,7 @@
 """The input of a diagnosis: a view, and the related objects that may be read. Pure."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -11,7 +12,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.events.warningevents import Warnings
-from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.groups import MISSING, Group, Rank, View
 
 SERVED_BY_KUEUE: Final = "kueue.x-k8s.io"
 RESOURCE_QUOTAS: Final = Resource("", "v1", "resourcequotas", "ResourceQuota")
@@ -19,6 +20,9 @@ LIMIT_RANGES: Final = Resource("", "v1", "limitranges", "LimitRange")
 QUEUED_WORKLOADS: Final = Resource(SERVED_BY_KUEUE, "v1beta1", "workloads", "Workload")
 """Kueue's Workloads in the version that every supported release serves."""
 
+
+REFUSED_POD: Final = re.compile(r'pods "(?P<pod>[^"]+)"')
+"""The name that a pod was to have, in the API server's refusal."""
 
 KUBECTL: Final = "kubectl"
 
@@ -53,6 +57,8 @@ class Observed:
     of_set: SetView | None = None
     """The DisaggregatedSet, if one is selected: then the view has its name and object, and no groups."""
     commands: Commands = Commands()
+    leader_deployment: JSONObject | None = None
+    """The Deployment of leaders with random keys, if it was read."""
 
     def get(self, resource: Resource) -> Sequence[JSONObject]:
         """Return the objects of a kind that were read, none if nothing is known of it."""
@@ -68,13 +74,24 @@ class Observed:
 
     @cached_property
     def unready(self) -> tuple[tuple[Group, Rank], ...]:
-        """Return every selected rank that is not ready, with its group, in order."""
+        """Return every selected rank that is not ready, with its group, in order; last a leader that is refused."""
+        groups = (*self.view.groups, *self._refused)
         return tuple(
             (group, rank)
-            for group in self.view.groups
+            for group in groups
             for rank in group.ranks
             if not rank.is_ready and self.rank in (None, rank.index)
         )
+
+    @property
+    def _refused(self) -> Iterator[Group]:
+        """Yield a group without a key whose leader the API server refuses, as the leader Deployment reports."""
+        failure = meta.find_condition(self.leader_deployment or {}, "ReplicaFailure") or {}
+        if self.view.more and failure.get("status") == "True":
+            message = str(failure.get("message") or "")
+            named = REFUSED_POD.search(message)
+            pod = named["pod"] if named else self.view.name
+            yield Group(index=-1, ranks=(Rank(group="", index=0, pod=pod, state=MISSING, why=message),))
 
     def at(self, stage: Callable[[Rank], bool]) -> Sequence[Rank]:
         """Return the selected ranks that are not ready and at a stage; the result is cached by stage."""

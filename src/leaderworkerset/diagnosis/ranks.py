@@ -37,8 +37,10 @@ def is_placed(rank: Rank) -> bool:
 
 
 def subject(rank: Rank) -> Subject:
-    """Return the pod of a rank as a subject."""
-    return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
+    """Return the pod of a rank as a subject; a leader that is refused leads no group yet."""
+    if not rank.place.startswith("/"):
+        return Subject(kind="Pod", name=rank.pod, group=rank.group, rank=rank.index)
+    return Subject(kind="Pod", name=rank.pod)
 
 
 def named(observed: Observed, subject: Subject) -> Rank:

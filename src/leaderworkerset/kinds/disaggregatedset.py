@@ -7,13 +7,19 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
 from leaderworkerset.controllers import disaggregatedset as controller
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.webhooks import handlers
+from leaderworkerset.webhooks.handlers import Ask
 
-DISAGGREGATED_SET: Final = Kind(
-    resource=DISAGGREGATED_SETS,
-    definition=Definition(crd.disaggregatedset_crd, crd.describe_disaggregatedset),
-    controllers=(controller.SPEC,),
-    webhooks=handlers.DISAGGREGATED_SET,
-)
+
+def disaggregatedset(ask: Ask) -> Kind:
+    """Return the kind DisaggregatedSet, with the gang schedulers that admission may use now."""
+    return Kind(
+        resource=DISAGGREGATED_SETS,
+        definition=Definition(crd.disaggregatedset_crd, crd.describe_disaggregatedset),
+        controllers=(controller.SPEC,),
+        webhooks=handlers.disaggregatedset_webhooks(ask),
+    )
+
+
 ROLE_SCALER: Final = Kind(
     resource=ROLE_SCALERS,
     definition=Definition(crd.role_scaler_crd, crd.describe_role_scaler),

@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from leaderworkerset.core.gang.gangs import Gangs
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
-from leaderworkerset.kinds.disaggregatedset import DISAGGREGATED_SET, ROLE_SCALER
+from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
 from leaderworkerset.kinds.leaderworkerset import leaderworkerset
 from leaderworkerset.kinds.pod import pod
 from leaderworkerset.kinds.registry import Registry
@@ -21,19 +21,26 @@ def nothing() -> Collection[str]:
     return ()
 
 
-def managed(provider: str = "", served: Served = nothing, restarts: RestartSettings = DEFAULTS) -> Registry:
+def managed(
+    provider: str = "",
+    served: Served = nothing,
+    restarts: RestartSettings = DEFAULTS,
+    *,
+    workload_aware: bool = False,
+) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated.
+    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`.
     """
     if not provider:
-        return _registry(NO_GANG, lambda: NO_GANG, restarts)
-    gangs = Gangs(default=provider)
+        none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
+        return _registry(none, lambda: none, restarts)
+    gangs = Gangs(default=provider, is_enabled=workload_aware)
     return _registry(gangs, lambda: replace(gangs, served=served()), restarts)
 
 
 def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:
-    return Registry((leaderworkerset(gang, ask), pod(gang, ask, restarts), DISAGGREGATED_SET, ROLE_SCALER))
+    return Registry((leaderworkerset(gang, ask), pod(gang, ask, restarts), disaggregatedset(ask), ROLE_SCALER))
 
 
 MANAGED: Final = managed()

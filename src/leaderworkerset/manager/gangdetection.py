@@ -1,6 +1,6 @@
 """Which gang schedulers the API server serves: polled, since definitions may be added or deleted at any time.
 
-Only the provider `auto` needs this. Every replica polls, as each answers webhooks, and serves these only from its first
+`auto` chooses by it, and `spec.scheduling` is refused where its kinds are not served. Every replica polls, as each answers webhooks, and serves these only from its first
 answer on: a pod that is admitted before it would stay without its group for ever.
 """
 
@@ -17,8 +17,12 @@ from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError, NotFoundError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.core.gang.gangs import DETECTABLE
+from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, SCHEDULING, served_name
+from leaderworkerset.core.gang.native import KUBERNETES, NATIVE
 from leaderworkerset.manager.parts import background
+
+DETECTING: Final = (AUTO, KUBERNETES, NATIVE.name)
+"""The configured names under which admission depends on what is served."""
 
 PERIOD: Final = 30.0
 """Seconds between two polls."""
@@ -47,7 +51,7 @@ class GangDetection:
         await self._known.wait()
 
     def served(self) -> Collection[str]:
-        """Return the names of the providers that are served, once they are known."""
+        """Return the names of the providers and kinds that are served, once they are known."""
         assert self._served is not None  # noqa: S101 - webhooks, which ask, are served later
         return self._served
 
@@ -75,8 +79,9 @@ class GangDetection:
 
 
 async def detect(client: Client) -> frozenset[str]:
-    """Read the kinds of every provider's group; return the names of those that are served."""
+    """Read the kinds of every provider's group, and of `spec.scheduling`; return the names of what is served."""
     kinds = [(name, kind) for name, one in DETECTABLE.items() for kind in one.group_objects]
+    kinds += [(served_name(kind), kind) for kind in SCHEDULING]
     return frozenset([name for name, kind in kinds if await _is_served(client, kind)])
 
 

@@ -7,10 +7,10 @@ every replica                                      only the leader, under the le
   webhooks        :9443  manager/webhookserving.py
   certificates           webhooks/rotationloop.py, or kuberuntime/serving/certfiles.py
   leader election        kuberuntime/serving/leaderelection.py
-  gang schedulers        manager/gangdetection.py, where the configuration says auto
+  gang schedulers        manager/gangdetection.py, where admission depends on what is served
 ```
 
-A replica campaigns only when its own webhooks serve (R-MGR-4), and with `auto` these serve only when the gang schedulers
+A replica campaigns only when its own webhooks serve (R-MGR-4), and with some gang schedulers these serve only when the gang schedulers
 are known. When asked to stop, it starts no reconcile, finishes those in progress, releases the lease, and answers
 webhooks a little longer, until API servers use another replica.
 """
@@ -46,7 +46,6 @@ from kuberuntime.serving.metrics import Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
-from leaderworkerset.core.gang.gangs import AUTO
 from leaderworkerset.kinds.managed import managed, nothing
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, kubernetesversions, parts
@@ -56,7 +55,7 @@ from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.diagnostics import answering_signals
-from leaderworkerset.manager.gangdetection import GangDetection
+from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import MetricsServer
 from leaderworkerset.manager.parts import ProcessPart
@@ -112,9 +111,10 @@ class ManagerProcess:
         self._own = self._transport(access)
         self._client = Client(self._own)
         provider = self._configuration.gang_provider
-        self._detection = GangDetection(self._client) if provider == AUTO else None
+        self._detection = GangDetection(self._client) if provider in DETECTING else None
         served = self._detection.served if self._detection is not None else nothing
-        self._kinds = kinds or managed(provider, served, self._configuration.restarts)
+        workload_aware = self._configuration.feature_gates.workload_aware_scheduling
+        self._kinds = kinds or managed(provider, served, self._configuration.restarts, workload_aware=workload_aware)
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)

@@ -29,7 +29,7 @@ from kuberuntime.objects.resources import (
     STORAGE_CLASSES,
     Resource,
 )
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
@@ -51,8 +51,8 @@ FEW: Final = 10
 STARTED: Final = frozenset({"Running", "Failed"})
 """The phases of a pod whose program has run: only programs look for the names that a Service publishes."""
 
-GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME})
-"""The annotations of pods that a gang scheduler starts as a group: one of its own, or Volcano's."""
+GANG_MARKS: Final = frozenset({labels.GANG_GROUP, GROUP_NAME, labels.WORKLOAD_AWARE_SCHEDULING})
+"""The annotations of pods that a gang scheduler starts as a group: one of its own, Volcano's, that of `spec.scheduling`."""
 
 NEWER_WORKLOADS: Final = replace(QUEUED_WORKLOADS, version="v1beta2")
 
@@ -84,6 +84,7 @@ async def observe_view(
         for want in wanted(plain):
             tasks.create_task(reader.read(want))
         tasks.create_task(reader.read_nodes(plain))
+        tasks.create_task(reader.read_leader_deployment(plain))
         running = tasks.create_task(reader.read_running(plain)) if not is_brief else None
     records = [one for one in reader.objects.get(CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
     evidence = Evidence(events=reader.objects.get(CORE_EVENTS, ()), records=records)
@@ -94,6 +95,7 @@ async def observe_view(
         objects=reader.objects,
         unread=frozenset(reader.unread),
         running=None if running is None else running.result(),
+        leader_deployment=reader.leader_deployment,
     )
 
 
@@ -157,6 +159,7 @@ class Reader:
         self._lists = lists
         self.objects: dict[Resource, Sequence[JSONObject]] = {}
         self.unread: set[Resource] = set()
+        self.leader_deployment: JSONObject | None = None
 
     async def read(self, want: Want) -> None:
         """Read one list."""
@@ -182,6 +185,17 @@ class Reader:
             self.unread.add(NODES)
         except TooManyError:
             return
+
+    async def read_leader_deployment(self, shown: View) -> None:
+        """Read the Deployment of leaders with random keys."""
+        if not groupname.is_hash_set(shown.object):
+            return
+        try:
+            found = await self._lists.all(Query(DEPLOYMENTS, shown.namespace, f"{labels.NAME}={shown.name}"))
+        except APIError:
+            self.unread.add(DEPLOYMENTS)
+        else:
+            self.leader_deployment = next((one for one in found if meta.name(one) == shown.name), None)
 
     async def read_running(self, shown: View) -> Sequence[JSONObject] | None:
         """Read the pods of all nodes if a rank waits for resources; None if that is not needed or not possible."""

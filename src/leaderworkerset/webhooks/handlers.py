@@ -15,7 +15,7 @@ from leaderworkerset.api.disaggregatedset import decode as decode_disaggregateds
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing, unbuilt
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts import settings
@@ -42,7 +42,6 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     round_trip("LeaderWorkerSet", review.object)
     new, old = decode(review.object), None if review.old is None else decode(review.old)
     errors = leaderworkerset.validate_leaderworkerset(new, old, gang)
-    errors += unbuilt.errors(meta.spec(review.object), meta.spec(review.old or {}))
     if old is not None:
         errors += leaderworkerset.null_subdomain(review.object)
     if errors:
@@ -50,27 +49,24 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
     return Admitted(review.object, [*queueing.warnings(new), *settings.warnings(new.annotations)])
 
 
-def validate_disaggregatedset(review: Review) -> Admitted:
+def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
     """Return the DisaggregatedSet, or refuse it with all errors at once (R-DS-9); deletions pass."""
     if review.operation == "DELETE":
         return Admitted(review.object)
-    roles = _roles(review.object)
-    stored = {} if review.old is None else {role.get("name"): role.get("spec") or {} for role in _roles(review.old)}
-    errors = disaggregatedset.validate_disaggregatedset(review.object)
-    for index, role in enumerate(roles):
-        errors += unbuilt.errors(role.get("spec") or {}, stored.get(role.get("name"), {}), f"spec.roles[{index}].spec")
+    _check_roles(review.object)
+    if review.old is not None:
+        _check_roles(review.old)
+    errors = disaggregatedset.validate_disaggregatedset(review.object, review.old, gang.support)
     if errors:
         raise DeniedError(aggregate(errors))
     return Admitted(review.object, disaggregatedset.warnings(review.object))
 
 
-def _roles(obj: JSONObject) -> list[JSONObject]:
-    """Return the roles of a DisaggregatedSet that can be read, their specs too."""
+def _check_roles(obj: JSONObject) -> None:
+    """Refuse roles of a DisaggregatedSet that cannot be read."""
     decode_disaggregatedset(obj)
-    roles: list[JSONObject] = meta.spec(obj).get("roles") or []
-    for index, role in enumerate(roles):
+    for index, role in enumerate(meta.spec(obj).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")
-    return roles
 
 
 def mutate_pod(review: Review, gang: Gang) -> JSONObject:
@@ -95,19 +91,22 @@ def allow(review: Review) -> JSONObject:
 MEMBERS: Final[JSONObject] = {"matchExpressions": [{"key": labels.NAME, "operator": "Exists"}]}
 """Selects pods of LeaderWorkerSets, so that other pods never wait for a webhook."""
 
-DISAGGREGATED_SET: Final = (
-    WebhookSpec(
-        name="vdisaggregatedset.kb.io",
-        path=VALIDATE_DISAGGREGATED_SET,
-        decide=validate_disaggregatedset,
-        resource=DISAGGREGATED_SETS,
-        operations=("CREATE", "UPDATE"),
-        mutates=False,
-    ),
-)
-
 Ask: TypeAlias = Callable[[], Gang]
 """Returns the gang schedulers that may be used now."""
+
+
+def disaggregatedset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:
+    """Return the webhook of DisaggregatedSets."""
+    return (
+        WebhookSpec(
+            name="vdisaggregatedset.kb.io",
+            path=VALIDATE_DISAGGREGATED_SET,
+            decide=lambda review: validate_disaggregatedset(review, ask()),
+            resource=DISAGGREGATED_SETS,
+            operations=("CREATE", "UPDATE"),
+            mutates=False,
+        ),
+    )
 
 
 def leaderworkerset_webhooks(ask: Ask) -> tuple[WebhookSpec, ...]:

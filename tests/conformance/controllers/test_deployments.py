@@ -12,6 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS
 
+DESIRED = "deployment.kubernetes.io/desired-replicas"
 REVISION = "deployment.kubernetes.io/revision"
 HASH = "pod-template-hash"
 HELD = {"nodeSelector": {"no": "such-node"}}
@@ -194,6 +195,26 @@ def test_a_paused_deployment_changes_its_size_and_nothing_else(same: CheckSame) 
         await tell(stage, 4)
         await patch(stage, {"spec": {"paused": False}})
         await tell(stage, 0, 4, shows=is_complete)
+
+    same(scenario)
+
+
+def test_a_rollout_stays_where_it_is_if_the_size_becomes_that_of_the_only_set_with_pods(same: CheckSame) -> None:
+    """Such a set keeps the size that it was made for, so that the Deployment is being scaled for ever (docs/adr/0017)."""
+
+    async def scenario(stage: Stage) -> None:
+        await stage.create(DEPLOYMENTS, web(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 1}}))
+        await tell(stage, 3, shows=is_complete)
+        await patch(stage, {"spec": {"paused": True}})
+        await tell(stage, 3, shows=lambda one: reason(one) == "DeploymentPaused")
+        await patch(stage, {"spec": {"replicas": 2, **changed("2")["spec"]}})
+        await tell(stage, 2)
+        (only,) = stage.objects(REPLICA_SETS)
+        await stage.patch(REPLICA_SETS, only, {"metadata": {"annotations": {DESIRED: "3"}}})
+        await patch(stage, {"spec": {"paused": False}})
+        await tell(stage, 2, shows=lambda one: reason(one) == "DeploymentResumed")
+        await patch(stage, {"spec": {"replicas": 3}})
+        await tell(stage, 0, 3, shows=is_complete)
 
     same(scenario)
 

@@ -11,6 +11,8 @@ from tests.integration.autoscaling.metricsapi import MetricsAPI
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, assert_settled, conditions, is_ready
+from tests.integration.lws.test_hash import HASH, settled
+from tests.integration.lws.test_hash import assert_settled as assert_settled_by_key
 
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
@@ -95,6 +97,28 @@ async def test_leaders_alone_are_measured(space: Space, metrics: MetricsAPI) -> 
     state = await space.until(at_rest(2))
     assert before == state.uids("web")
     assert (await scaler_conditions(space, "web"))["ScalingActive"] == ("True", "ValidMetricFound")
+    await space.delete("web", AUTOSCALERS)
+
+
+async def test_groups_with_random_keys_are_measured_and_scaled_too(space: Space, metrics: MetricsAPI) -> None:
+    """R-STAT-4, N-HASH-6: 2 groups x 300 / 100 are 6; those that go are chosen by the ReplicaSet."""
+    leader = {"load": 300}
+    metrics.load = lambda pod: leader["load"] if meta.labels(pod)[labels.WORKER_INDEX] == "0" else 9000
+    await space.create(lws(replicas=2, size=2, **HASH))
+    before = (await settled(space, 2, 2)).uids("web")
+    await space.create(autoscaler(of_pods(100), minimum=2, maximum=6), AUTOSCALERS)
+
+    def has_grown(state: State) -> None:
+        assert_settled_by_key(state, 6, 2)
+
+    state = await space.until(has_grown)
+    assert before.items() <= state.uids("web").items()
+    leader["load"] = 25
+
+    def has_shrunk(state: State) -> None:
+        assert_settled_by_key(state, 2, 2)
+
+    assert (await space.until(has_shrunk)).uids("web").items() <= state.uids("web").items()
     await space.delete("web", AUTOSCALERS)
 
 

@@ -128,7 +128,9 @@ def assert_status(obj: JSONObject) -> None:
     assert status["observedGeneration"] == meta.generation(obj)
     selector = f"{labels.NAME}={meta.name(obj)},{labels.WORKER_INDEX}=0"
     assert status["hpaPodSelector"] == selector
-    assert {one["type"] for one in status["conditions"] if one["status"] == "True"} == {"Available"}
+    true = {one["type"] for one in status["conditions"] if one["status"] == "True"}
+    scheduled = {"WorkloadSchedulingCreated"} if "scheduling" in meta.spec(obj) else set()
+    assert true == {"Available"} | scheduled
     assert conditions(obj)["Available"] == "True"
 
 

@@ -81,7 +81,10 @@ async def serving(cluster: Cluster, directory: Path, provider: str = AUTO) -> As
         directory,
         "manager",
         directory / "manager.kubeconfig",
-        {"gangSchedulingManagement": {"schedulerProvider": provider}},
+        {
+            "gangSchedulingManagement": {"schedulerProvider": provider},
+            "featureGates": {"WorkloadAwareScheduling": True},
+        },
     )
     async with deployed(cluster, replica) as manager:
         yield Running(cluster, manager, client)

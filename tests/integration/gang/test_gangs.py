@@ -11,6 +11,7 @@ from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready, pod_names
 from tests.integration.lws.explanations import named
+from tests.integration.lws.test_hash import HASH, edit, leaders, settled
 
 from kuberuntime.errors import ForbiddenError, NotFoundError
 from kuberuntime.objects import meta
@@ -118,6 +119,44 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
         await assert_groups(space, provider, minimum=minimum, names=pod_names("web", replicas, 3))
     await space.delete("web")
     await until_gone(space, provider)
+
+
+@pytest.mark.parametrize("provider", ["volcano", "coscheduling", "native"])
+async def test_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space, provider: str) -> None:
+    """N-AT-6: replaced, rolled and scaled; an object goes with the leader that controls it."""
+    if provider == "native":
+        await _native(space)
+    named = {} if provider == "native" else {labels.GANG_SCHEDULER: provider}
+    await space.create(lws(annotations=named, **HASH))
+    before = await settled(space, 2, 3)
+    await assert_an_object_each(space, provider, 2)
+    await space.delete(leaders(before)[0], PODS)
+    await space.until(lambda state: _kept(before, state, 3))
+    await settled(space, 2, 3)
+    await assert_an_object_each(space, provider, 2)
+    await edit(space, leaderWorkerTemplate={"workerTemplate": pod_template("app:2")})
+    await settled(space, 2, 3)
+    await assert_an_object_each(space, provider, 2)
+    for replicas in (3, 1):
+        await edit(space, replicas=replicas)
+        await settled(space, replicas, 3)
+        await assert_an_object_each(space, provider, replicas)
+    await space.delete("web")
+    await until_gone(space, provider)
+
+
+def _kept(before: State, after: State, pods: int) -> None:
+    assert len(before.uids("web").items() & after.uids("web").items()) == pods
+
+
+async def assert_an_object_each(space: Space, provider: str, replicas: int) -> None:
+    """Every group has one object, which its leader controls and all its pods name, and there are no others."""
+    pods = space.state.of("web")
+    expected = {link_of(pods[name]): meta.uid(pods[name]) for name in leaders(space.state)}
+    assert len(expected) == replicas
+    assert {link_of(pod) for pod in pods.values()} == expected.keys()
+    found = await space.eventually(lambda: objects(space, provider), lambda found: found.keys() == expected.keys())
+    assert {name: (meta.controller_of(obj) or {})["uid"] for name, obj in found.items()} == expected
 
 
 def differs(before: dict[str, str], after: dict[str, str], name: str) -> None:

@@ -3,12 +3,15 @@
 import pytest
 from tests.controlplane import build
 from tests.integration.clusters.objects import lws
-from tests.integration.clusters.pools import add_to_pool, bound, half_a_node
+from tests.integration.clusters.pools import add_to_pool, bound, half_a_node, is_bound
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, pod_names
+from tests.integration.lws.test_hash import HASH, leaders, settled
 
 from kuberuntime.errors import ForbiddenError
+from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
 from leaderworkerset.core.gang.gate import is_gated
 
 pytestmark = pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
@@ -56,6 +59,36 @@ async def test_a_group_lives_through_a_recreation_a_rollout_and_scaling(space: S
     assert bound(space.state, 1) == [3]
     await space.delete("web")
     await space.until(_is_empty)
+
+
+async def test_groups_with_random_keys_start_together_or_not_at_all(space: Space) -> None:
+    """Behind both gates: 2 groups of 4 on nodes for one; one that fails is replaced once there is room for all of it."""
+    await add_to_pool(space, range(14, 16))
+    await space.create(lws(replicas=2, size=4, template={"workerTemplate": half_a_node(space)}, **HASH))
+
+    def one_runs(state: State) -> None:
+        assert sorted(bound_by_key(state)) == [0, 4]
+
+    before = await space.until(one_runs)
+    (running,) = (name for name in leaders(before) if is_bound(before.pods[name]))
+    await space.delete(running, PODS)
+
+    def another_runs(state: State) -> None:
+        one_runs(state)
+        assert running not in state.pods
+
+    await space.until(another_runs)
+    await add_to_pool(space, range(16, 18))
+    await settled(space, 2, 4)
+
+
+def bound_by_key(state: State) -> list[int]:
+    """Return how many pods of each group have a node; of each that is whole."""
+    found: dict[str, list[bool]] = {}
+    for pod in state.of("web").values():
+        found.setdefault(meta.labels(pod)[labels.GROUP_KEY], []).append(is_bound(pod))
+    assert {len(group) for group in found.values()} == {4}
+    return [sum(group) for group in found.values()]
 
 
 def _is_empty(state: State) -> None:

@@ -7,12 +7,14 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, is_ready
 from tests.integration.lws.explanations import diagnosis, named
+from tests.integration.lws.test_hash import HASH, edit, leaders, settled
 from tests.kueue.reconciler import MANAGED, ROLE, TOTAL, Kueue
 from tests.kueue.webhooks import FRAMEWORK, PARENT, QUEUE, TOPOLOGY
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.diagnosis.finding import Verdict
 
 
@@ -114,6 +116,32 @@ async def test_an_update_starts_no_pod_without_quota(space: Space, kueue: Kueue)
     await space.settled()
     assert {image(pod) for pod in space.state.of("web").values()} == {"app:2"}
     assert kueue.unpaid == []
+
+
+async def test_groups_with_random_keys_run_up_to_the_quota(space: Space, kueue: Kueue) -> None:
+    """Both gates of a leader are opened by who closed them; what replaces a group waits for quota as all others do."""
+    kueue.quota = 1
+    await space.create(queued(replicas=2, **HASH))
+
+    def one_runs(state: State) -> None:
+        found: dict[str, list[bool]] = {}
+        for pod in state.of("web").values():
+            found.setdefault(groupname.label(pod), []).append(is_ready(pod))
+        assert sorted(found.values()) == [[False] * 3, [True] * 3]
+
+    before = await space.until(one_runs)
+    (running,) = (name for name in leaders(before) if is_ready(before.pods[name]))
+    await space.delete(running, PODS)
+
+    def another_runs(state: State) -> None:
+        one_runs(state)
+        assert running not in state.pods
+
+    await space.until(another_runs)
+    kueue.quota = 2
+    await settled(space, 2, 3)
+    await edit(space, replicas=1)
+    await settled(space, 1, 3)
 
 
 def image(pod: JSONObject) -> str:

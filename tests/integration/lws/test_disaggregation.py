@@ -14,6 +14,7 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS
+from leaderworkerset.api import groupname
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.core.disaggregatedset import rolehash
@@ -335,6 +336,39 @@ async def define_as_the_go_controller(space: Space) -> None:
     for definition in MANAGED.definitions():
         if meta.name(definition) == key.name:
             await space.client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, manager=lwsmanager.INSTALLER)
+
+
+async def test_a_role_of_groups_with_random_keys_rolls_and_scales_with_the_others(space: Space) -> None:
+    """N-DS-1, N-DS-2, N-AT-9: its replacement policy reaches its LeaderWorkerSet, which stays as it is otherwise."""
+    prefill = role("prefill", 2, size=2)
+    keyed = prefill | {"spec": prefill["spec"] | {"groupIdentity": "Hash"}}
+    obj = await create(space, [keyed, role("decode", 2)])
+    before = await available(space)
+    first = revision_of(before)
+    pods = before.of(f"split-0-{first}-prefill")
+    hosts = {f"split-0-{first}-prefill-{groupname.label(pod)[:8]}" for pod in pods.values()}
+    assert {meta.spec(pod)["hostname"] for pod in pods.values()} == {*hosts, *(f"{host}-1" for host in hosts)}
+
+    at_once = [keyed | {"spec": keyed["spec"] | {"groupReplacementPolicy": "Immediate"}}, role("decode", 2)]
+    await edit(space, {"roles": at_once})
+
+    def is_at_once(state: State) -> None:
+        live = state.leaderworkersets[f"split-0-{first}-prefill"]
+        assert meta.spec(live)["groupReplacementPolicy"] == "Immediate"
+
+    await space.until(is_at_once)
+    state = await available(space)
+    assert revision_of(state) == first
+    assert state.uids(f"split-0-{first}-prefill") == before.uids(f"split-0-{first}-prefill")
+
+    await edit(space, with_image(obj, "app:2"))
+    second = revision_of(await available(space))
+    assert second != first
+    grown = [keyed | {"spec": keyed["spec"] | {"replicas": 3}}, role("decode", 2)]
+    await edit(space, with_image(obj | {"spec": {"roles": grown}}, "app:2"))
+    state = await available(space)
+    assert revision_of(state) == second
+    assert len(state.of(f"split-0-{second}-prefill")) == 6
 
 
 async def test_slices_come_and_go(space: Space) -> None:

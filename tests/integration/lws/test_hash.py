@@ -9,7 +9,7 @@ from tests.integration.clusters.state import State, conditions, is_ready, revisi
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS, SERVICES
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -126,6 +126,30 @@ async def test_workers_wait_until_their_leaders_containers_are_ready(space: Spac
     """N-HASH-8: the leader itself is ready once its workers are."""
     await space.create(lws(replicas=1, size=2, startupPolicy="LeaderReady", **HASH))
     await settled(space, 1, 2)
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+async def test_a_service_that_another_object_controls_is_reported_until_it_is_gone(space: Space, identity: str) -> None:
+    """N-HASH-24: groups run, without the names that it would give."""
+    owner = await space.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}}, CONFIG_MAPS)
+    own = {labels.NAME: "web"}
+    controlled = {"name": "web", "labels": own, "ownerReferences": [meta.controller_reference(owner)]}
+    spec = {"clusterIP": "None", "selector": {"app": "theirs"}}
+    await space.create({"apiVersion": "v1", "kind": "Service", "metadata": controlled, "spec": spec}, SERVICES)
+    await space.create(lws(replicas=1, size=2, groupIdentity=identity))
+
+    def is_told(state: State) -> None:
+        assert conditions(state.leaderworkersets["web"])["Available"] == "True"
+        told = "headless service web has controller owner ConfigMap other; expected LeaderWorkerSet web"
+        assert any(told in note for note in state.notes("FailedCreate"))
+
+    await space.until(is_told)
+    await space.delete("web", SERVICES)
+
+    def is_made(state: State) -> None:
+        assert meta.controller_of(state.services["web"])["kind"] == LEADERWORKERSETS.kind  # type: ignore[index]
+
+    await space.until(is_made)
 
 
 @pytest.mark.parametrize(("length", "size"), [(43, 2), (54, 1)])

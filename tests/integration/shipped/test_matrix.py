@@ -29,6 +29,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.gangs import DETECTABLE
 from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.core.gang.native import KUBERNETES
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.manager import goflags, managerflags
@@ -74,7 +75,7 @@ async def live(space: Space, provider: str, annotations: Mapping[str, str]) -> N
     if annotations.get(labels.GANG_SCHEDULER) == NONE:
         provider = ""
     links = {link_of(pod) for pod in created.pods.values()}
-    assert (links == {""}) == (provider in {"", BUILT_IN.name})
+    assert (links == {""}) == (provider in {"", BUILT_IN.name, KUBERNETES})
     assert any(is_gated(change.object) for change in space.changes) == (provider == BUILT_IN.name)
     if labels.EXCLUSIVE_TOPOLOGY in annotations:
         leader, worker = (meta.spec(created.pods[name]) for name in ("web-0", "web-0-1"))

@@ -8,12 +8,16 @@ from tests.simulation.states import comparable
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, REPLICA_SETS, STATEFULSETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
 
-HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds"}
+KEPT: Final = ("apiVersion", "kind", "spec")
+"""Of a Deployment, what the product says of it."""
+
+HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds",
+                     labels.REPLACES}  # fmt: skip
 """Fields that tell of the past."""
 
 
@@ -34,7 +38,23 @@ def final(facts: Facts) -> dict[str, JSONObject]:
         for name, obj in objects.items():
             if not _is_historical(resource, obj) and FOREIGN not in meta.annotations(obj):
                 found[f"{obj['kind']} {_timeless_name(resource, name)}"] = _normal(resource, obj)
-    return found
+    return _with_numbers(facts, found)
+
+
+def _with_numbers(facts: Facts, found: dict[str, JSONObject]) -> dict[str, JSONObject]:
+    """Return objects with numbers instead of the random keys of groups, and of the names that come from these."""
+    text, sets = encode(found).decode(), facts.objects.get(STATEFULSETS.group_resource, {})
+    for number, group in enumerate(sorted(facts.groups().values(), key=lambda one: meta.name(one.leader))):
+        if isinstance(group.index, str):
+            host = f"{meta.labels(group.leader)[labels.NAME]}-{group.index[:8]}"
+            of_workers = meta.status(sets.get(host) or {}).get("updateRevision")
+            random = (of_workers, group.index, meta.name(group.leader), host)
+            for name, kind in zip(random, ("revision", "key", "leader", "host"), strict=True):
+                text = text.replace(name, f"{kind}-{number}") if name else text
+    for replicaset in facts.objects.get(REPLICA_SETS.group_resource, {}).values():
+        text = text.replace(meta.labels(replicaset)["pod-template-hash"], "template")
+    decoded: dict[str, JSONObject] = msgspec.json.decode(text)
+    return decoded
 
 
 def leftovers(facts: Facts) -> list[str]:
@@ -49,7 +69,9 @@ def encode(value: Any) -> bytes:
 
 
 def _is_historical(resource: str, obj: JSONObject) -> bool:
-    """Return whether an object is about the past: revisions of StatefulSets, and records of recreations."""
+    """Return whether an object is about the past: ReplicaSets, revisions of StatefulSets, and records of recreations."""
+    if resource == REPLICA_SETS.group_resource:
+        return True
     if resource != CONTROLLER_REVISIONS.group_resource:
         return False
     return OF_STATEFULSETS in meta.labels(obj) or labels.TEMPLATE_REVISION_HASH not in meta.labels(obj)
@@ -62,6 +84,8 @@ def _timeless_name(resource: str, name: str) -> str:
 
 def _normal(resource: str, obj: JSONObject) -> JSONObject:
     cleaned: JSONObject = _without_history(comparable(obj))
+    if resource == DEPLOYMENTS.group_resource:
+        return {name: cleaned[name] for name in KEPT}
     if resource == CONTROLLER_REVISIONS.group_resource:
         cleaned["metadata"].pop("name")
     status = cleaned.get("status") or {}

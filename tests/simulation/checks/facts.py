@@ -2,15 +2,23 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from tests.simulation.cluster import NAMESPACE
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEASES, PODS, SERVICES, STATEFULSETS
-from leaderworkerset.api import labels
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    LEASES,
+    PODS,
+    REPLICA_SETS,
+    SERVICES,
+    STATEFULSETS,
+)
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 
@@ -18,8 +26,12 @@ FOREIGN: Final = "simulation/foreign"
 """The annotation of objects that are not ours."""
 
 KINDS: Final = {
-    one.group_resource for one in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+    one.group_resource for one in (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES,
+                                   CONTROLLER_REVISIONS)
 }  # fmt: skip
+
+Index: TypeAlias = int | str
+"""The index of a group: a number, or a random key."""
 
 RECREATING: Final = {"RecreateGroupOnPodRestart", "RecreateGroupAfterStart"}
 
@@ -54,7 +66,7 @@ def read_target(request: Request) -> Target | None:
 class Group:
     """An incarnation: a leader, and the pods of the StatefulSet that belongs to this very leader."""
 
-    index: int
+    index: Index
     leader: JSONObject
     size: int
     workers: list[JSONObject] = field(default_factory=list)
@@ -119,7 +131,7 @@ class Facts:
         """Return the object that a request names."""
         return self.objects.get(target.resource, {}).get(target.name)
 
-    def groups(self) -> dict[int, Group]:
+    def groups(self) -> dict[Index, Group]:
         """Return the incarnations that live, by the index of their group."""
         pods = self.objects.get(PODS.group_resource, {}).values()
         found: dict[str, Group] = {}
@@ -127,7 +139,7 @@ class Facts:
             mark = meta.labels(pod)
             if mark.get(labels.WORKER_INDEX) == "0" and FOREIGN not in meta.annotations(pod):
                 size = int(meta.annotations(pod).get(labels.SIZE) or 1)
-                found[meta.uid(pod)] = Group(int(mark.get(labels.GROUP_INDEX) or -1), pod, size)
+                found[meta.uid(pod)] = Group(index_of(pod), pod, size)
         for pod in pods:
             leader = self.owners.get(self.owners.get(meta.uid(pod), ""), "")
             if leader in found:
@@ -151,25 +163,35 @@ class Facts:
         return not group.is_available and not any(map(meta.is_deleting, pods)) and self.is_outdated(group.leader)
 
     def is_outdated(self, leader: JSONObject) -> bool:
-        """Return whether the leader StatefulSet wants another revision than this leader has."""
-        statefulset = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
-        if statefulset is None:
+        """Return whether what keeps the leaders wants another revision than this leader has."""
+        keeper = self.keeper(leader)
+        if keeper is None:
             return True
-        template = meta.spec(statefulset)["template"]
+        template = meta.spec(keeper)["template"]
         key = labels.TEMPLATE_REVISION_HASH
         return meta.labels(template).get(key) != meta.labels(leader).get(key)
 
+    def keeper(self, leader: JSONObject) -> JSONObject | None:
+        """Return the StatefulSet or Deployment that keeps a leader."""
+        resource = STATEFULSETS if isinstance(index_of(leader), int) else DEPLOYMENTS
+        return self.objects.get(resource.group_resource, {}).get(meta.labels(leader).get(labels.NAME, ""))
+
     def is_released(self, group: Group) -> bool:
-        """Return whether the leader StatefulSet was told to replace the leader of a group (R-ROLL-7)."""
-        name = meta.labels(group.leader).get(labels.NAME, "")
-        statefulset = self.objects.get(STATEFULSETS.group_resource, {}).get(name)
-        strategy = meta.spec(statefulset).get("updateStrategy") if statefulset else None
+        """Return whether what keeps the leaders was told to replace the leader of a group (R-ROLL-7)."""
+        keeper = self.keeper(group.leader)
+        strategy = meta.spec(keeper).get("updateStrategy") if keeper else None
         partition = ((strategy or {}).get("rollingUpdate") or {}).get("partition") or 0
-        return group.index >= partition and self.is_outdated(group.leader)
+        is_held_back = isinstance(group.index, int) and group.index < partition
+        return not is_held_back and self.is_outdated(group.leader)
 
     def floor(self) -> int:
         """Return how many groups must stay available, by the weakest of the specs."""
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
+
+    def sizes(self) -> list[int]:
+        """Return how many leaders each ReplicaSet shall have, in ascending order."""
+        found = self.objects.get(REPLICA_SETS.group_resource, {}).values()
+        return sorted(int(meta.spec(one)["replicas"]) for one in found)
 
     def ceiling(self) -> int:
         """Return how many leaders there may be, by the weakest of the specs."""
@@ -177,8 +199,15 @@ class Facts:
 
     def is_current(self, group: Group) -> bool:
         """Return whether a group belongs to the LeaderWorkerSet that is there, and not to one before it."""
-        lws = self.owners.get(self.owners.get(meta.uid(group.leader), ""))
-        return any(meta.uid(one) == lws for one in self.objects.get(LEADERWORKERSETS.group_resource, {}).values())
+        present = {meta.uid(one) for one in self.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
+        return not present.isdisjoint(self.line(meta.uid(group.leader)))
+
+    def line(self, uid: str) -> list[str]:
+        """Return an object's UID and those of its controller, of its controller's, and so on."""
+        found = [uid]
+        while found[-1] in self.owners:
+            found.append(self.owners[found[-1]])
+        return found
 
     def _mark(self, groups: Iterable[Group]) -> None:
         by_leader: dict[str, Group] = {meta.uid(group.leader): group for group in groups}
@@ -195,6 +224,12 @@ class Facts:
         self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
         self.has_recreated |= spec["leaderWorkerTemplate"].get("restartPolicy", "") in RECREATING
+
+
+def index_of(leader: JSONObject) -> Index:
+    """Return the index of the group that a pod leads; -1 where it names none."""
+    label = meta.labels(leader).get(labels.GROUP_INDEX) or "-1"
+    return label if len(label) == groupname.KEY_CHARACTERS else int(label)
 
 
 def _replicas(spec: JSONObject) -> int:

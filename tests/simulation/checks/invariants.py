@@ -16,18 +16,26 @@ In: every change that the API server commits, and every write of a manager as it
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
-from tests.simulation.checks.facts import FOREIGN, Facts, Group, Target, has_restarted, read_target
+from tests.simulation.checks.facts import FOREIGN, Facts, Group, Index, Target, has_restarted, index_of, read_target
 from tests.simulation.cluster import NAMESPACE
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, LEASES, PODS, SERVICES, STATEFULSETS
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    LEASES,
+    PODS,
+    REPLICA_SETS,
+    SERVICES,
+    STATEFULSETS,
+)
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
@@ -37,12 +45,21 @@ STORM: Final = 4
 WINDOW: Final = 90.0
 """Seconds in which a group is recreated at most `STORM` times, however often it fails."""
 
+KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+"""What is there when a schedule begins, and counts."""
+
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
+PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resource}
 DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource}
 
 
 class Invariants:
     """Checks while a simulation runs. What people and machines break is told by `excuse` and `tolerate`."""
+
+    patched = PATCHED
+    """What managers may patch."""
+    events: Sequence[str] = ()
+    """The notes of events about leaders that replace others."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self.violations: list[str] = []
@@ -56,16 +73,16 @@ class Invariants:
         self._clock = clock
         self.lag = 0.0
         """Seconds that observers may be behind: what became available within them may be unknown to who decides."""
-        self._available: set[int] = set()
-        self._available_since: dict[int, float] = {}
-        self._excused: set[int] = set()
+        self._available: set[Index] = set()
+        self._available_since: dict[Index, float] = {}
+        self._excused: set[Index] = set()
         self._is_tolerant = False
-        self._recent: dict[tuple[int, str], deque[float]] = defaultdict(deque)
+        self._recent: dict[tuple[Index, str], deque[float]] = defaultdict(deque)
         self._unrecorded: dict[str, list[float]] = defaultdict(list)
         """When leaders were deleted by managers that could not go on, and did not record it."""
         self._recorded: set[str] = set()
         self._deleting: dict[int, tuple[str, Target, JSONObject]] = {}
-        for resource in (LEADERWORKERSETS, STATEFULSETS, PODS, SERVICES, CONTROLLER_REVISIONS):
+        for resource in KEPT:
             for value in store.list(resource.group_resource):
                 self.facts.put(resource.group_resource, msgspec.json.decode(value))
         self._available = self._now_available()
@@ -141,24 +158,28 @@ class Invariants:
         starting = {index for index, group in groups.items() if self.facts.may_be_broken(group)}
         if lost and len(available | self._excused | starting) < self.facts.floor():
             self._violate(
-                f"groups {sorted(lost)} were taken down by {_what(change)}: {len(available)} available,"
+                f"groups {sorted(lost, key=str)} were taken down by {what(change)}: {len(available)} available,"
                 f" {self.facts.floor()} must be"
             )
-        leaders = sum(not meta.is_deleting(group.leader) for group in groups.values())
+        leaders = self._leaders(groups.values())
         if leaders > self.facts.ceiling():
-            self._violate(f"{leaders} leaders after {_what(change)}, at most {self.facts.ceiling()} may be")
+            self._violate(f"{leaders} leaders after {what(change)}, at most {self.facts.ceiling()} may be")
 
-    def _check_revisions(self, groups: dict[int, Group], change: Change) -> None:
+    def _leaders(self, groups: Iterable[Group]) -> int:
+        """Return how many leaders there shall be for a while."""
+        return sum(not meta.is_deleting(group.leader) for group in groups)
+
+    def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
         for index, group in groups.items():
             ready = [pod for pod in (group.leader, *group.workers) if is_ready(pod)]
             found = {meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH) for pod in ready}
             if len(found) > 1:
-                self._violate(f"group {index} has ready pods of {sorted(map(str, found))} after {_what(change)}")
+                self._violate(f"group {index} has ready pods of {sorted(map(str, found))} after {what(change)}")
             images = {meta.spec(pod)["containers"][0]["image"] for pod in ready}
             if len(images) > 1 and not self.facts.has_leader_templates:
-                self._violate(f"group {index} has ready pods that run {sorted(images)} after {_what(change)}")
+                self._violate(f"group {index} has ready pods that run {sorted(images)} after {what(change)}")
 
-    def _now_available(self) -> set[int]:
+    def _now_available(self) -> set[Index]:
         return {index for index, group in self.facts.groups().items() if group.is_available}
 
     # What managers write.
@@ -181,7 +202,7 @@ class Invariants:
             self._check_creation(actor, target, request)
         elif request.method == "PUT":
             self._check_status(actor, target, request)
-        elif target.resource != STATEFULSETS.group_resource and target.resource != CONTROLLER_REVISIONS.group_resource:
+        elif target.resource not in self.patched:
             self._violate(f"{actor} patches {target}")
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
@@ -227,7 +248,7 @@ class Invariants:
 
     def _note_recreation(self, actor: str, target: Target, leader: JSONObject) -> None:
         self.recreations += 1
-        index = int(meta.labels(leader).get(labels.GROUP_INDEX, "-1"))
+        index = index_of(leader)
         recent = self._recent[index, meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")]
         now = self._clock.monotonic()
         if recent and target.name not in self._recorded and self.interrupted(recent[-1], now):
@@ -269,5 +290,6 @@ def _holder(lease: JSONObject) -> str:
     return str(meta.spec(lease).get("holderIdentity") or "")
 
 
-def _what(change: Change) -> str:
+def what(change: Change) -> str:
+    """Name a change."""
     return f"{change.type} {change.key.resource} {change.key.name}"

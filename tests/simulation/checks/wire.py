@@ -11,6 +11,7 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 
 READS: Final = frozenset({"GET", "HEAD"})
 WARNING: Final = b'"Warning"'
+REPLACEMENT: Final = b'"GroupReplacement'
 
 
 class Witness(Protocol):
@@ -32,6 +33,8 @@ class Wire:
         self.witness: Witness | None = None
         self.warnings: list[bytes] = []
         """Events that warn, as they were sent."""
+        self.replacements: list[str] = []
+        """The notes of events about leaders that replace others."""
 
     def warnings_of_own_objects(self) -> list[str]:
         """Return the notes of warnings that something exists already: who made it knows, and others are left alone."""
@@ -55,6 +58,8 @@ class _Witnessed:
         if EVENT in request.path:
             if WARNING in request.body and self._actor != "controllers":
                 self._wire.warnings.append(request.body)
+            if REPLACEMENT in request.body:
+                self._wire.replacements.append(_leader_of(request.body))
             return Response(201, {"content-type": "application/json"}, request.body)
         witness = self._wire.witness
         if witness is not None:
@@ -71,3 +76,9 @@ class _Witnessed:
 
     async def close(self) -> None:
         await self._inner.close()
+
+
+def _leader_of(event: bytes) -> str:
+    """Return the reason and the leader of an event about the replacement gate."""
+    read = msgspec.json.decode(event)
+    return f"{read['reason']} {read['note'].split()[2]}"

@@ -17,6 +17,7 @@ from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.misuse import play_misuse
 from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
+from tests.simulation.schedules.randomkeys import play_random_keys
 from tests.simulation.states import differences
 from tests.simulation.trace import Trace
 from tests.simulation.virtualtime import SingleThreadLoop, run
@@ -26,6 +27,9 @@ MISUSE: Final = "misuse"
 
 CLOCKS: Final = "clocks"
 """What the names of families of two managers begin with whose clocks are set."""
+
+RANDOM_KEYS: Final = "keys"
+"""What the names of families begin with whose groups have random keys."""
 
 BRANCHES: Final = 20
 """Schedules of one family."""
@@ -103,7 +107,7 @@ class Part:
     """What is played: branches of families, with a bug planted where one is named."""
 
     families: Sequence[int | str]
-    """Numbers of random families, names of scenarios with a death at every write, and `misuse` or `clocks` with a number."""
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks` or `keys` with a number."""
     branches: Sequence[int]
     """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
     bug: str | None = None
@@ -119,6 +123,8 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
             with planted.bug(part.bug), caught(world, violations):
                 if isinstance(family, str) and family.startswith(MISUSE):
                     await play_misuse(world, family, part.branches, send)
+                elif isinstance(family, str) and family.startswith(RANDOM_KEYS):
+                    await play_random_keys(world, family, part.branches, send)
                 elif isinstance(family, str) and family.startswith(CLOCKS):
                     await play_clocks(world, family, part.branches, send)
                 elif isinstance(family, str):

@@ -10,6 +10,8 @@ from dataclasses import replace
 from typing import Final
 
 import msgspec
+from tests.simulation.checks.invariants import Invariants
+from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.faults import Death, Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
@@ -20,10 +22,16 @@ from tests.simulation.schedules.playing import Script, Verdict, play
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname
+from leaderworkerset.core.pod.reconcile import is_leader
 
 UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
+
+RESIZED: Final = "resize by key"
+"""The scenario of groups without workers that shall have some."""
 
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
@@ -50,6 +58,13 @@ async def shrink(play: Play) -> None:
 async def resize(play: Play) -> None:
     """Ask for larger groups."""
     await play.edit("resizes", leaderWorkerTemplate={"size": 3})
+
+
+async def resize_and_touch(play: Play) -> None:
+    """Ask for larger groups, and let those that are still there be observed again (N-AT-8)."""
+    await resize(play)
+    await asyncio.sleep(0.2)
+    await play.touch()
 
 
 async def fail(play: Play) -> None:
@@ -85,10 +100,60 @@ async def surge(play: Play) -> None:
     await play.edit("rolls with a surge", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
 
 
+async def surge_by_key(play: Play) -> None:
+    """Roll with a group more than there are, of a set that knows no partition."""
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
+    changed = {"workerTemplate": template("app:2")}
+    await play.edit("rolls with a surge", rolloutStrategy=strategy, leaderWorkerTemplate=changed)
+
+
 async def crash_loop(play: Play) -> None:
     """Let a worker crash whenever it is ready, for a minute."""
     await happenings.crash_again_and_again(play, "web-1-1")
 
+
+async def fail_by_key(play: Play) -> None:
+    """Let the worker of any group fail."""
+    _fail(play, min(meta.name(pod) for pod in play.pods() if not is_leader(pod)))
+
+
+async def fail_beside_surplus(play: Play) -> None:
+    """Let a group fail that stays while another one, by which the set was scaled down, does not end (N-AT-5)."""
+    leaders = {meta.uid(pod) for pod in play.pods() if is_leader(pod)}
+    play.world.kubelet.stuck |= {meta.uid(pod) for pod in play.pods()}
+    await play.edit("scales", replicas=1)
+    await asyncio.sleep(5.0)
+    (left,) = (pod for pod in play.pods() if is_leader(pod) and not meta.is_deleting(pod))
+    own = groupname.label(left)
+    play.world.kubelet.stuck -= {meta.uid(pod) for pod in play.pods() if groupname.label(pod) == own}
+    play.note("machine", "lets fail", f"pod {meta.name(left)}")
+    play.checks.excuse(meta.uid(left))
+    play.world.kubelet.restart(meta.name(left))
+    await asyncio.sleep(60.0)
+    if not [
+        pod for pod in play.pods() if is_leader(pod) and meta.uid(pod) not in leaders and meta.spec(pod).get("nodeName")
+    ]:
+        play.checks.violations.append("a replacement waits for a group that nobody replaces")
+
+
+async def roll_and_shrink(play: Play) -> None:
+    """Ask for another image; and for one group less once the rollout has taken its first step, and not its second one."""
+    await roll(play)
+    while play.checks.facts.sizes() != [0, 1]:  # noqa: ASYNC110 - between two writes of another actor
+        await asyncio.sleep(0.001)
+    await play.edit("scales", replicas=1)
+
+
+KEYED: Final[Mapping[str, Sequence[Happening]]] = {
+    "create by key": (create,),
+    "roll by key": (roll,),
+    "surge by key": (surge_by_key,),
+    RESIZED: (resize_and_touch,),
+    "fail by key": (fail_by_key,),
+    "fail beside surplus": (fail_beside_surplus,),
+    "roll and shrink": (roll_and_shrink,),
+}
+"""Those of groups with random keys."""
 
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
@@ -104,7 +169,16 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "revert": (happenings.roll_and_return,),
     "replace": (happenings.replace,),
     "crash loop": (crash_loop,),
+    **KEYED,
 }
+
+
+def keyed_groups(size: int) -> JSONObject:
+    """Return a LeaderWorkerSet of two groups with random keys, whose containers request TPUs."""
+    lws = groups(2, size, groupIdentity="Hash", groupReplacementPolicy="PostTermination")
+    (container,) = meta.spec(lws)["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
+    container["resources"] = {"limits": {"google.com/tpu": "4"}}
+    return lws
 
 
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
@@ -114,8 +188,11 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
         world.kubelet.pace = SLOW_PODS
     world.settings = replace(world.settings, managers=(faultplans.CALM,))
     world.start_manager("manager-0", faultplans.CALM)
-    lws = groups(replicas=2, size=2)
-    creates = name == "create"
+    lws, invariants = groups(replicas=2, size=2), Invariants
+    if name in KEYED:
+        await world.start_deployments()
+        lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
+    creates = SCENARIOS[name] == (create,)
     if not creates:
         await world.create(lws)
     await world.at_rest()
@@ -125,7 +202,7 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
         found: list[bytes] = []
 
         async def work(send: Send) -> None:
-            send(msgspec.json.encode(await play(world, seed, replace(script, managers=(schedule,)))))
+            send(msgspec.json.encode(await play(world, seed, replace(script, managers=(schedule,)), invariants)))
 
         await branch(work, found.append)
         send(found[0])

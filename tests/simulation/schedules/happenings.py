@@ -128,9 +128,9 @@ class Play:
             except NotFoundError:
                 self.checks.violations.append(f"the foreign {resource.kind} {name} is gone")
         if self.foreign:
-            await self._touch()
+            await self.touch()
 
-    async def _touch(self) -> None:
+    async def touch(self) -> None:
         """Change our objects, for names that are free again are noticed with the next change only."""
         touched: list[tuple[Resource, ObjectKey]] = [(LEADERWORKERSETS, KEY)]
         touched += [(PODS, meta.key(pod)) for pod in self.pods()]
@@ -429,11 +429,13 @@ ACCIDENTS: Final[Sequence[Happening]] = (
 """Later ones are rarer where they end what can be said of bounds."""
 
 
-def draw(random: Random) -> list[tuple[float, Happening]]:
+def draw(
+    random: Random, edits: Sequence[Happening] = EDITS, accidents: Sequence[Happening] = ACCIDENTS
+) -> list[tuple[float, Happening]]:
     """Pick what happens, each with the seconds before it."""
     picked: list[tuple[float, Happening]] = []
     for _ in range(random.choice((1, 2, 2, 3, 4))):
-        kind = EDITS if random.random() < 0.5 else ACCIDENTS
+        kind = edits if random.random() < 0.5 else accidents
         before = random.choice((0.0, 0.0, random.uniform(0.0, 0.3), random.uniform(0.3, 2.0), 8.0))
         picked.append((before, random.choice(kind)))
     if random.random() < UNSEEN:

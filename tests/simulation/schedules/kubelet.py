@@ -2,6 +2,7 @@
 
 It writes to the store as the kubelet writes through the API, in the order in which a kubelet does, but without
 containers, volumes and log files: a schedule of some seconds has some hundred of its steps.
+Scheduling gates and readiness gates are respected.
 """
 
 import asyncio
@@ -22,6 +23,10 @@ from localkube.apiserver.storage.storeerrors import StaleError
 
 RESOURCE: Final = PODS.group_resource
 NODES: Final = ("node-0", "node-1", "node-2")
+
+RUNNING: Final = "ContainersReady"
+SYNC: Final = (0.005, 0.1)
+"""How long it takes to notice a readiness gate, in seconds from least to most."""
 
 _decoder: Final = msgspec.json.Decoder(JSONObject)
 
@@ -55,7 +60,7 @@ class ModelKubelet:
     def restart(self, name: str) -> bool:
         """Let a container of a running pod end with an error and be started again; return whether it was running."""
         pod = self._pod(name)
-        if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, "Ready") or self._is_lost(pod):
+        if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         self.failures.append((meta.uid(pod), "restart"))
@@ -80,7 +85,7 @@ class ModelKubelet:
             pod = _decoder.decode(value)
             if meta.is_deleting(pod):
                 self._later(self.pace.end, self._end, pod)
-            elif not meta.is_condition_true(pod, "Ready") and meta.status(pod).get("phase") != "Failed":
+            elif not meta.is_condition_true(pod, RUNNING) and meta.status(pod).get("phase") != "Failed":
                 self._later(self.pace.start, self._recover, pod)
 
     def lose(self, node: str) -> None:
@@ -88,7 +93,7 @@ class ModelKubelet:
         self.lost.add(node)
         for value in list(self._store.list(RESOURCE)):
             pod = _decoder.decode(value)
-            if meta.spec(pod).get("nodeName") == node and meta.is_condition_true(pod, "Ready"):
+            if meta.spec(pod).get("nodeName") == node and meta.is_condition_true(pod, RUNNING):
                 restarts = meta.status(pod)["containerStatuses"][0]["restartCount"]
                 self._put(pod, self._status(pod, ready=False, restarts=restarts))
 
@@ -99,8 +104,10 @@ class ModelKubelet:
             if meta.is_deleting(change.object):
                 if change.previous is not None and not meta.is_deleting(change.previous):
                     self._later(self.pace.end, self._end, change.object)
-            elif change.type == "ADDED":
+            elif change.type == "ADDED" or _is_let_go(change):
                 self._later(self.pace.start, self._start, change.object)
+            elif meta.is_condition_true(change.object, "Ready") != _is_ready(change.object):
+                self._later(SYNC, self._recount, change.object)
 
     def _later(self, pace: tuple[float, float], step: Any, pod: JSONObject) -> None:
         asyncio.get_running_loop().call_later(self._random.uniform(*pace), step, meta.name(pod), meta.uid(pod))
@@ -126,6 +133,14 @@ class ModelKubelet:
         elif meta.status(pod).get("phase") != "Failed":
             restarts = meta.status(pod)["containerStatuses"][0]["restartCount"]
             self._put(pod, self._status(pod, ready=True, restarts=restarts))
+
+    def _recount(self, name: str, uid: str) -> None:
+        """Notice that a readiness gate has changed."""
+        pod = self._pod(name, uid)
+        if pod is not None and not self._is_lost(pod) and meta.is_condition_true(pod, "Ready") != _is_ready(pod):
+            conditions = meta.status(pod)["conditions"]
+            changed = [one | {"status": _text(_is_ready(pod))} if one["type"] == "Ready" else one for one in conditions]
+            self._put(pod, meta.status(pod) | {"conditions": changed})
 
     def _end(self, name: str, uid: str) -> None:
         """Confirm the deletion of a pod; what waits for finalizers stays."""
@@ -154,12 +169,12 @@ class ModelKubelet:
         self._store.update(key, pod | {"status": status}, previous)
 
     def _status(self, pod: JSONObject, *, ready: bool, restarts: int) -> JSONObject:
-        now, state = render(self._clock.now()), "True" if ready else "False"
-        kinds = ("PodScheduled", "Initialized", "ContainersReady", "Ready")
+        now = render(self._clock.now())
+        states = {"PodScheduled": True, "Initialized": True, RUNNING: ready, "Ready": ready and _are_gates_open(pod)}
         conditions = [
-            {"type": kind, "status": "True" if kind in kinds[:2] else state, "lastTransitionTime": now}
-            for kind in kinds
+            {"type": kind, "status": _text(state), "lastTransitionTime": now} for kind, state in states.items()
         ]
+        conditions += [one for one in meta.status(pod).get("conditions") or () if one["type"] not in states]
         container = {
             "name": "main", "image": "", "imageID": "", "ready": ready, "started": ready, "restartCount": restarts,
             "state": {"running": {"startedAt": now}}, "lastState": {},
@@ -170,3 +185,22 @@ class ModelKubelet:
             "containerStatuses": [container],
             "startTime": now,
         }
+
+
+def _is_let_go(change: Change) -> bool:
+    """Return whether the last scheduling gate of a pod was removed."""
+    before = meta.spec(change.previous).get("schedulingGates") if change.previous else None
+    return bool(before) and not meta.spec(change.object).get("schedulingGates")
+
+
+def _is_ready(pod: JSONObject) -> bool:
+    return meta.is_condition_true(pod, RUNNING) and _are_gates_open(pod)
+
+
+def _are_gates_open(pod: JSONObject) -> bool:
+    gates = meta.spec(pod).get("readinessGates") or ()
+    return all(meta.is_condition_true(pod, gate["conditionType"]) for gate in gates)
+
+
+def _text(state: bool) -> str:
+    return "True" if state else "False"

@@ -1,8 +1,8 @@
 """A cluster for thousands of schedules: the API server, the controllers and the managers of production, less of the rest.
 
 Against `cluster.py` pods run on a model (`kubelet.py`), events end before the API server, and of localkube's controllers
-run those whom a LeaderWorkerSet needs: StatefulSets and garbage collection. It is started once for each process;
-branches (`forking.py`) continue from there, each with randomness of its own.
+run those whom a LeaderWorkerSet needs: StatefulSets and garbage collection, and for random keys Deployments. It is
+started once for each process; branches (`forking.py`) continue from there, each with randomness of its own.
 """
 
 import asyncio
@@ -26,8 +26,10 @@ from kuberuntime.objects.resources import NODES as NODE_KIND
 from leaderworkerset.cli.errors import leaves
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.composition import MANY, build_controller
+from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.garbage.controller import GarbageCollector
 from localkube.controllers.informers import Informers, build_informers
+from localkube.controllers.replicaset.replicasets import ReplicaSets
 from localkube.controllers.statefulset.controller import StatefulSets
 
 
@@ -81,6 +83,25 @@ class LeanWorld(World):
             await manager.wait_synced()
             await collector.synced.wait()
             ready.set()
+
+    async def start_deployments(self) -> None:
+        """Start the controllers of Deployments and ReplicaSets, which only leaders with random keys need."""
+        assert self.others is not None
+        client = Client(self.others)
+        informers = build_informers(client)
+        executor = Executor(client, NoEvents(), self.clock)
+        sets = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=client, clock=self.clock)
+        deployments = Deployments(deployments=informers.deployments, sets=informers.replicasets, pods=informers.pods,
+                                  client=client, clock=self.clock)  # fmt: skip
+        manager = Manager(
+            informers=[informers.pods, informers.replicasets, informers.deployments],
+            runnables=(
+                build_controller("replicaset", sets, executor, MANY),
+                build_controller("deployment", deployments, executor, MANY),
+            ),
+        )
+        self._spawn("deployments", manager.run())
+        await manager.wait_synced()
 
     def errors(self) -> list[BaseException]:
         """Return the errors that ended an actor, each out of its groups."""

@@ -11,6 +11,8 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
+from tests.simulation.schedules import plantedkeys
+
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
 from kuberuntime.clock import Clock
@@ -314,6 +316,15 @@ BUGS: Final = {
         Bug(_trusts_wall_clocks, "clocks1.9"),
         Bug(_trusts_what_is_stored, "1.3"),
         Bug(_ends_at_an_update, "roll.0"),
+        Bug(plantedkeys.trusts_old_counts, "roll by key.0"),
+        Bug(plantedkeys.names_tpu_hosts_after_pods, "create by key.0"),
+        Bug(plantedkeys.draws_another_key, "create by key.0"),
+        Bug(plantedkeys.waits_for_surplus, "fail beside surplus.0"),
+        Bug(plantedkeys.lets_all_go_ahead, "roll by key.0"),
+        Bug(plantedkeys.reports_a_wait_again, "roll and shrink.0"),
+        Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
+        Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
+        Bug(plantedkeys.shrinks_between_two_steps, "roll and shrink.0"),
     )
 }
 """All bugs by name."""

@@ -23,6 +23,7 @@ from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.workloads import groups, template
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
@@ -112,12 +113,13 @@ def draw_script(random: Random, managers: int, lws: JSONObject | None) -> Script
     return Script(happenings.draw(random), faults, others, lws)
 
 
-async def play(world: LeanWorld, seed: str, script: Script) -> Verdict:
+async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Invariants] = Invariants) -> Verdict:
     """Play one schedule in a cluster that has no other future."""
     world.reseed(seed)
     random = Random(f"{seed} script")
     world.trace.seed = seed
-    checks = world.wire.witness = Invariants(world.server.backend.store, world.clock)
+    checks = world.wire.witness = invariants(world.server.backend.store, world.clock)
+    checks.events = world.wire.replacements
     it = Play(world, checks, random)
     checks.lost, checks.interrupted = it.lost, it.interrupted
     checks.lag = HOPS * max(schedule.latency[1] for schedule in (*script.managers, script.others))
@@ -170,9 +172,12 @@ async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:
     """Create what was declared in a cluster without faults, and send its final state."""
     world.reseed("reference")
     world.settings = replace(world.settings, managers=(faultplans.CALM,))
+    lws = msgspec.json.decode(declared)
+    if meta.spec(lws).get("groupIdentity") == "Hash":
+        await world.start_deployments()
     world.start_manager("manager-0", faultplans.CALM)
     checks = Invariants(world.server.backend.store, world.clock)
-    await world.create(msgspec.json.decode(declared))
+    await world.create(lws)
     await world.at_rest()
     send(endstate.encode(endstate.final(checks.facts)))
 

@@ -41,6 +41,7 @@ TYPES: Final = frozenset({"random.Random", "uuid.UUID"})
 DIRECT: Final = {
     "kuberuntime/clock.py": "the seam of time",
     "kuberuntime/randomness.py": "the seam of chance",
+    "leaderworkerset/dashboard/webserver.py": "makes tokens: secrets are never seeded",
     "leaderworkerset/rendezvous/__main__.py": "runs in pods of users, and imports nothing of ours",
     "localkube/clusteridentity.py": "makes a token: secrets are never seeded",
 }
@@ -59,6 +60,7 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/commands/inspect/doctor.py": "compares the ends of certificates and leases for people",
     "leaderworkerset/cli/commands/inspect/events.py": "prints ages for people",
     "leaderworkerset/cli/commands/inspect/tree.py": "prints ages for people",
+    "leaderworkerset/dashboard/livemodel.py": "compares the ages of objects for people",
     "leaderworkerset/observation/explaining.py": "compares the ages of events for people",
     "leaderworkerset/observation/following.py": "compares the ages of events for people",
     "leaderworkerset/cli/views/live.py": "prints ages for people",

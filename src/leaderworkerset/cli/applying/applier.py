@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.errors import APIError, ConflictError, NotFoundError
@@ -21,12 +22,17 @@ from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
+from leaderworkerset.core.policies.gang import NoGang, Support
 
 MANAGER = "lws-cli"
 """The field manager of applied manifests; the controllers' own is `lws`."""
 
 DEFAULT_NAMESPACE = "default"
 """The assumed namespace of objects without one while no kubeconfig is read."""
+
+
+ANY: Final = NoGang(Support(is_enabled=True, provider="kubernetes"))
+"""Which schedulers the manager has is not known here: `spec.scheduling` is checked by itself."""
 
 
 def check_here(documents: Sequence[Document], namespace: str) -> None:
@@ -43,7 +49,7 @@ def check_here(documents: Sequence[Document], namespace: str) -> None:
 
 def _errors(obj: JSONObject) -> Sequence[object]:
     try:
-        return admission.validate_leaderworkerset(decode(admission.default_leaderworkerset(obj)))
+        return admission.validate_leaderworkerset(decode(admission.default_leaderworkerset(obj)), gang=ANY)
     except ValueError as error:
         return [error]
 

@@ -116,12 +116,12 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
             served.port = listener.port
             showing = tasks.create_task(hub.run())
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
-                _announce(served, Path(directory), wanted)
+                await _announce(served, Path(directory), wanted)
                 await _interrupted()
             showing.cancel()
 
 
-def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
+async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
     """Print the link, and open it.
 
     The browser gets the name of a private file that leads on: every user of the machine sees the words of a program.
@@ -133,7 +133,7 @@ def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) ->
     path = directory / "open.html"
     path.touch(mode=0o600)
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
-    if not webbrowser.open(path.as_uri()):
+    if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
         say("No browser was found here: open the link yourself.", err=True)
 
 
@@ -175,6 +175,7 @@ class _Commands:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
                     process.terminate()
+                await process.wait()
         return process.returncode == 0, output.decode(errors="replace")
 
     def _options(self) -> list[str]:

@@ -24,8 +24,11 @@ SOON: Final = timedelta(days=14)
 GRACE: Final = 2.0
 """The number of its durations after which a lease without renewal has no running holder."""
 
-OTHERS: Final = frozenset({"kueue", BUILT_IN})
-"""Kinds that are served but are no gang scheduler to configure: Kueue's, and those of the built-in gate."""
+OTHERS: Final = frozenset({"kueue", BUILT_IN, native.KUBERNETES})
+"""Kinds that are served but are no gang scheduler to name: Kueue's, those of the built-in gate, and another name of native."""
+
+NATIVE: Final = (native.NAME, native.KUBERNETES)
+"""The configured names of kube-scheduler."""
 
 Read = JSONObject | None | Unread
 """An object, None if it does not exist."""
@@ -327,7 +330,7 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     if isinstance(facts.gates, Unread):
         return  # only administrators may read them, and the version tells most
     needed = {"StatefulSetStartOrdinal": "the workers of every group begin at ordinal 1"}
-    if facts.provider == native.NAME:
+    if facts.provider in NATIVE:
         needed["GenericWorkload"] = "kube-apiserver serves no PodGroups, and drops what links pods to them"
     for name, why in needed.items():
         if facts.gates.get(name) is False:
@@ -343,8 +346,9 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         yield _unread("LWS-D801", "gang scheduling", f"configuration not readable: {facts.provider.why}")
     elif facts.provider in facts.served and not facts.served[facts.provider]:
         text = f"the manager is configured for {facts.provider}, whose kinds the API server does not serve"
-        is_native = facts.provider == native.NAME
-        add = featuregates.REMEDIES[featuregates.API_SERVER] if is_native else f"install {facts.provider}"
+        add = (
+            featuregates.REMEDIES[featuregates.API_SERVER] if facts.provider in NATIVE else f"install {facts.provider}"
+        )
         fix = f"{add}, or remove {facts.provider} from the manager's configuration"
         yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:

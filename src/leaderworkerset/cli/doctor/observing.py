@@ -41,7 +41,7 @@ from leaderworkerset.cli.doctor.findings import Unread
 from leaderworkerset.cli.doctor.installationchecks import Access, Expiry, Facts, Read
 from leaderworkerset.cli.doctor.machine import Machine
 from leaderworkerset.core.gang.gangs import PROVIDERS
-from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.core.gang.native import KUBERNETES, NATIVE, POD_GROUPS
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.kinds.managed import MANAGED
@@ -107,7 +107,7 @@ async def observe(session: Session) -> Facts:
     }
     namespace = _namespace(configurations.values())
     wanted = MANAGED.definitions()
-    kinds = {name: one.group_objects for name, one in PROVIDERS.items()}
+    kinds = {name: one.group_objects for name, one in PROVIDERS.items()} | {KUBERNETES: (POD_GROUPS,)}
     served = {name: not some or any([await _is_served(client, one) for one in some]) for name, some in kinds.items()}
     served["kueue"] = await _is_served(client, LOCAL_QUEUES)
     return Facts(

@@ -1,6 +1,6 @@
 """Admission of DisaggregatedSets: validation (R-DS-9 to R-DS-11, N-DS-3), and warnings (R-DS-12, R-DS-13).
 
-In: the object as posted; the stored one is not needed. Out: all errors at once, in the order of the contract.
+In: the object as posted; of the stored one, the `scheduling` of its roles. Out: all errors at once, in the order of the contract.
 The rule of the schema that needs a CEL expression (R-DS-4) is checked here too, for API servers that evaluate none.
 """
 
@@ -10,14 +10,16 @@ from dataclasses import replace
 from kuberuntime.objects import intstr, meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.intstr import IntOrString
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.disaggregatedset import DisaggregatedSet, Role, RoleRollingUpdate, decode
 from leaderworkerset.api.leaderworkerset import RolloutStrategyType
+from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.admission.leaderworkerset import PERCENT_TEXT, default_leaderworkerset, identity_errors
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.rolescalers import scaler_name
 from leaderworkerset.core.disaggregatedset.roleset import RolePlace
+from leaderworkerset.core.policies.gang import NO_GANG, Support
 
 LONGEST_SERVICE_NAME = 63
 LONGEST_SCALER_NAME = 253
@@ -27,11 +29,19 @@ NAME_PARTS = len("---") + rolehash.LENGTH + len("-prv")
 EXCLUSIVE_KEYS = (labels.EXCLUSIVE_TOPOLOGY, labels.SUBGROUP_EXCLUSIVE_TOPOLOGY)
 
 
-def validate_disaggregatedset(obj: JSONObject) -> list[FieldError]:
-    """Return all errors; if there are none, the object may be stored."""
+def validate_disaggregatedset(
+    obj: JSONObject, old: JSONObject | None = None, support: Support = NO_GANG.support
+) -> list[FieldError]:
+    """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
     whole = decode(obj)
     by_role = [error for index, role in enumerate(whole.roles) for error in _role(whole, role, f"spec.roles[{index}]")]
-    return [*by_role, *_identities(obj, whole), *_zeros(whole), *_slices(whole), *_placement(obj, whole)]
+    return [
+        *by_role,
+        *_members(obj, whole, old or {}, support),
+        *_zeros(whole),
+        *_slices(whole),
+        *_placement(obj, whole),
+    ]
 
 
 def warnings(obj: JSONObject) -> list[str]:
@@ -99,14 +109,25 @@ def _names(whole: DisaggregatedSet, role: Role, path: str) -> Iterator[FieldErro
         yield invalid(f"{path}.name", role.name, text)
 
 
-def _identities(obj: JSONObject, whole: DisaggregatedSet) -> Iterator[FieldError]:
-    """Return what the LeaderWorkerSets of the roles would be refused for, and cannot change later (N-VAL-11)."""
+def _members(obj: JSONObject, whole: DisaggregatedSet, old: JSONObject, support: Support) -> Iterator[FieldError]:
+    """Return what the LeaderWorkerSets of the roles would be refused for, and cannot change later (N-VAL-11).
+
+    Another `scheduling` makes other LeaderWorkerSets, so it is checked as a new one.
+    """
+    known = {role.get("name"): _scheduling(role) for role in meta.spec(old).get("roles") or []}
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         place = RolePlace(whole.name, max(0, whole.slices - 1), "0" * rolehash.LENGTH, role.get("name") or "")
-        made = {"metadata": {"name": place.name}, "spec": role.get("spec") or {}}
-        for error in identity_errors(leaderworkerset.decode(default_leaderworkerset(made))):
+        annotations = (role.get("metadata") or {}).get("annotations") or {}
+        metadata = {"name": place.name, "annotations": annotations, "ownerReferences": [{"controller": True}]}
+        lws = leaderworkerset.decode(default_leaderworkerset({"metadata": metadata, "spec": role.get("spec") or {}}))
+        is_known = known.get(role.get("name")) == _scheduling(role)
+        for error in (*identity_errors(lws), *schedulingfield.errors(lws, None, support, is_known=is_known)):
             path = "name" if error.path == "metadata.name" else error.path
             yield replace(error, path=f"spec.roles[{index}].{path}")
+
+
+def _scheduling(role: JSONObject) -> JSON:
+    return (role.get("spec") or {}).get("scheduling")
 
 
 def _zeros(whole: DisaggregatedSet) -> Iterator[FieldError]:

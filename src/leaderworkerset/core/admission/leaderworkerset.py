@@ -23,6 +23,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubdomainPolicy,
     SubGroupPolicy,
 )
+from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
@@ -94,6 +95,7 @@ def validate_leaderworkerset(
         *_annotations(lws),
         *_templates(lws, old),
         *identity_errors(lws),
+        *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
     ]

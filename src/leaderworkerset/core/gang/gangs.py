@@ -5,6 +5,9 @@ the first that the API server serves and that suits the pod's `schedulerName`. T
 is admitted, and recorded on it; its workers and the controllers follow the record. So a group keeps its scheduler until
 its end, even if another one is installed meanwhile.
 
+A LeaderWorkerSet with `spec.scheduling` has no choice: kube-scheduler follows it, with objects of its own
+(`preparation.py`, `replicas.py`), or Volcano, as any other.
+
 If the configuration names Volcano, its groups carry no record: their pods equal those of the Go controller.
 """
 
@@ -22,13 +25,14 @@ from kuberuntime.plan import Action, Create, Delete, guarded_delete
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
+from leaderworkerset.core.gang import preparation, replicas
 from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
-from leaderworkerset.core.gang.native import NATIVE
+from leaderworkerset.core.gang.native import KUBERNETES, NATIVE, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME, VOLCANO
 from leaderworkerset.core.policies.edits import with_annotations
-from leaderworkerset.core.policies.gang import CHOICE, NONE, GangGroup
+from leaderworkerset.core.policies.gang import CHOICE, NONE, UNSUPPORTED, GangGroup, GangSet, Preparation, Support
 from leaderworkerset.core.policies.policy import PolicyDecision
 
 AUTO: Final = "auto"
@@ -38,6 +42,16 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 )
 """All gang schedulers, in the order in which `auto` tries them."""
 
+NAMES: Final = (VOLCANO.name, KUBERNETES, *(name for name in PROVIDERS if name != VOLCANO.name))
+"""The names that a configuration may have, beside `auto`: `kubernetes` schedules groups with `spec.scheduling` alone."""
+
+FOLLOWED: Final = {
+    VOLCANO.name: VOLCANO.name,
+    **dict.fromkeys((KUBERNETES, NATIVE.name, AUTO), KUBERNETES),
+    **dict.fromkeys((COSCHEDULING.name, BUILT_IN.name), ""),
+}
+"""Who follows `spec.scheduling` under each configured name, empty where nobody does."""
+
 DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
     {name: provider for name, provider in PROVIDERS.items() if provider.group_object is not None}
 )
@@ -46,26 +60,47 @@ DETECTABLE: Final[Mapping[str, Provider]] = MappingProxyType(
 LONGEST_NAME: Final = 63
 """The maximum length of a group's name: it is the value of a label."""
 
+SCHEDULING: Final = (WORKLOADS, POD_GROUPS)
+"""The kinds that kube-scheduler needs for `spec.scheduling`."""
+
 DIGITS: Final = 10
 """The number of hexadecimal digits that distinguish the groups of successive leader pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gangs:
-    """Implements `Gang`: `default` is the name of a provider or `auto`; `served` are the names `auto` may choose."""
+    """Implements `Gang`: `default` is the name of a provider or `auto`.
+
+    `served` are the names that `auto` may choose, and the kinds of `spec.scheduling` that are served (`served_name`);
+    `is_enabled` is its feature gate.
+    """
 
     default: str
     served: Collection[str] = ()
+    is_enabled: bool = False
 
     @property
     def providers(self) -> Mapping[str, Provider]:
         """Return the providers that may be chosen."""
-        return DETECTABLE if self.default == AUTO else {self.default: PROVIDERS[self.default]}
+        if self.default == AUTO:
+            return DETECTABLE
+        return {name: PROVIDERS[name] for name in (self.default,) if name in PROVIDERS}
+
+    @property
+    def support(self) -> Support:
+        """Return how `spec.scheduling` is served."""
+        missing = [kind.kind for kind in SCHEDULING if served_name(kind) not in self.served]
+        return Support(self.is_enabled, FOLLOWED[self.default] or self.default, missing)
+
+    @property
+    def _follows(self) -> bool:
+        return FOLLOWED[self.default] == KUBERNETES
 
     @property
     def resources(self) -> Sequence[Resource]:
         """Return the kinds that the providers read and write."""
-        return [resource for provider in self.providers.values() for resource in provider.resources]
+        own = [resource for provider in self.providers.values() for resource in provider.resources]
+        return list(dict.fromkeys([*own, *(SCHEDULING if self._follows else ())]))
 
     @property
     def opens_gates(self) -> bool:
@@ -80,14 +115,19 @@ class Gangs:
             return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         if old is None and choice not in {"", NONE, *self.providers}:
             return [not_supported(CHOICE, choice, (NONE, *self.providers))]
+        if lws.spec.scheduling is not None and choice:
+            text = "spec.scheduling says how groups are scheduled: remove this annotation"
+            return [FieldError(Kind.FORBIDDEN, CHOICE, detail=text)]
         provider = self._provider(choice, {"spec": meta.spec(lws.leader_template)})
-        if provider is None:
+        if provider is None or (lws.spec.scheduling is not None and self._follows):
             return ()
         known = [] if old is None else provider.errors(old)
         return [error for error in provider.errors(lws) if error not in known]
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
         """Link the pod to its group's object; the leader decides for its group, workers follow it."""
+        if self._follows and labels.WORKLOAD_AWARE_SCHEDULING in meta.annotations(pod):
+            return replicas.mark(pod, request)
         is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
         choice = _choice(meta.annotations(pod))
         if is_leader:
@@ -99,7 +139,9 @@ class Gangs:
 
     def decide(self, group: GangGroup) -> PolicyDecision:
         """Create the object of the group if it is missing; one of an earlier leader has to be deleted first."""
-        leader = group.live.leader
+        leader, scheduling = group.live.leader, group.live.lws.spec.scheduling
+        if scheduling is not None and self._follows:
+            return replicas.decide(group, scheduling)
         chosen = self.providers.get(_choice(meta.annotations(leader)) or self.default)
         provider = None if chosen is None else chosen.edition(group.live.gang_kinds)
         name = "" if provider is None else _recorded(leader, provider)
@@ -115,6 +157,13 @@ class Gangs:
         removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
         return PolicyDecision(holds=holds, actions=() if meta.is_deleting(known) else (removal,))
 
+    def prepare(self, whole: GangSet) -> Preparation:
+        """Create what the groups of a LeaderWorkerSet with `spec.scheduling` share; Volcano's groups share nothing."""
+        scheduling = whole.lws.spec.scheduling
+        if scheduling is None or not FOLLOWED[self.default]:
+            return UNSUPPORTED
+        return preparation.prepare(whole, scheduling) if self._follows else Preparation(is_done=True)
+
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Delete shared objects of revisions that no group uses any more; groups' own objects are garbage collected."""
         editions = (edition for provider in self.providers.values() for edition in provider.editions)
@@ -124,7 +173,7 @@ class Gangs:
             for obj in observed
             for resource in shared
             if _is_of(obj, resource) and not meta.is_deleting(obj)
-            if meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH) not in revisions
+            if (revision := meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH)) and revision not in revisions
         ]
 
     def _provider(self, choice: str, pod: JSONObject) -> Provider | None:
@@ -161,6 +210,11 @@ class Gangs:
             object=provider.build(group, name),
             on_failure=(decisionevents.failed_create(group.live.obj, failed, group.live.leader),),
         )
+
+
+def served_name(kind: Resource) -> str:
+    """Return what says that a kind of `spec.scheduling` is served."""
+    return f"{kind.api_version} {kind.kind}"
 
 
 def _choice(annotations: Mapping[str, str]) -> str:

@@ -32,6 +32,8 @@ from leaderworkerset.core.policies.edits import with_spec
 from leaderworkerset.core.policies.gang import GangGroup, members_to_start
 
 NAME: Final = "native"
+KUBERNETES: Final = "kubernetes"
+"""The same scheduler for groups with `spec.scheduling` alone, as the Go controller calls it."""
 GROUP: Final = "scheduling.k8s.io"
 POD_GROUPS: Final = Resource(GROUP, "v1beta1", "podgroups", "PodGroup")
 WORKLOADS: Final = Resource(GROUP, "v1beta1", "workloads", "Workload")

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Plan
 from leaderworkerset.core.leaderworkerset.edition import Edition, LastApply, Source
 from leaderworkerset.core.leaderworkerset.fold import Folded
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies.policy import Parent
 
 
 class OnDemand(Enum):
@@ -29,19 +31,25 @@ class ObservedLeaderWorkerSet:
 
     `folded` is the fold of `groups` if the caller keeps it up to date, `leaders` are the groups by the names of their
     leaders; if absent, both are computed. `history` is None as long as it was not read. `records` are those of
-    recreations. `edition` and `applied` are what earlier decisions led to, if known. `leader_deployment` and `gated` are
-    of groups with random keys, which have no leader StatefulSet. `evidence` are the pods that the finalizer of exhausted
-    groups keeps, also those of a LeaderWorkerSet that is gone.
+    recreations. `unused_pod_groups` are those of groups that no pod names, `gang_kinds` the kinds of `gang_objects` that
+    the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
+    what earlier decisions led to, if known. `leader_deployment` and `gated` are of groups with random keys, which have no
+    leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
+    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's.
     """
 
     leaderworkerset: JSONObject | None
     leader_statefulset: JSONObject | None = None
     revisions: Sequence[JSONObject] = ()
     has_shared_service: bool = False
+    service_conflict: str = ""
     groups: Collection[GroupFacts] = ()
     folded: Folded | None = None
     leaders: Mapping[str, GroupFacts] | None = None
     gang_objects: Sequence[JSONObject] = ()
+    unused_pod_groups: Sequence[JSONObject] = ()
+    gang_kinds: Collection[Resource] = ()
+    parent: Parent = None
     history: Sequence[JSONObject] | None = None
     records: Sequence[JSONObject] = ()
     edition: Edition | None = None
@@ -63,4 +71,4 @@ class Decision:
     needs: frozenset[OnDemand] = frozenset()
     edition: Edition | None = None
     source: Source | None = None
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)

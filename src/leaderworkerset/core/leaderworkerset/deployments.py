@@ -31,15 +31,37 @@ class Leaders:
     has_older: bool
 
 
-def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str) -> JSONObject:
-    """Build the leader Deployment; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+def replicas(lws: LeaderWorkerSet, living: JSONObject | None, groups: Collection[GroupFacts], given: int | None) -> int:
+    """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
+
+    Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
+    to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for. `given` is the size
+    that it was given last, if known: another one is somebody else's.
+    """
+    wanted = lws.spec.replicas
+    present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
+    if (
+        living is None
+        or wanted >= present
+        or given not in (None, present)
+        or not meta.is_condition_true(living, "Progressing")
+    ):
+        return wanted
+    found = {group.revision for group in groups if not group.is_deleting}
+    begins = bool(found) and key_of(living) not in found
+    fails = meta.is_condition_true(living, "ReplicaFailure")
+    return present if (begins or not meta.is_observed(living)) and not fails else wanted
+
+
+def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:
+    """Build the leader Deployment of so many leaders; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
     rolling = lws.spec.rollout_strategy.rolling_update_configuration
     return {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,
         "metadata": statefulsets.build_metadata(obj, lws, key),
         "spec": {
-            "replicas": lws.spec.replicas,
+            "replicas": size,
             "selector": statefulsets.build_selector(lws),
             "strategy": {
                 "type": lws.spec.rollout_strategy.type,

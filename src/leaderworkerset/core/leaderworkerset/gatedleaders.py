@@ -9,11 +9,13 @@ end never hold more than the set may have.
 | of another revision than the Deployment's | never: the Deployment deletes it |
 | beyond `spec.replicas` of its revision | once another leader is gone; an exhausted group takes a place (N-RB-15) |
 | the youngest ones, as many as groups end that are replaced | once one of these is gone |
+| beyond what live groups and groups that end leave of `spec.replicas` and surge | once one of these is gone |
 | any other | at once |
 
 A leader that waits names a group that ends (annotation `replaces`). Groups that no leader names while none is missing
-are *surplus*: they were scaled down, and nobody waits for them. The caller keeps these between decisions; after a restart
-they are found again, since the names are on the leaders.
+are *surplus*: they were scaled down, or are the last of a rollout, and nobody waits for them. Those by which a set has
+more groups than `spec.replicas` and surge were scaled down for certain, and take no place either. The caller keeps both
+between decisions; after a restart they are found again, since the names are on the leaders.
 
 In: the leaders, and the groups without a live leader that have pods. Out: patches of leaders, and the surplus.
 """
@@ -22,14 +24,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Action, Patch, Together
+from kuberuntime.plan import Action, Event, Patch, Together
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import key_of
 from leaderworkerset.core.policies import recreation
@@ -40,12 +41,13 @@ from leaderworkerset.core.policies.replacement import GATED_COST
 class GatedLeaders:
     """The gated leaders that stay, the groups that end, and which of these were surplus at the last decision.
 
-    `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end.
+    `ending` has the leaders' names of groups that have pods but no live leader, with the time when the last pod shall end;
+    `surplus` names some of them, and says which take no place.
     """
 
     leaders: Sequence[JSONObject] = ()
     ending: Mapping[str, str] = field(default_factory=dict)
-    surplus: Collection[str] = ()
+    surplus: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +55,22 @@ class Replacement:
     """The patches of gated leaders, the groups that end and that none replaces, and the leaders that go ahead."""
 
     actions: tuple[Action, ...]
-    surplus: frozenset[str]
+    surplus: Mapping[str, bool]
     admitted: Sequence[JSONObject] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """Who goes ahead and who waits, each the oldest first; `missing` says that leaders are still to be created."""
+    """Who goes ahead and who waits, each the oldest first.
+
+    `missing` says that leaders are still to be created, `excess` how many groups there are beyond replicas and surge.
+    """
 
     ahead: Sequence[JSONObject]
     waiting: Sequence[JSONObject]
     relevant: Collection[str]
     missing: bool
+    excess: int
 
 
 def decide(
@@ -82,34 +88,50 @@ def decide(
     named = {meta.name(leader): _replaces(leader) for leader in turn.waiting if _replaces(leader) in gated.ending}
     free = iter(sorted(set(turn.relevant) - set(named.values()), key=gated.ending.__getitem__, reverse=True))
     patches = []
-    for leader in turn.waiting:
-        if meta.name(leader) not in named:
-            named[meta.name(leader)] = next(free)
-            patches.append(_name(obj, leader, named[meta.name(leader)], len(turn.relevant)))
+    for leader, name in zip((one for one in turn.waiting if meta.name(one) not in named), free, strict=False):
+        named[meta.name(leader)] = name
+        event = decisionevents.replacement_deferred(obj, leader, len(turn.relevant))
+        patches.append(wait_for(leader, name, event))
     taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
     others = chain(free, _recorded(records, key, groups))
     followed = (name for name in others if name not in taken)
-    patches += [_admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
-    surplus = set(gated.surplus) if turn.missing else set(gated.ending) - set(named.values())
+    patches += [admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
+    surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
-    return Replacement(actions, frozenset(surplus & gated.ending.keys()), turn.ahead)
+    return Replacement(actions, _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
+
+
+def _placeless(gated: GatedLeaders, surplus: Collection[str], excess: int) -> Mapping[str, bool]:
+    """Return the surplus, and which of it takes no place: what took none before, and as much more as is in excess."""
+    before = [name for name in sorted(surplus) if gated.surplus.get(name)]
+    others = [name for name in sorted(surplus) if not gated.surplus.get(name)]
+    found = {*before, *others[: max(excess - len(before), 0)]}
+    return {name: name in found for name in sorted(surplus)}
 
 
 def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], gated: GatedLeaders) -> _Turn:
-    """Let the oldest go ahead, and as many of the youngest wait as there are groups that end and are replaced."""
+    """Let the oldest go ahead for whom there is a place; as many of the youngest wait as groups end that are replaced."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
     current = sorted((one for one in gated.leaders if key_of(one) == key), key=_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
     within = current[: max(free, 0)]
-    is_rolling = any(group.revision != key for group in live)
-    wanted = budget.read(lws.spec).burst if is_rolling else lws.spec.replicas
+    most = lws.spec.replicas + _surge(lws)
+    wanted = most if any(group.revision != key for group in live) else lws.spec.replicas
     missing = max(wanted - len(placed) - len(within), 0)
     named = {_replaces(leader) for leader in current} & gated.ending.keys()
-    relevant = (set(gated.ending) - set(gated.surplus)) | named
-    awaited = max(len(relevant) - missing, 0) if lws.spec.group_replacement_policy.awaits_termination else 0
-    ahead = max(len(within) - awaited, 0)
-    return _Turn(within[:ahead], within[ahead:], relevant, missing > 0)
+    relevant = (gated.ending.keys() - gated.surplus.keys()) | named
+    excess = len(placed) + len(gated.ending) - most
+    ahead = len(within)
+    if lws.spec.group_replacement_policy.awaits_termination:
+        placeless = sum(gated.surplus.get(name, False) for name in gated.ending)
+        ahead = max(min(ahead - max(len(relevant) - missing, 0), placeless - excess), 0)
+    return _Turn(within[:ahead], within[ahead:], relevant, missing > 0, excess)
+
+
+def _surge(lws: LeaderWorkerSet) -> int:
+    """Return how many groups the Deployment may have beyond `spec.replicas`; unlike for ordinals also more than these."""
+    return intstr.scale_up(lws.spec.rollout_strategy.rolling_update_configuration.max_surge, lws.spec.replicas)
 
 
 def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupFacts]) -> Iterator[str]:
@@ -123,19 +145,19 @@ def _recorded(records: Iterable[JSONObject], key: str, groups: Collection[GroupF
     yield from (leader for _, leader in sorted(found, reverse=True) if leader not in known)
 
 
-def _name(obj: JSONObject, leader: JSONObject, replaced: str, ending: int) -> Patch:
-    """Let a leader wait for a group; it is reported once."""
+def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
+    """Let a leader wait for a group; the event reports it once."""
     is_first = not _replaces(leader)
     return Patch(
         resource=PODS,
         key=meta.key(leader),
         patch={"metadata": {"uid": meta.uid(leader), "annotations": {labels.REPLACES: replaced}}},
         if_present=True,
-        on_success=(decisionevents.replacement_deferred(obj, leader, ending),) if is_first else (),
+        on_success=(event,) if is_first else (),
     )
 
 
-def _admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
+def admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
     """Remove the gate, and the cost that goes with it; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}

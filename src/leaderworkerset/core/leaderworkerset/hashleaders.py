@@ -6,6 +6,8 @@ Once it is as it was applied, leaders that wait for the end of other groups are 
 from collections.abc import Sequence
 from datetime import datetime
 
+from msgspec import structs
+
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.core.leaderworkerset import deployments, gatedleaders, leftovers, revisions
@@ -17,15 +19,18 @@ from leaderworkerset.core.leaderworkerset.status import Assessment
 def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
-    source, applies = follow(obj, key, lws.spec.replicas, 0, facts.living, observed.applied)
-    turn = gatedleaders.Replacement((), frozenset(observed.gated.surplus))
+    given = observed.applied.source.replicas if observed.applied else None
+    size = deployments.replicas(lws, facts.living, observed.groups, given)
+    source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
+    turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:
-        turn = gatedleaders.decide(obj, lws, key, observed.groups, observed.gated, observed.records)
+        sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
+        turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, observed.records)
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,
         actions=turn.actions,
-        applied=deployments.build(obj, lws, key=key) if applies else None,
+        applied=deployments.build(obj, lws, key=key, size=size) if applies else None,
         at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
         surplus=turn.surplus,

@@ -4,7 +4,7 @@ In: `SetFacts`, the observed state as both read it. Out: `LeaderDecision`, from 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -54,7 +54,7 @@ class LeaderDecision:
     assessment: Assessment | None
     error: str | None = None
     may_create_older: bool = False
-    surplus: frozenset[str] = frozenset()
+    surplus: Mapping[str, bool] = field(default_factory=dict)
     abandoned: Sequence[JSONObject] = ()
     admitted: Sequence[JSONObject] = ()
 

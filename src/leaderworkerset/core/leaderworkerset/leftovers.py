@@ -49,13 +49,8 @@ def sort_out(facts: SetFacts) -> Leftovers:
     cleared = recovered | ended if is_hash else recovered
     return Leftovers(
         retention.release([pod for pod in kept if groupname.leader_of(pod) not in staying]),
-        {key_of_group(pod) for pod in exhausted if meta.name(pod) in cleared},
+        {Key.of(pod) for pod in exhausted if meta.name(pod) in cleared},
     )
-
-
-def key_of_group(leader: JSONObject) -> Key:
-    """Return what the restarts of a leader's group are counted by."""
-    return Key(key_of(leader), groupname.label(leader))
 
 
 def _recovered(obj: JSONObject, exhausted: Sequence[JSONObject], records: Iterable[JSONObject]) -> Iterator[JSONObject]:
@@ -120,7 +115,7 @@ def _claim(counts: Counts, admitted: Sequence[JSONObject], owners: Mapping[str, 
     """Move the highest count that no leader has to each leader that goes ahead and has none (N-RB-13)."""
     claimed = dict(counts)
     for leader in admitted:
-        key = key_of_group(leader)
+        key = Key.of(leader)
         free = _unclaimed(claimed, key.revision, owners)
         if key not in claimed and free:
             claimed[key] = claimed.pop(free[0])

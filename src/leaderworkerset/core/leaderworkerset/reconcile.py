@@ -3,7 +3,7 @@
 In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show it. Out: a `Plan` in the order of the
 contract:
 
-1. record a revision;
+1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
 2. apply what keeps the leaders; if nothing changes in it, replace outdated leaders, or let go those that wait
    (`ordinalleaders.py`, `hashleaders.py`);
 3. let go of evidence of groups that used up their restarts (`leftovers.py`); create the shared service;
@@ -15,13 +15,14 @@ performed and observed is followed by an empty one.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
-from kuberuntime.plan import Action, Apply, Create, Event, Plan, PutStatus, guarded_delete, guarded_patch
+from kuberuntime.plan import Action, Apply, Create, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
@@ -31,14 +32,15 @@ from leaderworkerset.core.leaderworkerset import (
     ordinalleaders,
     revisionhistory,
     revisions,
+    schedulingcondition,
     services,
-    status,
 )
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts
 from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
-from leaderworkerset.core.policies.gang import NO_GANG, Gang
+from leaderworkerset.core.leaderworkerset.status import Assessment
+from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
 from leaderworkerset.core.restarts import counts, retention
 
 RECHECK_DELETION: Final = 5.0
@@ -46,6 +48,8 @@ RECHECK_DELETION: Final = 5.0
 
 RECHECK_NAMESPACE: Final = 30.0
 """Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
+
+NO_SERVICE: Final = "Failed to create headless service for error: {error}"
 
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
@@ -69,19 +73,46 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
             return Decision(Plan(retention.release(observed.evidence), RECHECK_DELETION))
         revision = revisions.resolve(obj, living, observed.revisions, observed.edition)
         facts = SetFacts(observed, obj, lws, revision, gang, living)
+        prepared = _prepare(facts, now)
+        if prepared.failure is not None:
+            report = schedulingcondition.report(obj, lws, prepared.failure, now)
+            return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
         leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
-        return _compose(facts, leaders)
+        if leaders.assessment is not None and lws.spec.scheduling is not None:
+            status = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
+            leaders = replace(leaders, assessment=replace(leaders.assessment, status=status))
+        return _compose(facts, prepared, leaders)
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
 
 
-def _compose(facts: SetFacts, leaders: LeaderDecision) -> Decision:
+def _prepare(facts: SetFacts, now: datetime) -> Preparation:
+    """Create what groups with `spec.scheduling` share, before their leaders (N-HASH-1, N-K8S-7)."""
+    if facts.lws.spec.scheduling is None:
+        return Preparation()
+    observed, size = facts.observed, facts.lws.size
+    sizes = [group.own_size or size for group in observed.groups if not group.is_deleting]
+    whole = GangSet(
+        obj=facts.obj,
+        lws=facts.lws,
+        now=now,
+        sizes=sizes,
+        objects=observed.gang_objects,
+        unused=observed.unused_pod_groups,
+        kinds=observed.gang_kinds,
+        parent=observed.parent,
+    )
+    return facts.gang.prepare(whole)
+
+
+def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) -> Decision:
     left = leftovers.sort_out(facts) if facts.observed.evidence else Leftovers()
     needs = {OnDemand.NAMESPACE} if facts.observed.evidence else set()
     if counted := _count_restarts(facts, leaders, left):
         return Decision(Plan(counted), frozenset(needs))  # the rest is decided again: it is at another resourceVersion
     actions = [
         *_record_revision(facts),
+        *prepared.actions,
         *left.actions,
         *leaders.actions,
         *_apply(facts, leaders),
@@ -96,7 +127,11 @@ def _compose(facts: SetFacts, leaders: LeaderDecision) -> Decision:
             needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
             actions += _clean_up(facts, leaders, outdated)
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
-    plan = Plan(tuple(actions), again, leaders.error)
+    conflict = _service_conflict(facts)
+    if conflict:
+        actions.append(Emit(events=(decisionevents.failed_create(facts.obj, NO_SERVICE.format(error=conflict)),)))
+    error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
+    plan = Plan(tuple(actions), again, error)
     return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
 
 
@@ -186,15 +221,20 @@ def _make_service(facts: SetFacts) -> list[Action]:
     is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
     if facts.observed.has_shared_service or not is_shared:
         return []
-    note = "Failed to create headless service for error: {error}"
     return [
         Create(
             resource=SERVICES,
             object=services.build_shared(facts.obj),
             if_absent=True,
-            on_failure=(decisionevents.failed_create(facts.obj, note),),
+            on_failure=(decisionevents.failed_create(facts.obj, NO_SERVICE),),
         )
     ]
+
+
+def _service_conflict(facts: SetFacts) -> str:
+    """Return whose the shared service is, if another object controls it; the groups go on without the names that it gives."""
+    is_shared = facts.lws.spec.network_config.subdomain_policy.is_shared
+    return facts.observed.service_conflict if is_shared else ""
 
 
 def _outdated_revisions(facts: SetFacts, leaders: LeaderDecision) -> Sequence[JSONObject]:
@@ -211,7 +251,7 @@ def _clean_up(facts: SetFacts, leaders: LeaderDecision, outdated: Sequence[JSONO
     return [*retired, *records, *_remove_gang(facts)]
 
 
-def _write_status(facts: SetFacts, found: status.Assessment) -> list[Action]:
+def _write_status(facts: SetFacts, found: Assessment) -> list[Action]:
     if found.status == facts.lws.status:
         return []
     changed = found.status.conditions != facts.lws.status.conditions

@@ -20,6 +20,21 @@ def build_for_group(leader: JSONObject, name: str) -> JSONObject:
     return _build(leader, name, groupname.host(leader), {labels.GROUP_INDEX: groupname.label(leader)})
 
 
+def conflict(service: JSONObject | None, kind: str, owner: JSONObject) -> str:
+    """Return whose a service is that has the name of one of ours, if another object controls it; else empty (N-HASH-24).
+
+    One without a controller is somebody's own, and used. That of a predecessor of the owner goes soon. `kind` is the
+    owner's.
+    """
+    found = meta.controller_of(service) if service is not None else None
+    if service is None or found is None or (found["kind"], found["name"]) == (kind, meta.name(owner)):
+        return ""
+    return (
+        f"headless service {meta.name(service)} has controller owner {found['kind']} {found['name']};"
+        f" expected {kind} {meta.name(owner)}: remove the service, or use another name"
+    )
+
+
 def _build(owner: JSONObject, name: str, own_name: str, selector: dict[str, str]) -> JSONObject:
     return {
         "apiVersion": SERVICES.api_version,

@@ -12,6 +12,7 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
+from leaderworkerset.core.policies import levels, workloadnames
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: RolloutStep) -> JSONObject:
@@ -65,6 +66,9 @@ def build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
     annotations = templates.group_annotations(template, lws.annotations)
     if not lws.spec.network_config.subdomain_policy.is_shared:
         annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
+    if lws.spec.scheduling is not None:
+        annotations[labels.WORKLOAD_AWARE_SCHEDULING] = levels.level_of(lws.spec.scheduling).value
+        annotations[labels.WORKLOAD_NAME] = workloadnames.workload_name(lws)
     field = "workerTemplate" if template.leader_template is None else "leaderTemplate"
     return templates.build_pod_template(
         lws.leader_template,

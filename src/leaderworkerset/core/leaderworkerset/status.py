@@ -139,7 +139,10 @@ class Sums(NamedTuple):
 def compose(
     lws: LeaderWorkerSet, sums: Sums, outcomes: Sequence[ConditionOutcome], now: datetime, *, is_degraded: bool = False
 ) -> LeaderWorkerSetStatus:
-    """Return the status with these sums and conditions, `DEGRADED` the last (R-STAT-12, N-ST-11, N-ST-12)."""
+    """Return the status with these sums and conditions, `DEGRADED` the last (R-STAT-12, N-ST-11, N-ST-12).
+
+    A status that nothing else changes gets no condition more: to take over a fleet at rest costs no write (N-AT-18).
+    """
     conditions = tuple(one for one in lws.status.conditions if one.type != FORMER)
     for outcome in outcomes:
         conditions = set_true(conditions, outcome, lws.generation, now)
@@ -149,8 +152,13 @@ def compose(
             if kind not in holding:
                 conditions = _set_false(conditions, kind, (DEGRADED.reason, text), now)
         conditions = set_true(conditions, DEGRADED, lws.generation, now)
-    else:
-        conditions = _set_false(conditions, DEGRADED.type, NOT_DEGRADED, now)
+    new = _summarize(lws, sums, conditions)
+    if is_degraded or (new == lws.status and all(one.type != DEGRADED.type for one in conditions)):
+        return new
+    return _summarize(lws, sums, _set_false(conditions, DEGRADED.type, NOT_DEGRADED, now))
+
+
+def _summarize(lws: LeaderWorkerSet, sums: Sums, conditions: Sequence[Condition]) -> LeaderWorkerSetStatus:
     return LeaderWorkerSetStatus(
         conditions=tuple(structs.replace(one, observed_generation=lws.generation) for one in conditions),
         ready_replicas=sums.ready,

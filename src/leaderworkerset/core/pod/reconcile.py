@@ -17,7 +17,7 @@ from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
-from leaderworkerset.core.pod import statefulset
+from leaderworkerset.core.pod import ordinalgate, statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
@@ -92,7 +92,9 @@ def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
     recreated = restartpolicy.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
-    return _build(group, gang)
+    plan = _build(group, gang)
+    is_in_conflict = group.service_conflict and not _shares_service(group)
+    return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service_conflict}") if is_in_conflict else plan
 
 
 def _after(release: Release, plan: Plan) -> Plan:
@@ -123,7 +125,8 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
         raise ValueError("has no hostname or subdomain: admission did not name its group")
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
-    actions = (*_make_service(group), *scheduled.actions, *_report_ready(group))
+    opened = () if scheduled.holds else ordinalgate.decide(group)
+    actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
     if size == 1 or _workers(group) or is_held:
@@ -149,17 +152,26 @@ def _decide_gang(group: LiveGroup, revision: JSONObject | None, gang: Gang) -> P
 
 
 def _make_service(group: LiveGroup) -> tuple[Action, ...]:
-    """Create the group's own service if it shall have one (R-SVC-2).
-
-    The live spec decides, for groups with a random key their leader: an update may have changed the policy since.
-    """
-    is_shared = group.lws.spec.network_config.subdomain_policy.is_shared
-    if groupname.is_hash(group.leader):
-        is_shared = groupname.subdomain(group.leader) != groupname.host(group.leader)
-    if is_shared or group.has_service:
+    """Create the group's own service if it shall have one (R-SVC-2), or report whose the one of this name is (N-HASH-24)."""
+    if _shares_service(group):
+        return ()
+    if group.service_conflict:
+        note = f"Failed to create headless service for error: {group.service_conflict}"
+        return (Emit(events=(decisionevents.failed_create(group.obj, note, group.leader),)),)
+    if group.has_service:
         return ()
     service = services.build_for_group(group.leader, group.lws.name)
     return (Create(resource=SERVICES, object=service, if_absent=True),)
+
+
+def _shares_service(group: LiveGroup) -> bool:
+    """Return whether the group has no service of its own.
+
+    The live spec decides, for groups with a random key their leader: an update may have changed the policy since.
+    """
+    if groupname.is_hash(group.leader):
+        return groupname.subdomain(group.leader) != groupname.host(group.leader)
+    return group.lws.spec.network_config.subdomain_policy.is_shared
 
 
 def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision) -> Create:

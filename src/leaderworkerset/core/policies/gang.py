@@ -2,11 +2,12 @@
 
 A `Gang` represents the gang schedulers that may be used. They follow from the configuration and from the kinds that the
 API server serves. Reading those is I/O and happens outside the core, which gets the chosen `Gang`, or `NO_GANG`. It is
-called in four places:
+called in five places:
 
 - admission of a LeaderWorkerSet: `errors`, combinations that would never start;
 - admission of a pod: `mark`, the link from the pod to its group's object, and the record of the scheduler on the leader;
 - reconcile of a group: `decide`, the group's object before its workers, whatever its size;
+- reconcile of a LeaderWorkerSet with `spec.scheduling`: `prepare`, what its groups share, before its leaders;
 - reconcile of a LeaderWorkerSet: `outdated`, at the end of an update.
 
 The pods of a group follow their leader: workers are marked for the scheduler that their leader was marked for. Group
@@ -15,21 +16,36 @@ objects are created, never updated. A failed action ends the plan, so no workers
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, Protocol
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Delete
+from kuberuntime.plan import Action, Delete
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.policies import exclusive
 from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.policy import LiveGroup, Policy, PolicyDecision, Template
+from leaderworkerset.core.policies.policy import (
+    LiveGroup,
+    Parent,
+    Policy,
+    PolicyDecision,
+    SchedulingFailure,
+    Template,
+)
 
 NONE: Final = "none"
 """The choice of a LeaderWorkerSet whose pods are scheduled one by one."""
+
+INHERITED: Final = (
+    labels.GANG_SCHEDULER,
+    labels.GANG_GROUP,
+    labels.WORKLOAD_AWARE_SCHEDULING,
+    labels.WORKLOAD_NAME,
+)
 
 CHOICE: Final = f"metadata.annotations[{labels.GANG_SCHEDULER}]"
 
@@ -42,8 +58,56 @@ class GangGroup:
     revised: LeaderWorkerSet
 
 
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How `spec.scheduling` is served: whether its feature gate is on, by which provider, and what the API server lacks.
+
+    `provider` is empty if none is configured; `missing` are the kinds of `scheduling.k8s.io` that are not served.
+    """
+
+    is_enabled: bool = False
+    provider: str = ""
+    missing: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangSet:
+    """A LeaderWorkerSet with `spec.scheduling` at one moment.
+
+    `sizes` are the numbers of pods of its live groups; `objects` the Workload and the PodGroup that its groups share, `unused`
+    the PodGroups of its groups that no pod names, `kinds` those that the API server serves. `parent` is the Workload of
+    an owner, or why there is none, where scheduling is delegated (`delegation.py`).
+    """
+
+    obj: JSONObject
+    lws: LeaderWorkerSet
+    now: datetime
+    sizes: Sequence[int] = ()
+    objects: Sequence[JSONObject] = ()
+    unused: Sequence[JSONObject] = ()
+    kinds: Collection[Resource] = ()
+    parent: Parent = None
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What comes before the leaders: actions, or the failure for which these are not changed.
+
+    It `is_done` once everything that the groups share exists.
+    """
+
+    actions: tuple[Action, ...] = ()
+    failure: SchedulingFailure | None = None
+    is_done: bool = False
+
+
 class Gang(Protocol):
     """The gang schedulers that may be used."""
+
+    @property
+    def support(self) -> Support:
+        """Return how `spec.scheduling` is served."""
+        ...
 
     @property
     def resources(self) -> Sequence[Resource]:
@@ -67,6 +131,10 @@ class Gang(Protocol):
         """Create what the scheduler needs for one group; hold the workers back until that exists."""
         ...
 
+    def prepare(self, whole: GangSet) -> Preparation:
+        """Create what the groups of a LeaderWorkerSet with `spec.scheduling` share, and delete what none uses any more."""
+        ...
+
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Return the deletions of objects that no group of these revisions uses and that are not garbage collected."""
         ...
@@ -82,8 +150,19 @@ def members_to_start(lws: LeaderWorkerSet) -> int:
     return 1 if awaits else lws.size
 
 
+UNSUPPORTED: Final = Preparation(
+    failure=SchedulingFailure(
+        "UnsupportedProviderCapability", "spec.scheduling requires a configured scheduler provider"
+    )
+)
+"""The answer of every manager that does not follow `spec.scheduling`."""
+
+
+@dataclass(frozen=True, slots=True)
 class NoGang:
     """Pods are scheduled one by one: nothing to mark, create or remove."""
+
+    support: Support = Support()
 
     @property
     def resources(self) -> Sequence[Resource]:
@@ -113,6 +192,10 @@ class NoGang:
         """Decide nothing."""
         return PolicyDecision()
 
+    def prepare(self, _whole: GangSet) -> Preparation:
+        """Refuse: nothing follows `spec.scheduling`."""
+        return UNSUPPORTED
+
     def outdated(self, _observed: Sequence[JSONObject], _revisions: Collection[str]) -> Sequence[Delete]:
         """Return no deletions."""
         return ()
@@ -127,9 +210,9 @@ def annotations(template: Template) -> dict[str, str]:
 
 
 def inherited(leader: JSONObject) -> dict[str, str]:
-    """Return what the workers' template inherits from their leader: its scheduler and the name of its group."""
+    """Return what the workers' template inherits from their leader: its scheduler, level and the name of its group."""
     own = meta.annotations(leader)
-    return non_empty(own, labels.GANG_SCHEDULER) | non_empty(own, labels.GANG_GROUP)
+    return {key: own[key] for key in INHERITED if own.get(key)}
 
 
 POLICY: Final = Policy(annotations=annotations)

@@ -14,14 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from typing import TypeAlias
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action
-from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api import leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTemplate
-from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
@@ -46,6 +46,18 @@ class Member:
     request: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class SchedulingFailure:
+    """Why `spec.scheduling` cannot be followed: reason and message of the condition `WorkloadSchedulingCreated` (N-K8S-10)."""
+
+    reason: str
+    message: str
+
+
+Parent: TypeAlias = JSONObject | SchedulingFailure | None
+"""The Workload of an owner, or why there is none; None where it was not needed (`delegation.py`)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LiveGroup:
     """A group at one moment: the pod of its key, its LeaderWorkerSet, and the objects that carry its name and index.
@@ -53,7 +65,9 @@ class LiveGroup:
     `obj` is the LeaderWorkerSet as read, empty if it does not exist. `gone` are pods deleted since the last reconcile, in
     their last state; `node` is the leader's, if placement needs it (`wants_node`); `record` describes the last recreation;
     `gang_objects` are those of the gang scheduler, `gang_kinds` the kinds of them that the API server serves; `lost_nodes`
-    are the nodes of stuck pods, by name (`wants_lost_nodes`). `defaults` are the manager's settings of recreations.
+    are the nodes of stuck pods, by name (`wants_lost_nodes`). `parent` is the Workload of an owner, where it describes the
+    group. `service_conflict` says whose the group's own service is, if it is another object's. `defaults` are the manager's
+    settings of recreations.
     """
 
     leader: JSONObject
@@ -64,11 +78,13 @@ class LiveGroup:
     statefulsets: Sequence[JSONObject] = ()
     revisions: Sequence[JSONObject] = ()
     has_service: bool = False
+    service_conflict: str = ""
     node: JSONObject | None = None
     record: JSONObject | None = None
     gang_objects: Sequence[JSONObject] = ()
     gang_kinds: Collection[Resource] = ()
     lost_nodes: Mapping[str, JSONObject | None] = field(default_factory=dict)
+    parent: Parent = None
     defaults: RestartSettings = DEFAULTS
 
     @cached_property
@@ -86,11 +102,6 @@ class LiveGroup:
         """Return the settings with the limit of the spec, if it has one; raise `DecodeError` as `lws` does."""
         limit = self.lws.spec.leader_worker_template.max_group_restarts
         return self.restarts if limit is None else replace(self.restarts, max_restarts=limit)
-
-    @property
-    def count_key(self) -> Key:
-        """Return what the restarts of this group are counted by."""
-        return Key(meta.labels(self.leader).get(labels.TEMPLATE_REVISION_HASH, ""), groupname.label(self.leader))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,7 @@
 """Replacement: a leader with a random key waits for its gate, which opens when its group may be scheduled (N-ADM-4).
 
-Until then a ReplicaSet that needs one pod less prefers it: it costs least.
+Until then a ReplicaSet that needs one pod less prefers it: it costs least. With `spec.scheduling`, leaders with an index
+have the gate, too (N-ADM-9).
 """
 
 from typing import Final
@@ -26,6 +27,11 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
         return pod
     if labels.POD_DELETION_COST not in meta.annotations(pod):
         pod = with_annotations(pod, {labels.POD_DELETION_COST: GATED_COST})
+    return gated(pod)
+
+
+def gated(pod: JSONObject) -> JSONObject:
+    """Return the pod behind the gate."""
     if is_gated(pod):
         return pod
     gates = meta.spec(pod).get("schedulingGates") or []

@@ -19,6 +19,7 @@ from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
 from leaderworkerset.core.restarts import counts, failure, retention
+from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
 
@@ -69,7 +70,7 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
 
 def _used(group: LiveGroup) -> int:
     """Return how many restarts the group has used; raise ValueError if that cannot be read (N-RB-10)."""
-    return 0 if group.limited.max_restarts is None else counts.read(group.obj).get(group.count_key, 0)
+    return 0 if group.limited.max_restarts is None else counts.read(group.obj).get(Key.of(group.leader), 0)
 
 
 def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
@@ -77,9 +78,9 @@ def _count(group: LiveGroup, new: Recreation) -> tuple[Action, ...]:
     if new.used is None:
         return ()
     known = counts.read(group.obj)
-    if known.get(group.count_key) == new.used:
+    if known.get(Key.of(group.leader)) == new.used:
         return ()
-    return (counts.write(group.obj, known | {group.count_key: new.used}),)
+    return (counts.write(group.obj, known | {Key.of(group.leader): new.used}),)
 
 
 def _exhaust(group: LiveGroup) -> tuple[Action, ...]:

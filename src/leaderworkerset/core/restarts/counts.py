@@ -13,7 +13,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.gotypes.canonicaljson import canonical_json
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Patch, guarded_patch
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 HIGHEST: Final = 2**31 - 1
@@ -25,6 +25,11 @@ class Key(NamedTuple):
 
     revision: str
     group: str
+
+    @classmethod
+    def of(cls, leader: JSONObject) -> "Key":
+        """Return what the restarts of a leader's group are counted by."""
+        return cls(meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""), groupname.label(leader))
 
     def __str__(self) -> str:
         return f"{self.revision}/{self.group}"

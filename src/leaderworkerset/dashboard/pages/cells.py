@@ -12,6 +12,7 @@ from leaderworkerset.dashboard.pieces import Piece
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views import changes
+from leaderworkerset.views.disaggregation import Shown
 from leaderworkerset.views.groups import Rank, View
 
 GLYPHS: Final[Mapping[CellState, str]] = {
@@ -120,8 +121,8 @@ def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str
     return tag("a", *content, href=Address(kind=kind, key=key).path() or ".", **attributes)
 
 
-def key_of(view: View) -> ObjectKey:
-    """Return the key of a set."""
+def key_of(view: Shown) -> ObjectKey:
+    """Return the key of a set of either kind."""
     return ObjectKey(view.namespace, view.name)
 
 

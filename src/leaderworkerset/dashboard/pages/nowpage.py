@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.dashboard.address import Address, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -62,7 +61,7 @@ def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
         return
     whole, key = one.view, f"w/{one.view.namespace}/{one.view.name}"
     roles = ", ".join(map(str, whole.roles))
-    title = cells.link(PageKind.WHOLE, cells_key(one), whole.name)
+    title = cells.link(PageKind.WHOLE, cells.key_of(one.view), whole.name)
     html = tag(
         "li",
         tag("h2", cells.verdict(one.told), " ", title, " ", tag("small", f"{whole.namespace} · DisaggregatedSet")),
@@ -74,11 +73,6 @@ def _item(one: ToldSet | ToldWhole) -> Iterator[Piece]:
         data_find=f"{whole.namespace}/{whole.name}",
     )
     yield Piece(key, html, says=cells.spoken(one.told))
-
-
-def cells_key(one: ToldSet | ToldWhole) -> ObjectKey:
-    """Return the key of a set of either kind."""
-    return ObjectKey(one.view.namespace, one.view.name)
 
 
 def _set_item(one: ToldSet, element: str) -> Piece:
@@ -125,7 +119,7 @@ def _table_row(one: ToldSet | ToldWhole, kind: PageKind, updated: int) -> Piece:
     view = one.view
     return cells.row(
         f"r/{kind.value}/{view.namespace}/{view.name}",
-        cells.link(kind, cells_key(one), view.name),
+        cells.link(kind, cells.key_of(one.view), view.name),
         view.namespace,
         "LeaderWorkerSet" if kind is PageKind.SET else "DisaggregatedSet",
         cells.verdict(one.told),

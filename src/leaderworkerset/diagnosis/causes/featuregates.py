@@ -48,6 +48,8 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
             members[str(linked.get("podGroupName"))].append(pod)
         elif marks.get(labels.GANG_SCHEDULER) == NAME and labels.GANG_GROUP in marks:
             yield API_SERVER, marks[labels.GANG_GROUP]
+        elif labels.WORKLOAD_AWARE_SCHEDULING in marks and labels.WORKLOAD_NAME in marks:
+            yield API_SERVER, marks[labels.WORKLOAD_NAME]
     for group in groups:
         name = meta.name(group)
         if meta.is_deleting(group):
@@ -78,8 +80,8 @@ def lacks_gate(observed: Observed) -> Finding | None:
     found = {group: component for component, group in lacking(groups, observed.view.pods, observed.now)}
     for group, rank in observed.unready if found else ():
         for member in group.ranks:
-            name = meta.annotations(member.object or {}).get(labels.GANG_GROUP, "")
-            if name in found:
+            name = next((one for one in _names(member.object or {}) if one in found), None)
+            if name is not None:
                 component = found[name]
                 return Finding(
                     subject=ranks.subject(rank),
@@ -88,6 +90,12 @@ def lacks_gate(observed: Observed) -> Finding | None:
                     steps=(REMEDIES[component],),
                 )
     return None
+
+
+def _names(pod: JSONObject) -> Iterator[str]:
+    """Yield what the components that lack the gate are found by: the PodGroup of a pod, or what it was to be named after."""
+    yield str((meta.spec(pod).get(FIELD) or {}).get("podGroupName") or "")
+    yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
 
 NO_GATE: Final = Cause(

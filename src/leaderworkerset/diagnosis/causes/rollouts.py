@@ -1,14 +1,19 @@
 """Rollouts that are held back, wait, or are in progress. Pure."""
 
+from datetime import timedelta
 from typing import Final
 
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.diagnosis.causes.unattended import own
-from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.core.leaderworkerset.revisions import key_of
+from leaderworkerset.diagnosis.causes.unattended import last_change, own
+from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
+
+STANDING: Final = timedelta(minutes=1)
+"""How long the Deployment controller may take for the next step of a rollout before its silence is a cause."""
 
 
 def configuration(view: View) -> JSONObject:
@@ -51,6 +56,43 @@ def blocked_by_group(observed: Observed) -> Finding | None:
         sentence=f"the rollout waits for {word} {named} to be ready: no more than {max(allowed, 1)} may be unavailable",
         evidence=(f"{view.up_to_date} of {counted(view.desired, 'group')} updated",),
         steps=(observed.lws(f"explain {view.name}/{waiting[0].name}"),),
+    )
+
+
+def makes_no_progress(observed: Observed) -> Finding | None:
+    """Find a leader Deployment whose rollout makes no progress within its deadline."""
+    condition = meta.find_condition(observed.leader_deployment or {}, "Progressing") or {}
+    if observed.view.is_ready or condition.get("reason") != "ProgressDeadlineExceeded":
+        return None
+    name = observed.view.name
+    return Finding(
+        subject=Subject(kind="Deployment", name=name),
+        sentence=f"the leaders of {name} make no progress within the deadline of their Deployment",
+        evidence=(f"Deployment {name}: {condition.get('message') or condition['reason']}",),
+        steps=(
+            observed.kubectl(f"describe deployment {name}"),
+            f"take the change back: {observed.lws(f'rollout undo {name}')}",
+        ),
+    )
+
+
+def stays_between_two_steps(observed: Observed) -> Finding | None:
+    """Find a rollout that the Deployment controller takes for a change of its size (docs/adr/0017)."""
+    deployment, view = observed.leader_deployment, observed.view
+    if deployment is None or not meta.is_observed(deployment) or not view.groups:
+        return None
+    counts = meta.status(deployment)
+    is_rolled = bool(counts.get("updatedReplicas")) or key_of(deployment) in {group.revision for group in view.groups}
+    is_whole = counts.get("replicas") == counts.get("readyReplicas") == meta.spec(deployment).get("replicas", 1)
+    age = observed.since(last_change(deployment))
+    if is_rolled or not is_whole or age is None or age < STANDING:
+        return None
+    larger = f"scale {view.name} --replicas {view.desired + 1}"
+    return Finding(
+        subject=Subject(kind="Deployment", name=view.name),
+        sentence=f"the Deployment controller does not roll out {view.name}: it was scaled between two steps of the rollout",
+        evidence=(f"Deployment {view.name}: {view.desired} leaders are ready, none of the newest revision",),
+        steps=(observed.lws(larger), f"then {observed.lws(f'scale {view.name} --replicas {view.desired}')}"),
     )
 
 
@@ -98,6 +140,20 @@ BLOCKED: Final = Cause(
     remedy="Find out why these groups are not ready, or raise maxUnavailable or maxSurge.",
     find=blocked_by_group,
     verdict=Verdict.PROGRESSING,
+)
+STANDS: Final = Cause(
+    code="LWS-E088",
+    title="the leaders make no progress",
+    meaning="Leaders with random keys are created by a Deployment, and its deadline has passed without any progress.",
+    remedy="Find out why its new pods are not created or not ready, or take the change back.",
+    find=makes_no_progress,
+)
+BETWEEN_STEPS: Final = Cause(
+    code="LWS-E089",
+    title="a rollout was taken for a change of the size",
+    meaning="The Deployment of leaders with random keys got the size of its only ReplicaSet with pods between two steps of a rollout. The Deployment controller of Kubernetes then waits for ever to have scaled it.",
+    remedy="Scale it up and down again by one.",
+    find=stays_between_two_steps,
 )
 ROLLING: Final = Cause(
     code="LWS-E092",

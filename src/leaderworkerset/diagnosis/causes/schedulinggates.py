@@ -121,7 +121,9 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
-    """Return whether a PodGroup is of the group that a pod belongs to."""
+    """Return whether a PodGroup is of the group that a pod belongs to, or the one that the pod names."""
+    if linked := (meta.spec(rank.object or {}).get("schedulingGroup") or {}).get("podGroupName"):
+        return bool(linked == meta.name(podgroup))
     own = meta.labels(rank.object or {})
     theirs = meta.labels(podgroup)
     return all(theirs.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(theirs)

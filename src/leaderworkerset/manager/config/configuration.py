@@ -18,7 +18,7 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported, requir
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.api.metadata import LEASE
-from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS
+from leaderworkerset.core.gang.gangs import AUTO, NAMES
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import ciphersuites
@@ -31,7 +31,7 @@ KIND: Final = "Configuration"
 
 TLS12: Final = "VersionTLS12"
 TLS13: Final = "VersionTLS13"
-GANG_PROVIDERS: Final = (*PROVIDERS, AUTO)
+GANG_PROVIDERS: Final = (*NAMES, AUTO)
 LOCK: Final = "leases"
 
 NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests import builders, kept
+from tests import builders, kept, scheduled
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
@@ -13,11 +13,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Apply, Delete
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept as declared
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.gang.volcano import GROUP_NAME
+from leaderworkerset.core.leaderworkerset import deployments
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_pod
@@ -84,8 +85,22 @@ def decide_the_rest() -> None:
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
+    small = builders.hash_object(replicas=1)
+    built = deployments.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
+    deployment = builders.as_applied(built, status={"conditions": [{"type": "Progressing", "status": "True"}]})
+    shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_deployment=deployment)
+    checked(of_lws.reconcile)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})
     checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=linked, obj=lws), Gangs(default="volcano"))
+    aware = scheduled.lws(scheduled.REPLICA)
+    of_scheduler = LiveGroup(
+        now=builders.NOW,
+        leader=scheduled.leader(aware),
+        obj=aware,
+        revisions=[builders.revision(aware)],
+        gang_objects=[scheduled.workload_of(aware)],
+    )
+    checked(of_pod.reconcile)(of_scheduler, scheduled.GANG)
 
 
 END = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no memory"}}

@@ -15,6 +15,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.volcano import VOLCANO
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.controllers import Controllers
@@ -98,3 +99,13 @@ def test_gang_schedulers_take_their_own_permissions_and_nothing_else() -> None:
 
     assert {verb for one in own for verb in one.verbs} == {"create", "delete", "list", "watch"}
     assert set(kinds.permissions) - own == set(MANAGED.permissions)
+
+
+def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() -> None:
+    """N-K8S-7, N-K8S-10."""
+    further = set(managed("kubernetes").permissions) - set(MANAGED.permissions)
+
+    assert {one.resource for one in further} == {*SCHEDULING, LEADERWORKERSETS}
+    assert {one.verbs for one in further if one.resource == LEADERWORKERSETS} == {("patch",)}
+    verbs = {verb for one in further if one.resource in SCHEDULING for verb in one.verbs}
+    assert verbs == {"create", "delete", "list", "patch", "watch"}

@@ -14,6 +14,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
+from leaderworkerset.dashboard.hub import BETWEEN_READINGS
 from leaderworkerset.dashboard.staticfiles import files
 from leaderworkerset.dashboard.webserver import MOST_STREAMS
 
@@ -32,6 +33,17 @@ async def first_events(
             if len(events(chunks)) >= count:
                 return events(chunks)
     raise AssertionError(f"the stream ended: {chunks}")
+
+
+async def seen_in(house: House, session: aiohttp.ClientSession, path: str, ident: str, words: str) -> str:
+    """Read a stream until words are in it; return all of it."""
+    chunks: list[bytes] = []
+    async with session.get(house.base + path, params={"stream": ident}) as response:
+        async for chunk in response.content.iter_any():
+            chunks.append(chunk)
+            if words.encode() in b"".join(chunks):
+                break
+    return b"".join(chunks).decode()
 
 
 def ident_of(page: str) -> str:
@@ -132,6 +144,30 @@ def test_ten_tabs_are_fed_by_one_watch_and_one_rendering() -> None:
                 await house.crash("web-0")
                 assert len({str(found[0]) for found in await asyncio.gather(*tabs)}) == 1
                 assert len(house.dashboard.hub._opened) == 1
+
+    asyncio.run(scenario())
+
+
+def test_a_page_that_reads_slowly_delays_no_other_and_loses_nothing() -> None:
+    async def scenario() -> None:
+        async with open_house() as house, house.browser() as session:
+            await house.put_set("web", replicas=1, size=1)
+            await house.shows(web_0="Running")
+            topology, grid = [ident_of(await house.text(session, path)) for path in ("topology", "sets/default/web")]
+            async with session.get(house.base + "topology", params={"stream": topology}) as stream:
+                house.nodes_may_answer.clear()
+                await asyncio.sleep(BETWEEN_READINGS)
+                await house.crash("web-0", message="first")
+                await house.shows(web_0="CrashLoopBackOff")
+                await house.crash("web-0", message="second")
+                assert "second" in await seen_in(house, session, "sets/default/web", grid, "second")
+                house.nodes_may_answer.set()
+                chunks: list[bytes] = []
+                async for chunk in stream.content.iter_any():
+                    chunks.append(chunk)
+                    if b"second" in b"".join(chunks):
+                        return
+        raise AssertionError("the stream ended")
 
     asyncio.run(scenario())
 

@@ -16,6 +16,7 @@ from leaderworkerset.diagnosis.causes.featuregates import (
 )
 
 NAME = "web-0-e1"
+AWARE = {labels.WORKLOAD_AWARE_SCHEDULING: "replica", labels.WORKLOAD_NAME: NAME}
 MARKS = {labels.GANG_SCHEDULER: "native", labels.GANG_GROUP: NAME}
 LINKED = {"schedulingGroup": {"podGroupName": NAME}}
 
@@ -36,6 +37,8 @@ TRIED = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulabl
     ("found", "pods", "component"),
     [
         (group(), [member({})], API_SERVER),
+        (group(), [pod(metadata={"annotations": AWARE})], API_SERVER),
+        (group(), [pod(metadata={"annotations": {labels.WORKLOAD_AWARE_SCHEDULING: "replica"}})], ""),
         (group(), [member(LINKED)], SCHEDULER),
         (group(conditions=[TRIED]), [member(LINKED)], ""),
         (group(), [pod(spec=LINKED)], ""),
@@ -49,6 +52,8 @@ TRIED = {"type": "PodGroupScheduled", "status": "False", "reason": "Unschedulabl
     ],
     ids=[
         "a link that was dropped",
+        "a link of spec.scheduling that was dropped",
+        "a pod of an earlier version",
         "a pod that was tried alone",
         "a group that was tried",
         "a pod that waits for its group",

@@ -185,11 +185,6 @@ def test_the_review_of_an_update_decodes_each_object_once() -> None:
     assert calls == {"decode": 2, "round_trip": 1}
 
 
-UNBUILT: list[tuple[str, dict[str, Any]]] = [
-    ("scheduling", {"scheduling": {}}),
-]
-
-
 def test_the_limit_of_restarts_as_an_annotation_is_warned_of() -> None:
     metadata = LWS["metadata"] | {"annotations": {"leaderworkerset.sigs.k8s.io/max-group-restarts": "3"}}
     using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}}, "metadata": metadata}
@@ -201,22 +196,27 @@ def test_the_limit_of_restarts_as_an_annotation_is_warned_of() -> None:
     assert "use spec.leaderWorkerTemplate.maxGroupRestarts" in warning
 
 
-@pytest.mark.parametrize(("field", "part"), UNBUILT)
-def test_a_field_that_no_controller_follows_is_refused_only_where_it_is_new(field: str, part: dict[str, Any]) -> None:
-    using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}} | part}
+def test_scheduling_without_its_gate_is_refused_only_where_it_is_new() -> None:
+    """N-SCH-VAL-2."""
+    using = LWS | {"spec": LWS["spec"] | {"networkConfig": {"subdomainPolicy": "Shared"}, "scheduling": {}}}
     stored = using | {"spec": using["spec"] | {"replicas": 3}}
 
     refused = ask(handlers.VALIDATE_LEADERWORKERSET, using)
-    assert f"spec.{field}: Forbidden: not supported by this version" in refused["status"]["message"]
+    assert "spec.scheduling: Forbidden: requires the WorkloadAware" in refused["status"]["message"]
     assert ask(handlers.VALIDATE_LEADERWORKERSET, using, stored, "UPDATE")["allowed"]
 
 
-@pytest.mark.parametrize(("field", "part"), UNBUILT)
-def test_a_role_with_such_a_field_is_refused_only_where_it_is_new(field: str, part: dict[str, Any]) -> None:
-    roles = [{"name": name, "spec": LWS["spec"] | part} for name in ("prefill", "decode")]
+def test_a_role_with_scheduling_is_refused_only_where_it_is_new() -> None:
+    """N-SCH-VAL-2, N-DS-3: a changed one is a new one, as it makes other LeaderWorkerSets."""
     kind = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSet"}
-    using: dict[str, Any] = {**kind, "metadata": {"name": "a", "namespace": "default"}, "spec": {"roles": roles}}
 
-    refused = ask(handlers.VALIDATE_DISAGGREGATED_SET, using)
-    assert f"spec.roles[1].spec.{field}: Forbidden: not supported by this" in refused["status"]["message"]
-    assert ask(handlers.VALIDATE_DISAGGREGATED_SET, using, using, "UPDATE")["allowed"]
+    def using(scheduling: dict[str, Any]) -> dict[str, Any]:
+        spec = LWS["spec"] | {"scheduling": scheduling}
+        roles = [{"name": name, "spec": spec} for name in ("prefill", "decode")]
+        return {**kind, "metadata": {"name": "a", "namespace": "default"}, "spec": {"roles": roles}}
+
+    refused = ask(handlers.VALIDATE_DISAGGREGATED_SET, using({}))
+    assert "spec.roles[1].spec.scheduling: Forbidden: requires the WorkloadAware" in refused["status"]["message"]
+    assert ask(handlers.VALIDATE_DISAGGREGATED_SET, using({}), using({}), "UPDATE")["allowed"]
+    changed = ask(handlers.VALIDATE_DISAGGREGATED_SET, using({"replica": {}}), using({}), "UPDATE")
+    assert "spec.roles[0].spec.scheduling: Forbidden" in changed["status"]["message"]

@@ -5,8 +5,10 @@ import asyncio
 import click
 
 from kuberuntime.objects import meta
+from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
@@ -62,6 +64,11 @@ async def pause(session: Session, name: str) -> str:
 
 async def _pause(session: Session, name: str) -> str:
     obj = await subjects.writable(session, name)
+    if groupname.is_hash_set(obj):
+        raise CommandError(
+            f"the rollout of {name} cannot be paused: a pause is a partition, and groups with random keys have none;"
+            f" to take a change back: `{session.lws} rollout undo {name}`"
+        )
     statefulset = await subjects.leaders_of(session.client, obj)
     patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
     if patch is None:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
-from tests import builders
+from tests import builders, scheduled
 from tests.gangdefinitions import kind_of
 
 from kuberuntime.objects import meta
@@ -17,7 +17,7 @@ from leaderworkerset.core.gang.gangs import AUTO, DETECTABLE, PROVIDERS, Gangs
 from leaderworkerset.core.gang.native import ALPHA_POD_GROUPS, ALPHA_WORKLOADS, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 from leaderworkerset.core.pod import reconcile as of_group
-from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, GangGroup
+from leaderworkerset.core.policies.gang import CHOICE, NO_GANG, UNSUPPORTED, GangGroup, GangSet
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 LWS = builders.leaderworkerset_object()
@@ -195,6 +195,34 @@ def test_what_was_stored_before_the_scheduler_was_configured_can_still_be_edited
     assert gang.errors(edited, stored) == []
     assert len(gang.errors(stored, worse)) == 1
     assert len(gang.errors(stored, None)) == 1
+
+
+def test_volcano_follows_the_field_with_the_pod_groups_that_it_makes_anyway() -> None:
+    """N-K8S-19: the leader owns them, so that they end with it."""
+    gang, obj = Gangs(default="volcano", is_enabled=True), scheduled.lws(scheduled.REPLICA)
+    leader = admit_pod(scheduled.leader(obj), gang, "r1")
+    live = LiveGroup(obj=obj, leader=leader, now=builders.NOW)
+
+    (create,) = gang.decide(GangGroup(live, leaderworkerset.decode(obj))).actions
+
+    assert isinstance(create, Create)
+    assert meta.name(create.object) == link_of(leader)[0]
+    assert meta.controller_of(create.object) == meta.controller_reference(leader)
+
+
+@pytest.mark.parametrize(
+    ("default", "follower"),
+    [("volcano", "volcano"), ("kubernetes", "kubernetes"), ("native", "kubernetes"), (AUTO, "kubernetes")],
+)
+def test_who_follows_the_field(default: str, follower: str) -> None:
+    """N-K8S-1, N-K8S-2: `kubernetes` does nothing for other LeaderWorkerSets."""
+    gang = Gangs(default=default, is_enabled=True)
+
+    assert gang.support.provider == follower
+    assert gang.support.is_enabled
+    assert (gang.prepare(GangSet(obj={}, lws=leaderworkerset.decode(LWS), now=builders.NOW))) == UNSUPPORTED
+    if default == "kubernetes":
+        assert admit_pod(created(), gang, "r1") == admit_pod(created(), NO_GANG, "r1")
 
 
 def decide(gang: Gangs, leader: JSONObject, *known: JSONObject, kinds: Collection[Resource] = ()) -> PolicyDecision:

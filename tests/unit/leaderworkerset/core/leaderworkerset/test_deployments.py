@@ -23,7 +23,9 @@ EDITED = builders.hash_object(replicas=3, image="app:2", metadata={"generation":
 
 def deployment(lws: JSONObject = LWS, *, observed: bool = True, **counts: int) -> JSONObject:
     """Return the live Deployment of a LeaderWorkerSet; by default all leaders are ready and updated."""
-    desired = deployments.build(lws, leaderworkerset.decode(lws), key=builders.key_of(lws))
+    desired = deployments.build(
+        lws, leaderworkerset.decode(lws), key=builders.key_of(lws), size=meta.spec(lws)["replicas"]
+    )
     replicas = meta.spec(lws)["replicas"]
     whole = {"replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas} | counts
     live = builders.as_applied(desired, status=whole | {"observedGeneration": 1 if observed else 0})
@@ -58,7 +60,7 @@ def test_the_deployment_of_leaders() -> None:
     """Section 5.2: surge and unavailability verbatim, a readiness gate for groups with workers."""
     lws = builders.hash_object(replicas=3, size=2, rollout={"maxSurge": "50%", "maxUnavailable": 0})
 
-    built = deployments.build(lws, leaderworkerset.decode(lws), key="k")
+    built = deployments.build(lws, leaderworkerset.decode(lws), key="k", size=3)
 
     own = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: "k"}
     assert built["metadata"] == {
@@ -83,7 +85,7 @@ def test_the_deployment_of_leaders() -> None:
 def test_leaders_without_workers_have_no_readiness_gate() -> None:
     alone = builders.hash_object(size=1)
 
-    built = deployments.build(alone, leaderworkerset.decode(alone), key="k")
+    built = deployments.build(alone, leaderworkerset.decode(alone), key="k", size=1)
 
     assert "readinessGates" not in built["spec"]["template"]["spec"]
 
@@ -185,16 +187,16 @@ def test_a_live_leader_of_another_revision_is_an_update() -> None:
 
 def test_gated_leaders_go_ahead_once_the_deployment_is_as_it_shall_be() -> None:
     new = builders.hash_leader(LWS, "d", gated=True)
-    gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus=frozenset({"gone"}))
+    gated = GatedLeaders(leaders=[new], ending={"gone": "~"}, surplus={"gone": True})
 
     let_go = decide(observe(LWS, deployment(), "ab", gated=gated), builders.NOW)
     (together,) = [action for action in let_go.plan.actions if isinstance(action, Together)]
     ((patch,),) = together.sequences
     assert isinstance(patch, Patch)
-    assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone"})
+    assert (patch.resource, patch.key.name, let_go.surplus) == (PODS, meta.name(new), {"gone": True})
     moving = decide(observe(LWS, deployment(), "ab", gated=gated, applied=None), builders.NOW)
     assert not any(isinstance(action, Together) for action in moving.plan.actions)
-    assert (moving.surplus, moving.plan.requeue_after) == ({"gone"}, 0)
+    assert (moving.surplus, moving.plan.requeue_after) == ({"gone": True}, 0)
 
 
 def test_records_that_no_leader_continues_are_deleted() -> None:
@@ -209,6 +211,57 @@ def test_records_that_no_leader_continues_are_deleted() -> None:
     deleted = [action.key.name for action in plan.actions if isinstance(action, Delete)]
     assert deleted == ["web-7d9f8b6c4-xxxxx-recreations"]
     assert all(action.resource == CONTROLLER_REVISIONS for action in plan.actions if isinstance(action, Delete))
+
+
+PROGRESSING = {"type": "Progressing", "status": "True"}
+FAILING = {"type": "ReplicaFailure", "status": "True"}
+STANDING = {"type": "Progressing", "status": "False"}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "revisions_of_leaders", "observed", "found", "expected"),
+    [
+        (2, "ooo", True, [PROGRESSING], 3),
+        (2, "oon", True, [PROGRESSING], 2),
+        (2, "nnn", True, [PROGRESSING], 2),
+        (2, "nnn", False, [PROGRESSING], 3),
+        (2, "", True, [PROGRESSING], 2),
+        (4, "ooo", True, [PROGRESSING], 4),
+        (2, "ooo", True, [PROGRESSING, FAILING], 2),
+        (2, "ooo", True, [STANDING], 2),
+        (2, "ooo", True, [], 2),
+    ],
+    ids=["begins", "has begun", "none", "not observed", "no leaders", "grows", "fails", "stands", "unknown"],
+)
+def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
+    wanted: int, revisions_of_leaders: str, observed: bool, found: list[JSONObject], expected: int
+) -> None:
+    live = deployment(EDITED, observed=observed)
+    live = live | {"status": meta.status(live) | {"conditions": found}}
+    keys = {"o": "old", "n": builders.key_of(EDITED)}
+    leaders = [builders.hash_leader(EDITED, f"{n}", key=keys[one]) for n, one in enumerate(revisions_of_leaders)]
+    groups = [groupfacts.describe(leader, None) for leader in leaders]
+    lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
+
+    assert deployments.replicas(lws, live, groups, 3) == expected
+    assert deployments.replicas(lws, live, groups, None) == expected
+    assert deployments.replicas(lws, live, groups, 4) == wanted
+
+
+def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:
+    small = builders.hash_object(replicas=2, image="app:2", metadata={"generation": 3})
+    live = deployment(EDITED)
+    live = live | {"status": meta.status(live) | {"conditions": [PROGRESSING]}}
+    old = [groupfacts.describe(builders.hash_leader(LWS, letter, key="old"), None) for letter in "abc"]
+    begun = replace(observe(small, live, "", applied=None), groups=old)
+    new = groupfacts.describe(builders.hash_leader(small, "d", key=builders.key_of(small)), None)
+
+    assert [applied_size(one) for one in (begun, replace(begun, groups=[*old, new]))] == [3, 2]
+
+
+def applied_size(observed: ObservedLeaderWorkerSet) -> int:
+    (apply,) = [one for one in reconcile(observed, builders.NOW).actions if isinstance(one, Apply)]
+    return int(meta.spec(apply.object)["replicas"])
 
 
 @pytest.mark.parametrize(

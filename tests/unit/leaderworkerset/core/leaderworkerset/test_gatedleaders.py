@@ -23,7 +23,7 @@ KEY = builders.key_of(LWS)
 class Outcome:
     """What a decision does, by the letters of leaders: who goes ahead, who waits for whom anew, what is told."""
 
-    def __init__(self, patches: Sequence[Patch], surplus: frozenset[str]) -> None:
+    def __init__(self, patches: Sequence[Patch], surplus: Mapping[str, bool]) -> None:
         self.patches = {patch.key.name[-1]: patch for patch in patches}
         self.ahead = "".join(letter for letter, patch in self.patches.items() if "spec" in patch.patch)
         self.named = {
@@ -39,7 +39,7 @@ def decide(
     live: str = "",
     gated: Sequence[JSONObject] = (),
     ending: Mapping[str, str] | None = None,
-    surplus: frozenset[str] = frozenset(),
+    surplus: Mapping[str, bool] | None = None,
     records: Sequence[JSONObject] = (),
     old: str = "",
     exhausted: str = "",
@@ -50,7 +50,7 @@ def decide(
     leaders += [builders.hash_leader(lws, letter) for letter in live]
     leaders += [builders.hash_leader(lws, letter, key="old") for letter in old]
     groups = [groupfacts.describe(leader, None) for leader in (*leaders, *gated)]
-    facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus)
+    facts = GatedLeaders(leaders=gated, ending=ending or {}, surplus=surplus or {})
     found = gatedleaders.decide(lws, leaderworkerset.decode(lws), KEY, groups, facts, records)
     together = found.actions[0] if found.actions else Together(sequences=())
     assert isinstance(together, Together)
@@ -121,15 +121,15 @@ def test_nobody_waits_for_groups_that_were_scaled_down() -> None:
     ending = {"one": "~", "two": "~"}
 
     surplus = decide(small, live="ab", ending=ending).surplus
-    assert surplus == {"one", "two"}
+    assert surplus == {"one": True, "two": True}
     crashed = decide(small, live="a", ending=ending | {"three": "~"}, surplus=surplus)
-    assert crashed.surplus == {"one", "two"}
+    assert crashed.surplus == surplus
     held = decide(small, live="a", gated=[waiting("x", lws=small)], ending=ending | {"three": "~"}, surplus=surplus)
     assert held.named == {"x": "three"}
     named = waiting("x", "three", lws=small)
-    again = decide(small, live="a", gated=[named], ending=ending | {"three": "~"}, surplus=frozenset())
+    again = decide(small, live="a", gated=[named], ending=ending | {"three": "~"})
     assert not again.patches
-    assert again.surplus == {"one", "two"}
+    assert again.surplus == surplus
     assert decide(small, live="a", gated=[named], ending=ending, surplus=again.surplus).ahead == "x"
 
 
@@ -141,8 +141,19 @@ def test_a_surge_slot_is_used_and_not_exceeded() -> None:
     assert decide(surging, old="abc", gated=new, ending={"d": "~"}).ahead == "x"
     held = decide(surging, old="ab", live="x", gated=[waiting("y", "d", lws=surging)], ending={"d": "~", "c": "~"})
     assert held.ahead == ""
-    assert decide(surging, old="abc", live="x", ending={"d": "~"}).surplus == set()
-    assert decide(surging, live="wxyz", ending={"d": "~"}).surplus == {"d"}
+    assert decide(surging, old="abc", live="x", ending={"d": "~"}).surplus == {}
+    assert decide(surging, live="wxyz", ending={"d": "~"}).surplus == {"d": False}
+
+
+def test_the_last_group_of_a_rollout_takes_a_place_until_it_is_gone() -> None:
+    """N-AT-5: after a rollout was taken back, its last group that ends is replaced by nobody, and there all the same."""
+    one = builders.hash_object(replicas=1, rollout={"maxSurge": 1})
+    left = decide(one, live="b", ending={"a": "~"}).surplus
+    assert left == {"a": False}
+
+    held = decide(one, old="b", gated=[waiting("x", lws=one)], ending={"a": "~"}, surplus=left)
+    assert (held.ahead, held.patches) == ("", {})
+    assert decide(one, old="b", gated=[waiting("x", lws=one)]).ahead == "x"
 
 
 def test_a_leader_of_an_older_revision_never_goes_ahead() -> None:
@@ -193,7 +204,7 @@ def test_an_exhausted_group_keeps_its_place() -> None:
     for policy in ("PostTermination", "Immediate"):
         lws = builders.hash_object(replicas=4, policy=policy)
         found = decide(lws, live="abc", gated=[waiting("x", lws=lws)], ending=ends("e"), exhausted="e")
-        assert (found.ahead, found.named, found.surplus) == ("", {}, frozenset())
+        assert (found.ahead, found.named, found.surplus) == ("", {}, {})
 
 
 def test_others_are_replaced_beside_an_exhausted_group() -> None:

@@ -322,7 +322,9 @@ def test_a_leader_goes_ahead_once_it_has_its_count() -> None:
     new = builders.hash_leader(HASH, "x", gated=True)
 
     def observed(found: JSONObject) -> ObservedLeaderWorkerSet:
-        living = builders.as_applied(deployments.build(found, leaderworkerset.decode(found), key=builders.key_of(HASH)))
+        living = builders.as_applied(
+            deployments.build(found, leaderworkerset.decode(found), key=builders.key_of(HASH), size=3)
+        )
         source = Source(Identity.of(found), builders.key_of(HASH), 3, 0)
         return ObservedLeaderWorkerSet(
             leaderworkerset=found,

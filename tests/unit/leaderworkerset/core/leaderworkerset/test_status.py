@@ -264,6 +264,18 @@ def test_exhausted_groups_are_told(letters: str, expected: dict[str, tuple[str, 
     assert status.assess(again, {}, fold(groups(letters), "web"), "new", later).status == assessed.status
 
 
+def test_a_status_at_rest_is_taken_over_as_it_is() -> None:
+    """N-AT-18, N-ST-11: the condition comes with the next change."""
+    of_go = {"replicas": 2, "readyReplicas": 2, "updatedReplicas": 2, "hpaPodSelector": "s", "observedGeneration": 1}
+    found = lws(status=of_go | {"conditions": [msgspec.to_builtins(condition(AVAILABLE, "True"), str_keys=True)]})
+
+    at_rest = status.assess(found, {"status": {"replicas": 2}}, fold(groups("NN"), "web"), "new", builders.NOW)
+    changed = status.assess(found, {"status": {"replicas": 2}}, fold(groups("Nn"), "web"), "new", builders.NOW)
+
+    assert at_rest.status == found.status
+    assert changed.status.conditions[-1] == as_expected()
+
+
 def test_recovered_groups_are_not_told_any_more() -> None:
     """N-ST-11."""
     degraded = status.assess(lws(), {}, fold(groups("NX"), "web"), "new", builders.NOW).status
@@ -345,6 +357,18 @@ def test_a_group_whose_leader_has_another_name_counts_by_its_label() -> None:
     assert status.count(lws(replicas=1), fold([odd, half], "web"), "new") == status.count(
         lws(replicas=1), fold([odd], "web"), "new"
     )
+
+
+def test_the_fold_grows_and_shrinks_with_the_groups() -> None:
+    """An index far beyond the number of leaders is kept by itself, until there are enough of them."""
+    found, far = Groups("web"), group(5000, "N")
+    found.put(far.leader, far)
+    assert [*found.folded().irregular] == ["web-5000"]
+
+    for one in groups("N" * 600):
+        found.put(one.leader, one)
+
+    assert (found.folded().members.bit_count(), found.folded().irregular) == (601, {})
 
 
 def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:

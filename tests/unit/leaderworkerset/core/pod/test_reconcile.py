@@ -440,3 +440,13 @@ def test_a_spec_that_cannot_be_read_is_an_error() -> None:
 
     assert plan.error is not None
     assert "spec.replicas" in plan.error
+
+
+def test_a_new_leader_waits_until_the_workers_of_its_predecessor_are_gone() -> None:
+    """N-PT-4: its StatefulSet cannot be created under a name that is taken; its deletion is observed."""
+    before = builders.worker_statefulset(EARLIER)
+    going = before | {"metadata": before["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
+
+    waiting = reconcile(new_group(LWS, sets=(going,)))
+    assert not any(isinstance(action, Create) for action in waiting.actions)
+    assert any(isinstance(action, Create) for action in reconcile(new_group(LWS)).actions)

@@ -19,7 +19,7 @@ from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.groupfacts import describe
 from leaderworkerset.core.pod import reconcile as of_group
-from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, members_to_start
+from leaderworkerset.core.policies.gang import NO_GANG, GangGroup, GangSet, Preparation, Support, members_to_start
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 
 OBJECT = builders.leaderworkerset_object()
@@ -37,9 +37,14 @@ class EveryPod:
     holds: str = ""
     resources: Sequence[Resource] = (GROUP_KIND,)
 
+    support: Support = field(default_factory=Support)
+
     @property
     def opens_gates(self) -> bool:
         return False
+
+    def prepare(self, _whole: GangSet) -> Preparation:
+        return Preparation()
 
     def errors(self, _lws: LeaderWorkerSet, _old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         return self.refused

@@ -134,6 +134,12 @@ def test_a_record_is_read_as_it_was_built() -> None:
     }
 
 
+def test_a_leader_with_a_random_key_continues_the_record_of_the_one_that_it_replaces() -> None:
+    leader = builders.hash_leader(builders.hash_object(), replaces="web-7d9f8b6c4-bbbbb")
+
+    assert recreation.replaced_record_name(leader) == "web-7d9f8b6c4-bbbbb-recreations"
+
+
 RECORD = recreation.build(LWS, LEADER, FIRST)
 
 

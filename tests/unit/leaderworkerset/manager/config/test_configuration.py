@@ -114,13 +114,16 @@ def test_another_kind_of_document_is_refused(document: Any) -> None:
 
 
 def test_gang_scheduling_needs_a_provider_that_exists() -> None:
-    """R-CFG-1."""
+    """R-CFG-1, N-CFG-2."""
     assert errors(gangSchedulingManagement={}) == [
         "schedulerProvider: Required value: must be set when gang scheduling is enabled"
     ]
     (unknown,) = errors(gangSchedulingManagement={"schedulerProvider": "kai"})
-    assert unknown.startswith('schedulerProvider: Unsupported value: "kai": supported values: "volcano", "native", ')
-    assert errors(gangSchedulingManagement={"schedulerProvider": "volcano"}) == []
+    assert unknown.startswith(
+        'schedulerProvider: Unsupported value: "kai": supported values: "volcano", "kubernetes", '
+    )
+    for known in ("volcano", "kubernetes"):
+        assert errors(gangSchedulingManagement={"schedulerProvider": known}) == []
 
 
 def test_names_of_service_and_secret_are_checked_where_certificates_are_our_own() -> None:

@@ -1,0 +1,176 @@
+"""What the groups of a LeaderWorkerSet with `spec.scheduling` share: decided before its leaders (N-K8S-7 to N-K8S-13).
+
+In: the LeaderWorkerSet, its Workload, the PodGroup of the whole, and PodGroups that no pod names. Out: writes of these, or
+the failure for which leaders are not changed. PodGroups of replicas and roles are made by their groups (`replicas.py`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+from kuberuntime.plan import Action, Create, Delete, Finally, Patch, guarded_delete, guarded_patch
+from leaderworkerset.api import labels
+from leaderworkerset.api.schedulinglevels import Scheduling
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.gang import workloads
+from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
+from leaderworkerset.core.leaderworkerset import schedulingcondition
+from leaderworkerset.core.policies import delegation, levels, workloadnames
+from leaderworkerset.core.policies.gang import GangSet, Preparation
+from leaderworkerset.core.policies.levels import Part, SchedulingLevel
+from leaderworkerset.core.policies.policy import SchedulingFailure
+
+API_NOT_AVAILABLE: Final = "APINotAvailable"
+INVALID: Final = "InvalidSchedulingConfiguration"
+WORKLOAD_FAILED: Final = "WorkloadCreateFailed"
+POD_GROUP_FAILED: Final = "PodGroupCreateFailed"
+CLEANUP_BLOCKED: Final = "PodGroupCleanupBlocked"
+
+
+class _FailedError(ValueError):
+    """What is found forbids to go on."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.failure = SchedulingFailure(reason, message)
+
+
+def prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
+    """Create and correct what the groups share; delete PodGroups that none needs any more."""
+    try:
+        return _prepare(whole, scheduling)
+    except _FailedError as failed:
+        return Preparation(failure=failed.failure)
+
+
+def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
+    for resource in (WORKLOADS, POD_GROUPS):
+        if resource not in whole.kinds:
+            raise _FailedError(API_NOT_AVAILABLE, levels.unavailable(resource.kind))
+    if len(active := levels.active(scheduling)) > 1:
+        raise _FailedError(INVALID, levels.several(active))
+    if delegation.is_delegated(whole.obj):
+        return _prepare_delegated(whole, active[0])
+    workload = _find_workload(whole)
+    wanted = workloads.build_workload(whole.obj, whole.lws, scheduling)
+    if workload is None:
+        created = Create(resource=WORKLOADS, object=wanted)
+        return Preparation(actions=(*_cleaned(whole, ""), _reported(whole, created, WORKLOAD_FAILED)))
+    if drift := workloads.workload_drift(workload, wanted):
+        raise _FailedError(WORKLOAD_FAILED, drift)
+    changes = [_reported(whole, one, WORKLOAD_FAILED) for one in _corrected(workload, wanted)]
+    (part, *_) = levels.parts(whole.lws, scheduling)
+    name = _whole_name(whole, active[0])
+    template = {"name": part.name} | workloads.build_template(
+        whole.lws, replace(part, min_count=_reachable(whole, part))
+    )
+    shared = _pod_group(whole, name, workload, template) if name else None
+    changes += [] if shared is None else [_reported(whole, shared, POD_GROUP_FAILED)]
+    return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
+
+
+def _prepare_delegated(whole: GangSet, level: SchedulingLevel) -> Preparation:
+    """Create the PodGroup of the whole after the Workload of an owner; without one, everything exists already (N-K8S-16)."""
+    name = _whole_name(whole, level)
+    if whole.parent is None:
+        return Preparation(actions=_cleaned(whole, name), is_done=True)
+    if isinstance(whole.parent, SchedulingFailure):
+        raise _FailedError(whole.parent.reason, whole.parent.message)
+    try:
+        template = workloads.delegated_template(whole.parent, whole.obj)
+    except ValueError as error:
+        raise _FailedError(delegation.NOT_READY, str(error)) from error
+    shared = _pod_group(whole, name, whole.parent, template) if name else None
+    changes = () if shared is None else (_reported(whole, shared, POD_GROUP_FAILED),)
+    return Preparation(actions=(*_cleaned(whole, name), *changes), is_done=not isinstance(shared, Create))
+
+
+def _whole_name(whole: GangSet, level: SchedulingLevel) -> str:
+    """Return the name of the PodGroup of the whole, empty where there shall be none."""
+    has_one = level is SchedulingLevel.WHOLE and whole.lws.spec.replicas
+    return f"{workloadnames.workload_name(whole.lws)}-lws" if has_one else ""
+
+
+def _find_workload(whole: GangSet) -> JSONObject | None:
+    """Return the Workload of the LeaderWorkerSet; those of single revisions are of the provider `native`."""
+    name, key = workloadnames.workload_name(whole.lws), whole.lws.key
+    found = [
+        one for one in whole.objects if _is_of(one, WORKLOADS) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
+    ]
+    own = [one for one in found if workloads.is_controlled(one, whole.obj)]
+    if any(meta.name(one) == name for one in found if not workloads.is_controlled(one, whole.obj)):
+        text = f"Workload {name} already exists but is not controlled by this LeaderWorkerSet UID"
+        raise _FailedError(WORKLOAD_FAILED, text)
+    if len(own) > 1:
+        text = f'multiple Workloads are controlled by LeaderWorkerSet {key} UID "{whole.lws.uid}"'
+        raise _FailedError(WORKLOAD_FAILED, text)
+    if own and meta.name(own[0]) != name:
+        text = f'owned Workload {meta.key(own[0])} does not have the expected UID-qualified name "{name}"'
+        raise _FailedError(WORKLOAD_FAILED, text)
+    if own and meta.is_deleting(own[0]):
+        raise _FailedError(WORKLOAD_FAILED, f"Workload {meta.key(own[0])} is still terminating")
+    return own[0] if own else None
+
+
+def _is_of(obj: JSONObject, resource: Resource) -> bool:
+    return bool(obj["apiVersion"] == resource.api_version and obj["kind"] == resource.kind)
+
+
+def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
+    """Yield the change of the minima of the templates, if one differs."""
+    counts = {one["name"]: workloads.min_count(one) for one in workloads.templates_of(wanted)}
+    found = workloads.templates_of(workload)
+    new = [one if (count := counts[one["name"]]) is None else workloads.with_min_count(one, count) for one in found]
+    if new != list(found):
+        yield guarded_patch(WORKLOADS, workload, {"spec": {"podGroupTemplates": new}})
+
+
+def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONObject) -> Create | Patch | None:
+    """Return the write that the PodGroup of the whole needs, None if it is as it shall be."""
+    level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
+    wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
+    found = next((one for one in whole.objects if _is_of(one, POD_GROUPS) and meta.name(one) == name), None)
+    if found is None:
+        return Create(resource=POD_GROUPS, object=wanted)
+    if meta.is_deleting(found):
+        raise _FailedError(POD_GROUP_FAILED, f"PodGroup {name} is still terminating")
+    if not workloads.is_controlled(found, whole.obj):
+        raise _FailedError(POD_GROUP_FAILED, f"PodGroup {meta.key(found)} has immutable scheduling configuration drift")
+    if drift := workloads.pod_group_drift(found, wanted):
+        raise _FailedError(POD_GROUP_FAILED, drift)
+    if workloads.min_count(meta.spec(found)) == workloads.min_count(meta.spec(wanted)):
+        return None
+    policy = meta.spec(wanted)["schedulingPolicy"]
+    return guarded_patch(POD_GROUPS, found, {"spec": {"schedulingPolicy": policy}})
+
+
+def _reachable(whole: GangSet, part: Part) -> int | None:
+    """Return the minimum of the PodGroup of the whole: never more pods than can exist now (N-AT-10).
+
+    While another size rolls out, groups keep their own; a leader that is missing may come back with the smaller one.
+    """
+    if part.min_count is None:
+        return None
+    missing = max(whole.lws.spec.replicas - len(whole.sizes), 0)
+    existing = sum(whole.sizes) + missing * min([*whole.sizes, whole.lws.size])
+    return min(part.min_count, existing)
+
+
+def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
+    """Delete the PodGroups of this LeaderWorkerSet that neither pods nor the whole need (N-K8S-13)."""
+    removed = [
+        _reported(whole, guarded_delete(POD_GROUPS, one), CLEANUP_BLOCKED)
+        for one in whole.unused
+        if meta.name(one) != needed and workloads.is_controlled(one, whole.obj) and not meta.is_deleting(one)
+    ]
+    return tuple(removed)
+
+
+def _reported(whole: GangSet, action: Create | Patch | Delete, reason: str) -> Action:
+    """Return the write, with event and condition in case that it is refused (N-K8S-10)."""
+    event = decisionevents.scheduling_failed(whole.obj, reason, "{error}")
+    refusal = schedulingcondition.report_refusal(whole.obj, whole.lws, reason, whole.now)
+    return Finally(actions=(replace(action, on_failure=(event,)),), after=(), on_failure=refusal)

@@ -1,0 +1,146 @@
+"""The PodGroups of replicas and roles with `spec.scheduling`: links at admission, objects while the leader is gated.
+
+In: a pod at its admission, later its group. Out: the pod with the name of its PodGroup (N-ADM-8, N-ADM-9); the PodGroups
+of the group, made after the revision of its leader, so that a group keeps its size in a rollout (N-K8S-11, N-AT-25).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Create, Delete, Emit
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.schedulinglevels import Scheduling
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.gang import preparation, workloads
+from leaderworkerset.core.gang.native import FIELD, POD_GROUPS
+from leaderworkerset.core.policies import delegation, levels, replacement, workloadnames
+from leaderworkerset.core.policies.edits import with_annotations, with_spec
+from leaderworkerset.core.policies.gang import GangGroup
+from leaderworkerset.core.policies.levels import SchedulingLevel
+from leaderworkerset.core.policies.policy import PolicyDecision, SchedulingFailure
+
+LEGACY: Final = {"true": SchedulingLevel.REPLICA}
+"""What earlier versions of the Go controller wrote for a level."""
+
+RETRY: Final = 10.0
+"""Seconds until a group whose PodGroup is another object's is reconciled again: no watch reports the end of that one."""
+
+
+def mark(pod: JSONObject, request: str) -> JSONObject:
+    """Return the pod with the name of its PodGroup; a leader with an index waits for its gate, and gets an incarnation."""
+    own, level = meta.annotations(pod), _read_level(pod)
+    is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+    workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
+    if is_leader and level is not SchedulingLevel.WHOLE and not groupname.is_hash(pod):
+        if not workloadnames.is_incarnated(workload):
+            workload = workloadnames.incarnated(workload, request)
+        pod = replacement.gated(with_annotations(pod, {labels.WORKLOAD_NAME: workload}))
+    name = workloadnames.group_name(pod, workload, level, labels.LEADER if is_leader else labels.WORKER)
+    return with_spec(pod, {FIELD: {"podGroupName": name}})
+
+
+def _read_level(pod: JSONObject) -> SchedulingLevel:
+    mode = meta.annotations(pod)[labels.WORKLOAD_AWARE_SCHEDULING]
+    try:
+        return LEGACY.get(mode) or SchedulingLevel(mode)
+    except ValueError:
+        raise DeniedError(f'unsupported workload-aware scheduling mode "{mode}"') from None
+
+
+def linked(pod: JSONObject) -> str:
+    """Return the name of the PodGroup that a pod is linked to, empty without one."""
+    return str((meta.spec(pod).get(FIELD) or {}).get("podGroupName") or "")
+
+
+def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
+    """Create the PodGroups of a group that was linked at admission; raise `ValueError` for what cannot be corrected."""
+    level, leader = levels.level_of(scheduling), group.live.leader
+    if level is SchedulingLevel.WHOLE or not linked(leader):
+        return PolicyDecision()
+    _check_labels(leader)
+    if delegation.is_delegated(group.live.obj):
+        return _decide_delegated(group, level)
+    workload = _find_workload(group)
+    annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
+    begin = workloadnames.accepted(annotated, meta.name(workload))
+    if astray := _astray(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
+        return astray
+    wanted = []
+    for part in levels.parts(group.revised, scheduling):
+        name = workloadnames.group_name(leader, begin, level, part.role)
+        template = {"name": part.name} | workloads.build_template(group.revised, part)
+        own_labels = workloads.group_labels(leader, level, part.role)
+        wanted.append(workloads.build_pod_group(group.live.obj, name, workload, template, own_labels))
+    return _create(group, wanted)
+
+
+def _check_labels(leader: JSONObject) -> None:
+    for label in (labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH):
+        if not meta.labels(leader).get(label):
+            raise ValueError(f"leader pod {meta.key(leader)} has no {label} label")
+
+
+def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecision:
+    """Create the PodGroup of a replica after the Workload of an owner; without one, it exists already (N-K8S-16)."""
+    parent, obj, leader = group.live.parent, group.live.obj, group.live.leader
+    if parent is None:
+        return PolicyDecision()
+    if isinstance(parent, SchedulingFailure):
+        raise ValueError(parent.message)  # noqa: TRY004 - no type is wrong
+    template, own_labels = workloads.delegated_template(parent, obj), workloads.group_labels(leader, level, "")
+    return _create(group, [workloads.build_pod_group(obj, linked(leader), parent, template, own_labels)])
+
+
+def _find_workload(group: GangGroup) -> JSONObject:
+    lws = group.live.lws
+    name = workloadnames.workload_name(lws)
+    found = next((one for one in group.live.gang_objects if meta.name(one) == name), None)
+    if found is None:
+        raise ValueError(f"Workload {lws.namespace}/{name} has not been created yet")
+    if not workloads.is_controlled(found, group.live.obj):
+        raise ValueError(f"Workload {meta.key(found)} is not controlled by the expected LeaderWorkerSet UID")
+    return found
+
+
+def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
+    """Recreate a group of whose workers none is bound and one waits in another PodGroup than the leader's (N-K8S-17)."""
+    leader = group.live.leader
+    own = groupname.find_workers(leader, group.live.statefulsets)
+    if own is None:
+        return None
+    workers = [pod for pod in group.live.pods if (meta.controller_of(pod) or {}).get("uid") == meta.uid(own)]
+    if all(linked(pod) == expected for pod in workers) or any(meta.spec(pod).get("nodeName") for pod in workers):
+        return None
+    note = f"Workers of leader pod {meta.name(leader)} are not of PodGroup {expected}; recreating the group"
+    removal = Delete(
+        resource=PODS,
+        key=meta.key(leader),
+        propagation="Foreground",
+        uid=meta.uid(leader),
+        on_success=(decisionevents.recreating_group(group.live.obj, leader, note),),
+    )
+    return PolicyDecision(holds=note, actions=(removal,))
+
+
+def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
+    """Create PodGroups that are missing; hold the workers back while one of the same name ends, or is another's."""
+    obj, leader = group.live.obj, group.live.leader
+    known = {meta.name(one): one for one in group.live.gang_objects if one["kind"] == POD_GROUPS.kind}
+    failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
+    creations = []
+    for one in wanted:
+        found = known.get(meta.name(one))
+        if found is None:
+            creations.append(Create(resource=POD_GROUPS, object=one, on_failure=(failed,)))
+        elif not workloads.is_controlled(found, obj):
+            event = decisionevents.unexpected_owner(leader, meta.name(one))
+            return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
+        elif meta.is_deleting(found):
+            return PolicyDecision(holds=f"PodGroup {meta.name(one)} is still terminating")
+        elif drift := workloads.pod_group_drift(found, one):
+            raise ValueError(drift)
+    return PolicyDecision(actions=tuple(creations))

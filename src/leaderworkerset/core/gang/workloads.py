@@ -1,0 +1,175 @@
+"""The Workload and the PodGroups of a LeaderWorkerSet with `spec.scheduling` (N-K8S-6, N-K8S-8a, N-K8S-9).
+
+In: the LeaderWorkerSet, for a PodGroup also what it is named and labelled after. Out: the objects as they shall be, and
+the text of an error where one that exists differs in what cannot be changed: everything but `gang.minCount`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, OwnerReference
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.schedulinglevels import DisruptionMode, ResourceClaim, RoleScheduling, Scheduling
+from leaderworkerset.core.gang.native import POD_GROUPS, PRIORITY, WORKLOADS
+from leaderworkerset.core.policies import levels, workloadnames
+from leaderworkerset.core.policies.levels import Part, SchedulingLevel
+
+SINGLE: Final[JSONObject] = {"single": {}}
+"""The mode that the API server fills in where none is set."""
+
+
+def build_workload(obj: JSONObject, lws: LeaderWorkerSet, scheduling: Scheduling) -> JSONObject:
+    """Build the Workload; `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+    reference = {"apiGroup": obj["apiVersion"].partition("/")[0], "kind": obj["kind"], "name": lws.name}
+    return {
+        "apiVersion": WORKLOADS.api_version,
+        "kind": WORKLOADS.kind,
+        "metadata": {
+            "name": workloadnames.workload_name(lws),
+            "namespace": lws.namespace,
+            "labels": {labels.NAME: lws.name},
+            "ownerReferences": [meta.controller_reference(obj)],
+        },
+        "spec": {
+            "controllerRef": reference,
+            "podGroupTemplates": [
+                {"name": part.name} | build_template(lws, part) for part in levels.parts(lws, scheduling)
+            ],
+        },
+    }
+
+
+def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
+    """Build the fields of a template, which its PodGroups copy; the priority is that of the pods (N-K8S-15)."""
+    fields, priority = part.fields, meta.spec(lws.leader_template).get(PRIORITY)
+    topology = () if fields.scheduling_constraints is None else fields.scheduling_constraints.topology
+    claims = fields.resource_claims if isinstance(fields, RoleScheduling) else ()
+    return {
+        "schedulingPolicy": {"basic": {}} if part.min_count is None else {"gang": {"minCount": part.min_count}},
+        **({"schedulingConstraints": {"topology": [{"key": one.key} for one in topology]}} if topology else {}),
+        **({} if fields.disruption_mode is None else {"disruptionMode": _mode(fields.disruption_mode)}),
+        **({"resourceClaims": [encode_claim(one) for one in claims]} if claims else {}),
+        **({PRIORITY: priority} if priority else {}),
+    }
+
+
+def _mode(mode: DisruptionMode) -> JSONObject:
+    return SINGLE if mode.all is None else {"all": {}}
+
+
+def encode_claim(claim: ResourceClaim) -> JSONObject:
+    """Return a claim as pods and PodGroups have it."""
+    references = {
+        "resourceClaimName": claim.resource_claim_name,
+        "resourceClaimTemplateName": claim.resource_claim_template_name,
+    }
+    return {"name": claim.name} | {field: name for field, name in references.items() if name is not None}
+
+
+def build_pod_group(
+    obj: JSONObject, name: str, workload: JSONObject, template: JSONObject, own_labels: Mapping[str, str]
+) -> JSONObject:
+    """Build a PodGroup from the template of a Workload; both the LeaderWorkerSet and an own Workload own it."""
+    owners: list[OwnerReference] = [meta.controller_reference(obj)]
+    if is_controlled(workload, obj):
+        owners.append({field: workload[field] for field in ("apiVersion", "kind")} | _identity(workload))  # type: ignore[arg-type]
+    reference = {"workloadName": meta.name(workload), "templateName": template["name"]}
+    return {
+        "apiVersion": POD_GROUPS.api_version,
+        "kind": POD_GROUPS.kind,
+        "metadata": {
+            "name": name,
+            "namespace": meta.namespace(obj),
+            "labels": {labels.NAME: meta.name(obj), **own_labels},
+            "ownerReferences": owners,
+        },
+        "spec": {"workloadRef": reference, **{field: template[field] for field in template if field != "name"}},
+    }
+
+
+def _identity(obj: JSONObject) -> JSONObject:
+    return {"name": meta.name(obj), "uid": meta.uid(obj)}
+
+
+def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[str, str]:
+    """Return the labels of the PodGroup of one replica, or of one role in it."""
+    own = meta.labels(leader)
+    copied = (labels.GROUP_INDEX, labels.TEMPLATE_REVISION_HASH)
+    return (
+        {labels.SCHEDULING_LEVEL: level.value}
+        | {key: own[key] for key in copied if key in own}
+        | ({labels.ROLE: role} if role else {})
+    )
+
+
+def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
+    """Return the template of an owner's Workload that the LeaderWorkerSet names; raise `ValueError` if it has none."""
+    name = meta.annotations(obj)[labels.GROUP_TEMPLATE_NAME]
+    found = next((one for one in templates_of(parent) if one["name"] == name), None)
+    if found is None:
+        raise ValueError(f'Workload {meta.key(parent)} has no PodGroup template "{name}"')
+    return found
+
+
+def is_controlled(found: JSONObject, obj: JSONObject) -> bool:
+    """Return whether this LeaderWorkerSet, not another of its name, controls the object."""
+    return (meta.controller_of(found) or {}).get("uid") == meta.uid(obj)
+
+
+def workload_drift(found: JSONObject, wanted: JSONObject) -> str:
+    """Return how a Workload differs in what cannot be changed, empty if it does not."""
+    name = meta.key(found)
+    theirs, ours = (_by_name(one) for one in (found, wanted))
+    if theirs.keys() != ours.keys():
+        return f"Workload {name} has immutable PodGroup template set drift"
+    different = next((one for one in ours if differs(theirs[one], ours[one])), "")
+    return (
+        f'Workload {name} has immutable scheduling configuration drift in template "{different}"' if different else ""
+    )
+
+
+def _by_name(workload: JSONObject) -> dict[str, JSONObject]:
+    return {one["name"]: one for one in templates_of(workload)}
+
+
+def templates_of(workload: JSONObject) -> Sequence[JSONObject]:
+    """Return the templates of a Workload."""
+    return meta.spec(workload).get("podGroupTemplates") or ()
+
+
+def pod_group_drift(found: JSONObject, wanted: JSONObject) -> str:
+    """Return how a PodGroup differs in what cannot be changed, empty if it does not."""
+    same = meta.spec(found).get("workloadRef") == meta.spec(wanted)["workloadRef"]
+    is_drift = not same or differs(meta.spec(found), meta.spec(wanted))
+    return f"PodGroup {meta.key(found)} has immutable scheduling configuration drift" if is_drift else ""
+
+
+def differs(found: JSONObject, wanted: JSONObject) -> bool:
+    """Return whether two templates, or specs of PodGroups, differ in more than the minimum, which can be changed.
+
+    Priorities are compared only where one is wanted: the API server fills them in.
+    """
+    return _fixed(found, wanted) != _fixed(wanted, wanted)
+
+
+def _fixed(template: JSONObject, wanted: JSONObject) -> JSONObject:
+    return {
+        "policy": sorted(template.get("schedulingPolicy") or {}),
+        "topology": (template.get("schedulingConstraints") or {}).get("topology") or [],
+        "mode": template.get("disruptionMode") or SINGLE,
+        "claims": template.get("resourceClaims") or [],
+        "priority": template.get(PRIORITY) if PRIORITY in wanted else None,
+    }
+
+
+def min_count(template: JSONObject) -> int | None:
+    """Return the minimum of a template or of the spec of a PodGroup; None where pods are scheduled one by one."""
+    found: int | None = ((template.get("schedulingPolicy") or {}).get("gang") or {}).get("minCount")
+    return found
+
+
+def with_min_count(template: JSONObject, count: int) -> JSONObject:
+    """Return the template with another minimum."""
+    return template | {"schedulingPolicy": {"gang": {"minCount": count}}}

@@ -1,0 +1,82 @@
+"""The condition `WorkloadSchedulingCreated`: whether what `spec.scheduling` needs before the leaders exists (N-ST-14).
+
+It is True once everything exists, False with the reason of a failure, and otherwise left as it is.
+"""
+
+from datetime import datetime
+
+from msgspec import structs
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Patch, PutStatus
+from leaderworkerset.api import leaderworkerset
+from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
+from leaderworkerset.api.leaderworkerset import Condition, LeaderWorkerSet, LeaderWorkerSetStatus
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.policies.gang import Preparation
+from leaderworkerset.core.policies.policy import SchedulingFailure
+
+
+def with_preparation(
+    status: LeaderWorkerSetStatus, prepared: Preparation, generation: int, now: datetime
+) -> LeaderWorkerSetStatus:
+    """Return the status with the condition that follows from the preparation."""
+    if prepared.failure is None and not prepared.is_done:
+        return status
+    failure, created = prepared.failure, WORKLOAD_SCHEDULING_CREATED
+    known = find(status)
+    new = Condition(
+        type=created.type,
+        status="False" if failure else "True",
+        reason=failure.reason if failure else created.reason,
+        message=failure.message if failure else created.message,
+        last_transition_time=timestamps.render(now),
+        observed_generation=generation,
+    )
+    if known is not None and known.status == new.status:
+        new = structs.replace(new, last_transition_time=known.last_transition_time)
+    others = tuple(new if one is known else one for one in status.conditions)
+    return structs.replace(status, conditions=others if known is not None else (*others, new))
+
+
+def find(status: LeaderWorkerSetStatus) -> Condition | None:
+    """Return the condition, None before it was set."""
+    return next((one for one in status.conditions if one.type == WORKLOAD_SCHEDULING_CREATED.type), None)
+
+
+def report(obj: JSONObject, lws: LeaderWorkerSet, failure: SchedulingFailure, now: datetime) -> tuple[PutStatus, ...]:
+    """Return the write of a failure that is found before anything is written; none if it is reported already."""
+    status = with_preparation(lws.status, Preparation(failure=failure), lws.generation, now)
+    if status == lws.status:
+        return ()
+    event = decisionevents.scheduling_failed(obj, failure.reason, failure.message)
+    return (
+        PutStatus(
+            resource=LEADERWORKERSETS,
+            object=obj | {"status": leaderworkerset.encode_status(status)},
+            resource_version=meta.resource_version(obj),
+            if_present=True,
+            on_success=(event,),
+        ),
+    )
+
+
+def report_refusal(obj: JSONObject, lws: LeaderWorkerSet, reason: str, now: datetime) -> tuple[Patch, ...]:
+    """Return the write of a failure that the API server's answer tells; none if one of this reason is reported already."""
+    known = find(lws.status)
+    if known is not None and (known.status, known.reason) == ("False", reason):
+        return ()
+    failure = Preparation(failure=SchedulingFailure(reason, "{error}"))
+    status = leaderworkerset.encode_status(with_preparation(lws.status, failure, lws.generation, now))
+    guard = {"uid": meta.uid(obj), "resourceVersion": meta.resource_version(obj)}
+    return (
+        Patch(
+            resource=LEADERWORKERSETS,
+            key=meta.key(obj),
+            patch={"metadata": guard, "status": {"conditions": status["conditions"]}},
+            subresource="status",
+            if_present=True,
+        ),
+    )

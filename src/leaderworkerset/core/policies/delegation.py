@@ -1,0 +1,63 @@
+"""Delegation: a LeaderWorkerSet whose pods are part of the Workload of an owner (N-K8S-16).
+
+The annotation `group-template-name` names a template of that Workload. It belongs to the next owner, upwards, that has
+one. In: the LeaderWorkerSet, and Workloads of its namespace. Out: whether the owner's is needed; that of one owner.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, OwnerReference
+from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
+from leaderworkerset.core.policies.policy import LiveGroup
+
+OF_WHOLE: Final = frozenset({"schedulingPolicy", "schedulingConstraints", "disruptionMode"})
+"""The fields whose presence makes one group of the whole, which has a PodGroup while there are replicas."""
+
+NOT_READY: Final = "ParentWorkloadNotReady"
+
+
+def is_delegated(lws: JSONObject) -> bool:
+    """Return whether an owner's Workload describes the pods of a LeaderWorkerSet."""
+    return labels.GROUP_TEMPLATE_NAME in meta.annotations(lws) and meta.spec(lws).get("scheduling") is not None
+
+
+def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
+    """Return whether the owner's Workload must be read before a decision about the LeaderWorkerSet.
+
+    It is not once its objects exist: `shared` are those of the whole.
+    """
+    if not is_delegated(lws):
+        return False
+    known = meta.find_condition(lws, WORKLOAD_SCHEDULING_CREATED.type) or {}
+    is_done = known.get("status") == "True" and known.get("observedGeneration") == meta.generation(lws)
+    shares = bool(OF_WHOLE & meta.spec(lws)["scheduling"].keys()) and meta.spec(lws).get("replicas") != 0
+    return not is_done or (shares and not shared)
+
+
+def is_needed_by(group: LiveGroup) -> bool:
+    """Return whether the owner's Workload must be read before a decision about a group: its PodGroup is missing."""
+    link = (meta.spec(group.leader).get("schedulingGroup") or {}).get("podGroupName")
+    return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.gang_objects)
+
+
+def of_owner(workloads: Iterable[JSONObject], owner: OwnerReference) -> JSONObject | None:
+    """Return the Workload that an owner controls and that names it; raise `ValueError` for two."""
+    found = [
+        one
+        for one in workloads
+        if (meta.controller_of(one) or {}).get("uid") == owner["uid"]
+        and _names(meta.spec(one).get("controllerRef") or {}, owner)
+    ]
+    if len(found) > 1:
+        raise ValueError(f"several Workloads are controlled by {owner['kind']} {owner['name']}")
+    return found[0] if found else None
+
+
+def _names(reference: JSONObject, owner: OwnerReference) -> bool:
+    """Return whether a reference, which has no group for kinds of the core, names the owner."""
+    group = owner["apiVersion"].rpartition("/")[0]
+    named = (reference.get("apiGroup") or "", reference.get("kind"), reference.get("name"))
+    return named == (group, owner["kind"], owner["name"])

@@ -1,0 +1,103 @@
+"""What `spec.scheduling` asks for: the active level, and the groups of pods that it makes (N-API-13 to N-API-15).
+
+In: a LeaderWorkerSet. Out: one `Part` for each template of its Workload. A level is derived from which fields are
+present, never written; the templates of pods name it in an annotation, so that their admission reads no other object.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final, TypeAlias, assert_never
+
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.api.schedulinglevels import ReplicaScheduling, RoleScheduling, Scheduling
+
+PATH: Final = "spec.scheduling"
+API: Final = "scheduling.k8s.io/v1beta1"
+
+
+class SchedulingLevel(StrEnum):
+    """Which pods are scheduled together; the values are those of annotations and labels."""
+
+    WHOLE = "lws"
+    REPLICA = "replica"
+    ROLE = "role"
+
+
+LevelFields: TypeAlias = Scheduling | ReplicaScheduling | RoleScheduling
+"""The three fields that every level has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Pods that are scheduled together: the name of their template, where it is declared, and their number if all must fit.
+
+    `min_count` is None where pods are scheduled one by one.
+    """
+
+    name: str
+    path: str
+    fields: LevelFields
+    min_count: int | None
+
+    @property
+    def role(self) -> str:
+        """Return the role of the pods, empty where both roles are in it."""
+        return self.name if self.name in (labels.LEADER, labels.WORKER) else ""
+
+
+def active(scheduling: Scheduling) -> list[SchedulingLevel]:
+    """Return the levels that are present, in order; exactly one is valid."""
+    replica = scheduling.replica
+    found = [SchedulingLevel.WHOLE] if _is_set(scheduling) else []
+    if replica is not None:
+        has_roles = replica.leader is not None or replica.worker is not None
+        found += [SchedulingLevel.REPLICA] if _is_set(replica) or not has_roles else []
+        found += [SchedulingLevel.ROLE] if has_roles else []
+    return found or [SchedulingLevel.REPLICA]
+
+
+def _is_set(fields: LevelFields) -> bool:
+    return (fields.scheduling_policy, fields.scheduling_constraints, fields.disruption_mode) != (None, None, None)
+
+
+def level_of(scheduling: Scheduling) -> SchedulingLevel:
+    """Return the active level, the widest one of several."""
+    return active(scheduling)[0]
+
+
+def several(found: Sequence[SchedulingLevel]) -> str:
+    """Return the text about a number of active levels that is not one (N-SCH-VAL-9)."""
+    return f"exactly one active scheduling level is required, got [{' '.join(found)}]"
+
+
+def unavailable(kind: str) -> str:
+    """Return the text about a kind that the API server does not serve (N-SCH-VAL-6)."""
+    return f'{API} {kind} API is not available: no matches for kind "{kind}" in version "{API}"'
+
+
+def parts(lws: LeaderWorkerSet, scheduling: Scheduling) -> Sequence[Part]:
+    """Return the groups of pods of the active level."""
+    replica = scheduling.replica or ReplicaScheduling()
+    size, level = lws.size, level_of(scheduling)
+    match level:
+        case SchedulingLevel.WHOLE:
+            policy = scheduling.scheduling_policy
+            is_gang = policy is not None and policy.gang is not None
+            return (Part("lws", PATH, scheduling, max(lws.spec.replicas * size, 1) if is_gang else None),)
+        case SchedulingLevel.REPLICA:
+            policy = replica.scheduling_policy
+            is_gang = policy is None or policy.gang is not None
+            return (Part("replica", f"{PATH}.replica", replica, size if is_gang else None),)
+        case SchedulingLevel.ROLE:
+            roles = ((labels.LEADER, replica.leader, 1), (labels.WORKER, replica.worker, size - 1))
+            return tuple(_role(name, fields or RoleScheduling(), count) for name, fields, count in roles)
+        case _:
+            assert_never(level)
+
+
+def _role(name: str, fields: RoleScheduling, count: int) -> Part:
+    policy = fields.scheduling_policy
+    is_gang = policy is not None and policy.gang is not None
+    return Part(name, f"{PATH}.replica.{name}", fields, count if is_gang else None)

@@ -1,0 +1,94 @@
+"""The names of Workloads and PodGroups, which either controller of LeaderWorkerSets computes alike (N-K8S-3 to N-K8S-5).
+
+A Workload's name ends in a hash of the LeaderWorkerSet's UID. That of a replica's PodGroup begins with it, and with an
+incarnation where the group has an index: a leader that is created again never waits for the PodGroup of the one before,
+which exists as long as a pod of it (N-K8S-12).
+"""
+
+import hashlib
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.policies.levels import SchedulingLevel
+
+LONGEST: Final = 253
+
+ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""The characters of Kubernetes for random parts of names."""
+
+INCARNATION: Final = 5
+"""The number of characters that distinguish the PodGroups of successive leaders of one name."""
+
+FNV_OFFSET, FNV_PRIME = 2166136261, 16777619
+
+
+def workload_name(lws: LeaderWorkerSet) -> str:
+    """Return the name of the Workload of a LeaderWorkerSet."""
+    return name_of(lws.name, lws.uid)
+
+
+def name_of(name: str, uid: UID) -> str:
+    """Return the name of the Workload of the LeaderWorkerSet with this name and UID.
+
+    >>> name_of("web", UID("11111111-2222-3333-4444-555555555555"))
+    'web-68d7549f75'
+    """
+    suffix = f"-{encode(str(_fnv(f'(types.UID){uid}')).encode())}"
+    return name[: LONGEST - len(suffix)] + suffix
+
+
+def encode(data: bytes) -> str:
+    """Return bytes as characters that spell no words."""
+    return "".join(ALPHABET[byte % len(ALPHABET)] for byte in data)
+
+
+def accepted(annotated: str, workload: str) -> str:
+    """Return what the names of a leader's PodGroups begin with: what it is annotated with, if that is of its Workload."""
+    return annotated if is_incarnated(annotated) and annotated.rpartition(".")[0] == workload else workload
+
+
+def incarnated(workload: str, request: str) -> str:
+    """Return the name with an incarnation that is unique to this admission."""
+    return f"{workload}.{encode(hashlib.sha256(request.encode()).digest())[:INCARNATION]}"
+
+
+def is_incarnated(name: str) -> bool:
+    """Return whether the name of a Workload has an incarnation; names of LeaderWorkerSets have no dots."""
+    incarnation = name.rpartition(".")[2]
+    return "." in name and len(incarnation) == INCARNATION and set(incarnation) <= set(ALPHABET)
+
+
+def group_name(pod: JSONObject, workload: str, level: SchedulingLevel, role: str) -> str:
+    """Return the name of the PodGroup of a pod; `workload` may have an incarnation. A label that is missing is empty."""
+    if level is SchedulingLevel.WHOLE:
+        return _cut(workload.rpartition(".")[0] if is_incarnated(workload) else workload, "-lws")
+    revision = meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH, "")
+    between = f"{role}-" if level is SchedulingLevel.ROLE else ""
+    return _cut(workload, f"-{groupname.label(pod)}-{between}{revision}")
+
+
+def users(pod_group: JSONObject) -> tuple[str, ...]:
+    """Return the names of PodGroups whose pods need this one: the leader's, too, before its workers exist."""
+    name, own = meta.name(pod_group), meta.labels(pod_group)
+    revision = own.get(labels.TEMPLATE_REVISION_HASH, "")
+    if own.get(labels.ROLE) != labels.WORKER:
+        return (name,)
+    return (name, f"{name.removesuffix(f'{labels.WORKER}-{revision}')}{labels.LEADER}-{revision}")
+
+
+def _cut(workload: str, suffix: str) -> str:
+    """Return both, with as much of the LeaderWorkerSet's own name as fits."""
+    name, dash, identity = workload.rpartition("-")
+    kept = f"{dash}{identity}{suffix}"
+    return name[: LONGEST - len(kept)] + kept
+
+
+def _fnv(text: str) -> int:
+    """Return the 32 bits of FNV-1a."""
+    found = FNV_OFFSET
+    for byte in text.encode():
+        found = (found ^ byte) * FNV_PRIME % 2**32
+    return found

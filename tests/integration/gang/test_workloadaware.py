@@ -1,0 +1,323 @@
+"""`spec.scheduling` on kube-scheduler: groups whole or not at all, at each level, and no object of them left."""
+
+import asyncio
+from functools import partial
+from typing import Any, Final
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.pools import add_to_pool, half_a_node, is_bound
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, conditions, is_ready
+
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, Resource
+from leaderworkerset.api import labels
+from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
+
+WHOLE: Final[JSONObject] = {"schedulingPolicy": {"gang": {}}}
+DELEGATED: Final = {labels.GROUP_TEMPLATE_NAME: "stage"}
+CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
+IDENTITIES: Final = ("Ordinal", "Hash")
+
+
+@pytest.fixture(autouse=True)
+def _served(space: Space, runner: asyncio.Runner) -> None:
+    if not runner.run(is_served(space)):
+        pytest.skip("scheduling.k8s.io/v1beta1 is not served here")
+
+
+async def is_served(space: Space) -> bool:
+    try:
+        await space.client.list(WORKLOADS, namespace=space.namespace)
+    except NotFoundError:
+        return False
+    return True
+
+
+async def pod_groups(space: Space) -> dict[str, JSONObject]:
+    """Return the PodGroups of the namespace by name."""
+    found = await space.client.list(POD_GROUPS, namespace=space.namespace)
+    return {meta.name(one): one for one in found.items}
+
+
+def link_of(pod: JSONObject) -> str:
+    return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName"))
+
+
+def placed(state: State) -> dict[str, int]:
+    """Return how many pods of each group have a node, by the label of the group."""
+    counts: dict[str, int] = {}
+    for pod in state.of("web").values():
+        group = meta.labels(pod)[labels.GROUP_INDEX]
+        counts[group] = counts.get(group, 0) + is_bound(pod)
+    return counts
+
+
+def all_ready(state: State, pods: int, image: str = "app:1") -> None:
+    """There are so many pods of this image, all of them ready."""
+    found = state.of("web").values()
+    assert [is_ready(pod) for pod in found] == [True] * pods
+    assert {meta.spec(pod)["containers"][0]["image"] for pod in found} == {image}
+
+
+async def no_other_pod_groups(space: Space) -> dict[str, JSONObject]:
+    """Wait until there are the PodGroups that pods name, and no others."""
+    expected = {link_of(pod) for pod in space.state.of("web").values()}
+    return await space.eventually(lambda: pod_groups(space), lambda found: found.keys() == expected)
+
+
+async def until_gone(space: Space) -> None:
+    """Delete the LeaderWorkerSet and wait until nothing of it is left."""
+    await space.delete("web")
+
+    def is_empty(state: State) -> None:
+        assert not state.pods
+
+    await space.until(is_empty)
+    for kind in (POD_GROUPS, WORKLOADS):
+        read = partial(space.client.list, kind, namespace=space.namespace)
+        await space.eventually(read, lambda found: not found.items)
+
+
+def scheduled(space: Space, scheduling: JSONObject, identity: str = "Ordinal", **fields: Any) -> JSONObject:
+    """Return a LeaderWorkerSet of which two pods fill a node of the test's pool."""
+    template = fields.pop("template", {}) | {"workerTemplate": half_a_node(space)}
+    return lws(template=template, scheduling=scheduling, groupIdentity=identity, **fields)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+async def test_replicas_start_together_or_not_at_all(space: Space, identity: str) -> None:
+    """N-K8S-1, N-K8S-4, N-K8S-5: 3 groups of 4 on nodes for 2; capacity arrives, and the third starts."""
+    await add_to_pool(space, range(4))
+    await space.create(scheduled(space, {}, identity, replicas=3, size=4))
+
+    def two_run(state: State) -> None:
+        assert len(state.of("web")) == 12
+        assert sorted(placed(state).values()) == [0, 4, 4]
+
+    await space.until(two_run)
+    found = await no_other_pod_groups(space)
+    assert len(found) == 3
+    for pod in space.state.of("web").values():
+        own = meta.labels(found[link_of(pod)])
+        assert own[labels.GROUP_INDEX] == meta.labels(pod)[labels.GROUP_INDEX]
+    await asyncio.sleep(1)
+    two_run(space.state)
+
+    await add_to_pool(space, range(4, 6))
+
+    await space.until(lambda state: all_ready(state, 12))
+    assert sorted(placed(space.state).values()) == [4, 4, 4]
+    await until_gone(space)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+async def test_the_whole_starts_together_or_not_at_all(space: Space, identity: str) -> None:
+    """N-K8S-8, N-API-15: 2 groups of 3 on nodes for 4 pods; scaling follows, down to none and up again."""
+    await add_to_pool(space, range(2))
+    await space.create(scheduled(space, WHOLE, identity))
+
+    def none_runs(state: State) -> None:
+        assert len(state.of("web")) == 6
+        assert set(placed(state).values()) == {0}
+
+    await space.until(none_runs)
+    await asyncio.sleep(1)
+    none_runs(space.state)
+
+    await add_to_pool(space, range(2, 3))
+    await space.until(lambda state: all_ready(state, 6))
+    (group,) = (await no_other_pod_groups(space)).values()
+    assert meta.labels(group)[labels.SCHEDULING_LEVEL] == "lws"
+    assert group["spec"]["schedulingPolicy"] == {"gang": {"minCount": 6}}
+
+    await space.edit(replicas=0)
+    await space.eventually(lambda: pod_groups(space), lambda found: not found)
+    await space.edit(replicas=1)
+    await space.until(lambda state: all_ready(state, 3))
+    (again,) = (await no_other_pod_groups(space)).values()
+    assert meta.name(again) == meta.name(group)
+    assert again["spec"]["schedulingPolicy"] == {"gang": {"minCount": 3}}
+    await until_gone(space)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+async def test_the_workers_of_a_replica_start_together_beside_their_leader(space: Space, identity: str) -> None:
+    """N-API-14, N-K8S-4: a group of 5 on nodes for 4 pods has its leader, and none of four workers."""
+    await add_to_pool(space, range(2))
+    roles = {"replica": {"leader": {}, "worker": WHOLE}}
+    await space.create(scheduled(space, roles, identity, replicas=1, size=5))
+
+    def leader_runs(state: State) -> None:
+        assert {meta.labels(pod)[labels.WORKER_INDEX] for pod in state.of("web").values() if is_bound(pod)} == {"0"}
+        assert len(state.of("web")) == 5
+
+    await space.until(leader_runs)
+    found = await no_other_pod_groups(space)
+    assert sorted(meta.labels(one)[labels.ROLE] for one in found.values()) == ["leader", "worker"]
+    await asyncio.sleep(1)
+    leader_runs(space.state)
+
+    await add_to_pool(space, range(2, 3))
+    await space.until(lambda state: all_ready(state, 5))
+    await until_gone(space)
+
+
+@pytest.mark.parametrize("identity", IDENTITIES)
+async def test_pod_groups_do_not_leak(space: Space, identity: str) -> None:
+    """N-AT-6: groups are replaced, scaled and rolled out, their workers end late; then there are as many PodGroups as groups."""
+    slow = pod_template(terminationGracePeriodSeconds=3)
+    made = lws(scheduling={}, groupIdentity=identity, replicas=4, size=2, template={"workerTemplate": slow})
+    await space.create(made)
+    await space.until(lambda state: all_ready(state, 8))
+
+    leaders = [name for name, pod in space.state.of("web").items() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
+    for name in leaders[:3]:
+        await space.delete(name, PODS, propagation="Background")
+    await space.until(lambda state: all_ready(state, 8))
+    for replicas in (2, 4):
+        await space.edit(replicas=replicas)
+        await space.until(lambda state, count=replicas * 2: all_ready(state, count))  # type: ignore[misc]
+    await space.replace_worker_template(pod_template("app:2", terminationGracePeriodSeconds=3))
+    await space.until(lambda state: all_ready(state, 8, "app:2"))
+
+    assert len(await no_other_pod_groups(space)) == 4
+    assert conditions(space.state.leaderworkersets["web"])["WorkloadSchedulingCreated"] == "True"
+    await until_gone(space)
+
+
+@pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])
+async def test_another_size_rolls_out_in_a_gang_of_the_whole(space: Space, sizes: tuple[int, int]) -> None:
+    """N-AT-10: the minimum is never more than the pods that can exist, so the rollout ends."""
+    await space.create(lws(scheduling=WHOLE, replicas=3, size=sizes[0]))
+    await space.settled()
+
+    await space.edit_template(size=sizes[1], workerTemplate=pod_template("app:2"))
+
+    await space.settled()
+    (group,) = (await pod_groups(space)).values()
+    assert group["spec"]["schedulingPolicy"] == {"gang": {"minCount": 3 * sizes[1]}}
+    await until_gone(space)
+
+
+@pytest.mark.parametrize("scheduling", [{}, {"replica": {"leader": {}, "worker": WHOLE}}], ids=["replica", "role"])
+async def test_groups_of_an_old_size_are_kept_in_a_slow_rollout(space: Space, scheduling: JSONObject) -> None:
+    """N-AT-25: one of them is recreated meanwhile, with its own PodGroup and workers; nothing drifts."""
+    await space.create(lws(scheduling=scheduling, replicas=2, size=2, rollout={"partition": 1}))
+    await space.until(lambda state: all_ready(state, 4))
+    await space.edit_template(size=3, workerTemplate=pod_template("app:2"))
+
+    def one_is_new(state: State) -> None:
+        assert [len(state.group("web", index)) for index in range(2)] == [2, 3]
+        assert all(map(is_ready, state.of("web").values()))
+
+    await space.until(one_is_new)
+    before = space.state.uids("web")
+    await space.delete("web-0", PODS)
+
+    def is_recreated(state: State) -> None:
+        one_is_new(state)
+        assert state.uids("web")["web-0"] != before["web-0"]
+
+    await space.until(is_recreated)
+    assert not space.state.notes("PodGroupCreateFailed")
+    assert len(await no_other_pod_groups(space)) == len({link_of(pod) for pod in space.state.of("web").values()})
+    await until_gone(space)
+
+
+async def test_a_group_below_the_partition_comes_back_with_its_pod_group(space: Space) -> None:
+    """N-AT-11: scaled down and up again, it is of the old revision, whose PodGroup was cleaned up."""
+    await space.create(lws(scheduling={}, replicas=3, size=2, rollout={"partition": 2}))
+    await space.until(lambda state: all_ready(state, 6))
+    await space.replace_worker_template(pod_template("app:2"))
+    for replicas in (1, 2):
+        await space.edit(replicas=replicas)
+
+        def is_scaled(state: State, count: int = replicas * 2) -> None:
+            assert len(state.of("web")) == count
+            assert all(map(is_ready, state.of("web").values()))
+
+        await space.until(is_scaled)
+        assert len(await no_other_pod_groups(space)) == replicas
+    await until_gone(space)
+
+
+async def owned_by_a_pipeline(space: Space, name: str, scheduling: JSONObject) -> JSONObject:
+    """Return a LeaderWorkerSet whose scheduling is delegated to the Workload of an owner, which is created."""
+    own = {"apiVersion": CONFIG_MAPS.api_version, "kind": CONFIG_MAPS.kind, "metadata": {"name": name}}
+    owner = meta.controller_reference(await space.create(own, CONFIG_MAPS))
+    made = lws(annotations=DELEGATED, scheduling=scheduling)
+    return made | {"metadata": made["metadata"] | {"ownerReferences": [{**owner, "blockOwnerDeletion": False}]}}
+
+
+@pytest.mark.parametrize(("scheduling", "groups"), [(WHOLE, 1), ({}, 2)], ids=["whole", "replica"])
+async def test_scheduling_is_delegated_to_the_workload_of_an_owner(
+    space: Space, scheduling: JSONObject, groups: int
+) -> None:
+    """N-K8S-16: it waits for that Workload, and makes none of its own."""
+    made = await owned_by_a_pipeline(space, "pipeline", scheduling)
+    await space.create(made)
+
+    def waits(state: State) -> None:
+        (told,) = meta.status(state.leaderworkersets["web"])["conditions"]
+        assert (told["status"], told["reason"]) == ("False", "ParentWorkloadNotReady")
+        assert not state.statefulsets
+
+    await space.until(waits)
+    workload = {
+        "apiVersion": WORKLOADS.api_version,
+        "kind": WORKLOADS.kind,
+        "metadata": {"name": "pipeline", "ownerReferences": made["metadata"]["ownerReferences"]},
+        "spec": {
+            "controllerRef": {"apiGroup": "", "kind": CONFIG_MAPS.kind, "name": "pipeline"},
+            "podGroupTemplates": [{"name": "stage", "schedulingPolicy": {"gang": {"minCount": 3}}}],
+        },
+    }
+    await space.create(workload, WORKLOADS)
+
+    await space.settled()
+    found = await no_other_pod_groups(space)
+    assert len(found) == groups
+    reference = {"workloadName": "pipeline", "templateName": "stage"}
+    assert [one["spec"]["workloadRef"] for one in found.values()] == [reference] * groups
+    assert len((await space.client.list(WORKLOADS, namespace=space.namespace)).items) == 1
+
+
+async def test_an_owner_that_may_not_be_read_holds_nothing_else_up(space: Space) -> None:
+    """N-AT-15: it is told in the condition, and other LeaderWorkerSets go on; CompositePodGroups are never read."""
+    made = await owned_by_a_pipeline(space, "pipeline", WHOLE)
+    parent = {labels.PARENT_COMPOSITE_POD_GROUP: "composite"}
+    annotations = made["metadata"]["annotations"] | parent
+    await space.create(made | {"metadata": made["metadata"] | {"annotations": annotations}})
+    await space.create(lws("other", scheduling={}))
+
+    await space.settled("other")
+
+    def is_told(state: State) -> None:
+        (told,) = meta.status(state.leaderworkersets["web"])["conditions"]
+        assert told["message"].startswith("an owner cannot be read: configmaps")
+        assert state.notes("ParentWorkloadNotReady")
+
+    await space.until(is_told)
+
+
+async def test_a_recreated_group_does_not_wait_for_the_pod_group_before_it(space: Space) -> None:
+    """N-AT-12, N-GATE-10: only for its pods; the old PodGroup ends after them, by its finalizer."""
+    slow = pod_template(terminationGracePeriodSeconds=5)
+    await space.create(lws(scheduling={}, replicas=1, size=2, template={"workerTemplate": slow}))
+    await space.until(lambda state: all_ready(state, 2))
+    before, leader = link_of(space.state.pods["web-0"]), meta.uid(space.state.pods["web-0"])
+
+    await space.delete("web-0", PODS, propagation="Background")
+
+    def is_recreated(state: State) -> None:
+        all_ready(state, 2)
+        assert meta.uid(state.pods["web-0"]) != leader
+
+    await space.until(is_recreated)
+    assert link_of(space.state.pods["web-0"]) != before
+    await no_other_pod_groups(space)
+    await until_gone(space)

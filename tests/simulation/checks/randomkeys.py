@@ -1,0 +1,135 @@
+"""What must hold, besides all the rest, of groups with random keys: of their keys, of the replacement gate, of updates.
+
+- Capacity: while groups wait for the end of others, those with a pod that is not gated are never more than `replicas` and
+  surge allow (N-AT-5).
+- Updates: whoever says that a set is available says it of groups of the present revision alone (N-AT-1).
+- Events: that a leader waits, or goes ahead, is reported once.
+- At rest: no gate is left closed, no update is reported, and all that names a group comes from its one key (N-AT-2, N-AT-3).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tests.simulation.checks.facts import Group, Target
+from tests.simulation.checks.invariants import PATCHED, Invariants, is_ready, what
+
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import Clock
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS, PODS, REPLICA_SETS, STATEFULSETS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies.replacement import is_gated
+from localkube.apiserver.storage.store import Change, Store
+
+FINISHED: Final = {"Failed", "Succeeded"}
+TPU_HOSTS: Final = "TPU_WORKER_HOSTNAMES"
+
+
+class RandomKeyInvariants(Invariants):
+    """Checks of a LeaderWorkerSet whose groups have random keys."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        super().__init__(store, clock)
+        self._held_before: set[str] = set()
+        self._gone: set[str] = set()
+        """Groups that had pods, and none any more. A controller that is behind may create another one for a moment."""
+
+    patched = PATCHED | {PODS.group_resource, DEPLOYMENTS.group_resource}
+
+    def unanswered_failures(self) -> list[str]:
+        """Return also what is not as it shall be at rest."""
+        repeated = [f"{count} events: {note}" for note, count in Counter(self.events).items() if count > 1]
+        return [*super().unanswered_failures(), *self._at_rest(), *repeated]
+
+    def _at_rest(self) -> Iterator[str]:
+        for group in self.facts.groups().values():
+            if is_gated(group.leader) and not meta.is_deleting(group.leader):
+                yield f"{meta.name(group.leader)} waits though nobody writes any more"
+            yield from _names(group)
+        for lws in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():
+            if meta.is_condition_true(lws, "UpdateInProgress"):
+                yield "an update is reported though nobody writes any more"
+
+    def _step(self, change: Change) -> None:
+        super()._step(change)
+        if change.key.resource == LEADERWORKERSETS.group_resource and change.type != "DELETED":
+            self._check_available(change.object)
+
+    def _check_available(self, lws: JSONObject) -> None:
+        available = meta.find_condition(lws, "Available") or {}
+        told = available.get("status") == "True" and available.get("observedGeneration") == meta.generation(lws)
+        live = [group.leader for group in self.facts.groups().values() if not meta.is_deleting(group.leader)]
+        live = [leader for leader in live if self.facts.keeper(leader) is not None]
+        outdated = sorted(meta.name(one) for one in live if self._is_own(one) and self.facts.is_outdated(one))
+        if told and outdated:
+            self._violate(f"the set is said to be available, and {outdated} are of another revision")
+
+    def _check_groups(self, change: Change) -> None:
+        super()._check_groups(change)
+        if not self.facts.specs:
+            return
+        if len(self._available) >= int(self.facts.specs[-1]["replicas"]):
+            self._excused &= {index for index, group in self.facts.groups().items() if group.is_hurt}
+        self._check_sizes(change)
+        held = self._held()
+        self._gone |= self._held_before - held
+        self._held_before = held
+        held -= self._gone
+        waits = all(spec.get("groupReplacementPolicy") == "PostTermination" for spec in self.facts.specs)
+        if waits and len(held) > self.facts.ceiling():
+            self._violate(f"{len(held)} groups hold capacity after {what(change)}, {self.facts.ceiling()} may")
+
+    def _check_sizes(self, change: Change) -> None:
+        large = [group for group in self.facts.groups().values() if len(group.workers) >= group.size]
+        for group in large:
+            members = [meta.name(pod) for pod in (group.leader, *group.workers)]
+            self._violate(f"the group of {members} has the size {group.size}, after {what(change)}")
+
+    def _held(self) -> set[str]:
+        """Return the groups of this LeaderWorkerSet with a pod that is not gated, or with what makes workers."""
+        pods = [one for one in self.facts.objects.get(PODS.group_resource, {}).values() if not is_gated(one)]
+        workers = self.facts.objects.get(STATEFULSETS.group_resource, {}).values()
+        return {groupname.label(one) for one in (*pods, *workers) if self._is_own(one)}
+
+    def _is_own(self, obj: JSONObject) -> bool:
+        """Return whether the LeaderWorkerSet that is there controls an object, at any remove."""
+        present = {meta.uid(one) for one in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()}
+        return not present.isdisjoint(self.facts.line(meta.uid(obj)))
+
+    def _leaders(self, groups: Iterable[Group]) -> int:
+        """Return how many leaders the ReplicaSets shall have; one creates pods before another deletes its own."""
+        own = (one for one in self.facts.objects.get(REPLICA_SETS.group_resource, {}).values() if self._is_own(one))
+        return sum(int(meta.spec(one)["replicas"]) for one in own if not meta.is_deleting(one))
+
+    def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
+        """Let a leader that finished be deleted whatever the restart policy (docs/adr/0017)."""
+        if meta.status(leader).get("phase") not in FINISHED:
+            super()._check_leader_deletion(actor, target, request, leader)
+
+
+def _names(group: Group) -> Iterator[str]:
+    """Return what of a group is not named after its key."""
+    leader, own = group.leader, meta.labels(group.leader)
+    key, host = own.get(labels.GROUP_KEY, ""), str(meta.spec(leader).get("hostname"))
+    if own.get(labels.GROUP_INDEX) != key or host != f"{own.get(labels.NAME)}-{key[:8]}":
+        yield f"{meta.name(leader)} has the key {key}, the index {own.get(labels.GROUP_INDEX)} and the host {host}"
+    members = [host, *(f"{host}-{number}" for number in range(1, group.size))]
+    found = [host, *sorted(meta.name(pod) for pod in group.workers if is_ready(pod))]
+    if is_ready(leader) and found != members:
+        yield f"the group of {meta.name(leader)} has the members {found}, not {members}"
+    for pod in (leader, *group.workers):
+        if meta.labels(pod).get(labels.GROUP_INDEX) != key:
+            yield f"{meta.name(pod)} is not labeled with the key {key} of its leader"
+        yield from _addresses(pod, members)
+
+
+def _addresses(pod: JSONObject, members: Sequence[str]) -> Iterator[str]:
+    env = {one["name"]: one.get("value", "") for one in meta.spec(pod)["containers"][0].get("env") or ()}
+    if env["LWS_LEADER_ADDRESS"].split(".")[0] != members[0]:
+        yield f"{meta.name(pod)} calls its leader {env['LWS_LEADER_ADDRESS']}"
+    hosts = [one.split(".")[0] for one in env[TPU_HOSTS].split(",")] if TPU_HOSTS in env else members
+    if hosts != members:
+        yield f"{meta.name(pod)} is told of the hosts {hosts}, not {members}"

@@ -1,0 +1,91 @@
+"""Bugs of groups with random keys to be found: what upstream's review found in its own (contract N-AT-1 to N-AT-8), and one more."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from kuberuntime.objects import meta
+from leaderworkerset.api import labels
+from leaderworkerset.api.leaderworkerset import GroupReplacementPolicy
+from leaderworkerset.core.leaderworkerset import deployments, gatedleaders, groupfacts, revisions
+from leaderworkerset.core.policies import accelerators, identity
+
+
+def trusts_old_counts() -> Any:
+    """Take the counts of a Deployment for those of its newest spec: the set is available before it is updated (N-AT-1)."""
+    real = deployments.assess
+
+    def assess(lws: Any, leaders: Any, now: Any) -> Any:
+        groups = [replace(group, revision=leaders.key, is_deleting=False) for group in leaders.groups]
+        with patch.object(deployments, "is_current", lambda leaders: True):
+            return real(lws, replace(leaders, groups=groups), now)
+
+    return patch.object(deployments, "assess", assess)
+
+
+def names_tpu_hosts_after_pods() -> Any:
+    """Name the hosts of a slice after the leader pod, which has no name yet (N-AT-2)."""
+    return patch.object(accelerators, "groupname", SimpleNamespace(host=meta.name))
+
+
+def draws_another_key() -> Any:
+    """Draw another key for a leader that was admitted already (N-AT-3)."""
+    real = identity._admit_hash
+
+    def admit(pod: Any, own: Any, member: Any) -> Any:
+        once = real(pod, own, member)
+        forgotten = {name: value for name, value in meta.labels(once).items() if name != labels.GROUP_INDEX}
+        return real(once, forgotten, replace(member, request=f"{member.request} again"))
+
+    return patch.object(identity, "_admit_hash", admit)
+
+
+def waits_for_surplus() -> Any:
+    """Let replacements wait for groups that were scaled down, too (N-AT-5)."""
+    real = gatedleaders.decide
+
+    def decide(obj: Any, lws: Any, key: str, groups: Any, gated: Any, records: Any) -> Any:
+        return real(obj, lws, key, groups, replace(gated, surplus={}), records)
+
+    return patch.object(gatedleaders, "decide", decide)
+
+
+def lets_all_go_ahead() -> Any:
+    """Schedule replacements before the groups that they replace are gone (N-AT-5)."""
+    return patch.object(GroupReplacementPolicy, "awaits_termination", property(lambda self: False))
+
+
+def reports_a_wait_again() -> Any:
+    """Report that a leader waits with every decision about it (N-AT-5)."""
+    return patch.object(gatedleaders, "_replaces", lambda leader: "")
+
+
+def never_ends_an_update() -> Any:
+    """Report an update as long as there is a group that is not ready (N-AT-7)."""
+    real = deployments.assess
+
+    def assess(lws: Any, leaders: Any, now: Any) -> Any:
+        return real(lws, replace(leaders, key="none", has_older=True), now)
+
+    return patch.object(deployments, "assess", assess)
+
+
+@contextmanager
+def builds_by_the_live_size() -> Iterator[None]:
+    """Build workers for groups of an older revision by the spec of today (N-AT-8)."""
+
+    real = revisions.find
+
+    def find(known: Any, key: str) -> Any:
+        return max(known, key=lambda one: one["revision"], default=real(known, key))
+
+    with patch.object(groupfacts, "own_size", lambda leader: 0), patch.object(revisions, "find", find):
+        yield
+
+
+def shrinks_between_two_steps() -> Any:
+    """Scale the Deployment down whatever its rollout does, which may then stay where it is (docs/adr/0017)."""
+    return patch.object(deployments, "replicas", lambda lws, living, groups, given: lws.spec.replicas)

@@ -1,0 +1,63 @@
+"""Which groups with random keys end, as pods and the StatefulSets of their workers come and go."""
+
+from collections.abc import Callable
+
+from tests import builders
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.controllers.endings import UNKNOWN, Endings
+
+LWS = builders.hash_object(size=2)
+KEY = ObjectKey(builders.NAMESPACE, "web")
+LEADER = builders.hash_leader(LWS, "a")
+NAME = meta.name(LEADER)
+WORKERS = builders.worker_statefulset(LEADER)
+
+
+class Source:
+    """Publishes changes, as an informer does."""
+
+    def subscribe(self, callback: Callable[[Change], None]) -> None:
+        self.publish = callback
+
+
+def follow() -> tuple[Endings, Source, Source]:
+    pods, statefulsets = Source(), Source()
+    return Endings(pods, statefulsets), pods, statefulsets  # type: ignore[arg-type]
+
+
+def deleting(obj: JSONObject) -> JSONObject:
+    return obj | {"metadata": obj["metadata"] | {"deletionTimestamp": "2026-03-01T12:00:00Z"}}
+
+
+def test_a_group_ends_while_it_has_a_pod_and_no_leader_that_stays() -> None:
+    endings, pods, _ = follow()
+    pods.publish(Change(None, LEADER))
+    assert endings.of(KEY, {NAME}) == {}
+    assert endings.of(KEY, ()) == {NAME: UNKNOWN}
+    pods.publish(Change(LEADER, deleting(LEADER)))
+    assert endings.of(KEY, ()) == {NAME: "2026-03-01T12:00:00Z"}
+    pods.publish(Change(deleting(LEADER), None))
+    assert endings.of(KEY, ()) == {}
+
+
+def test_a_group_ends_while_its_workers_may_still_be_created() -> None:
+    """N-AT-5: a StatefulSet controller that is behind creates pods for a leader that is gone."""
+    endings, pods, statefulsets = follow()
+    pods.publish(Change(None, deleting(LEADER)))
+    statefulsets.publish(Change(None, WORKERS))
+    pods.publish(Change(deleting(LEADER), None))
+    assert endings.of(KEY, ()) == {NAME: ""}
+    statefulsets.publish(Change(WORKERS, None))
+    assert endings.of(KEY, ()) == {}
+
+
+def test_groups_with_an_index_are_not_followed() -> None:
+    endings, pods, statefulsets = follow()
+    leader = builders.leader_pod(builders.leaderworkerset_object())
+    pods.publish(Change(None, leader))
+    statefulsets.publish(Change(None, builders.worker_statefulset(leader)))
+    statefulsets.publish(Change(None, {"kind": "StatefulSet", "metadata": {"name": "web", "namespace": "default"}}))
+    assert endings.of(KEY, ()) == {}

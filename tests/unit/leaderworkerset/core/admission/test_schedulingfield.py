@@ -1,0 +1,408 @@
+"""Validation of `spec.scheduling`: each error with its field and text, and their order."""
+
+from typing import Any
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.admission.leaderworkerset import validate_leaderworkerset
+from leaderworkerset.core.gang.gangs import AUTO, SCHEDULING, Gangs, served_name
+from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
+from leaderworkerset.core.policies.gang import Gang, NoGang, Support
+
+SERVED = [served_name(kind) for kind in SCHEDULING]
+KUBERNETES = Gangs(default="kubernetes", served=SERVED, is_enabled=True)
+VOLCANO = Gangs(default="volcano", is_enabled=True)
+GANG: JSONObject = {"schedulingPolicy": {"gang": {}}}
+BASIC: JSONObject = {"schedulingPolicy": {"basic": {}}}
+TOPOLOGY: JSONObject = {"schedulingConstraints": {"topology": [{"key": "rack"}]}}
+DELEGATED = {labels.GROUP_TEMPLATE_NAME: "workers"}
+OWNED = {
+    "ownerReferences": [
+        {"controller": True, "apiVersion": "example.com/v1", "kind": "Pipeline", "name": "p", "uid": "u"}
+    ]
+}
+
+
+def lws(scheduling: JSONObject | None = None, **fields: Any) -> JSONObject:
+    """Return a LeaderWorkerSet, by default with an empty `scheduling`."""
+    spec = fields.pop("spec", {}) | {"scheduling": {} if scheduling is None else scheduling}
+    return builders.leaderworkerset_object(spec=spec, **fields)
+
+
+def plain(**fields: Any) -> JSONObject:
+    return builders.leaderworkerset_object(**fields)
+
+
+def errors(new: JSONObject, old: JSONObject | None = None, gang: Gang = KUBERNETES) -> list[str]:
+    decoded = [leaderworkerset.decode(one) if one is not None else None for one in (new, old)]
+    assert decoded[0] is not None
+    return [str(error) for error in validate_leaderworkerset(decoded[0], decoded[1], gang)]
+
+
+def templates(leader: JSONObject | None = None, worker: JSONObject | None = None) -> JSONObject:
+    """Return both templates with further fields in their specs."""
+    made = {}
+    for name, fields in (("leaderTemplate", leader), ("workerTemplate", worker)):
+        if fields is not None:
+            template = builders.pod_template()
+            made[name] = template | {"spec": template["spec"] | fields}
+    return made
+
+
+@pytest.mark.parametrize(
+    "scheduling",
+    [
+        {},
+        {"replica": {}},
+        GANG | TOPOLOGY | {"disruptionMode": {"all": {}}},
+        BASIC | {"disruptionMode": {"single": {}}},
+        {"replica": GANG | TOPOLOGY},
+        {"replica": {"leader": {}}},
+        {"replica": {"leader": {"schedulingPolicy": {"gang": {"minCount": 1}}}, "worker": GANG}},
+    ],
+)
+def test_every_level_is_accepted(scheduling: JSONObject) -> None:
+    """N-API-10, N-API-13: under each name of the provider."""
+    for default in ("kubernetes", "native", AUTO):
+        assert errors(lws(scheduling), gang=Gangs(default=default, served=SERVED, is_enabled=True)) == []
+
+
+def test_scheduling_cannot_be_removed() -> None:
+    """N-SCH-VAL-1."""
+    assert errors(plain(), lws()) == ["spec.scheduling: Forbidden: cannot remove scheduling after creation"]
+
+
+@pytest.mark.parametrize("gang", [NoGang(), Gangs(default="kubernetes", served=SERVED)])
+def test_without_the_gate_only_stored_objects_may_have_it(gang: Gang) -> None:
+    """N-SCH-VAL-2, N-K8S-18, N-CFG-4."""
+    text = "spec.scheduling: Forbidden: requires the WorkloadAwareScheduling feature gate"
+
+    assert errors(lws(), gang=gang) == errors(lws(), plain(), gang) == [text]
+    assert errors(lws(replicas=5), lws(), gang) == []
+
+
+@pytest.mark.parametrize(
+    ("gang", "text"),
+    [
+        (NoGang(Support(is_enabled=True)), "Required value: requires a configured scheduler provider"),
+        (
+            Gangs(default="coscheduling", is_enabled=True),
+            'Unsupported value: "coscheduling": supported values: "volcano", "kubernetes"',
+        ),
+        (
+            Gangs(default="kubernetes", is_enabled=True),
+            (
+                "Forbidden: scheduling.k8s.io/v1beta1 Workload API is not available:"
+                ' no matches for kind "Workload" in version "scheduling.k8s.io/v1beta1"'
+            ),
+        ),
+        (
+            Gangs(default="native", served=[served_name(WORKLOADS)], is_enabled=True),
+            (
+                "Forbidden: scheduling.k8s.io/v1beta1 PodGroup API is not available:"
+                ' no matches for kind "PodGroup" in version "scheduling.k8s.io/v1beta1"'
+            ),
+        ),
+    ],
+    ids=["no provider", "another provider", "no Workloads", "no PodGroups"],
+)
+def test_what_the_manager_or_the_cluster_lacks_refuses_what_is_new(gang: Gang, text: str) -> None:
+    """N-SCH-VAL-3, N-SCH-VAL-5, N-SCH-VAL-6, N-CFG-4: a stored object can be changed in anything else."""
+    assert errors(lws(), gang=gang) == [f"spec.scheduling: {text}"]
+    assert errors(lws(replicas=5), lws(), gang) == []
+    assert f"spec.scheduling: {text}" in errors(lws({"replica": TOPOLOGY}), lws(), gang)
+
+
+def test_pod_groups_are_served_with_their_own_name() -> None:
+    assert served_name(POD_GROUPS) == "scheduling.k8s.io/v1beta1 PodGroup"
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "expected"),
+    [
+        ({"replica": GANG}, []),
+        (
+            {"replica": GANG | {"worker": {}}},
+            [
+                (
+                    'spec.scheduling: Invalid value: ["replica","role"]: '
+                    "exactly one active scheduling level is required, got [replica role]"
+                )
+            ],
+        ),
+        (GANG, ["spec.scheduling: Forbidden: the Volcano provider supports the typed API only at replica level"]),
+        (
+            {"replica": BASIC},
+            ["spec.scheduling.replica.schedulingPolicy: Forbidden: the Volcano provider does not support Basic policy"],
+        ),
+        (
+            {"replica": TOPOLOGY | {"disruptionMode": {"all": {}}}},
+            [
+                (
+                    "spec.scheduling.replica.schedulingConstraints: Forbidden:"
+                    " the Volcano provider does not support typed scheduling constraints"
+                ),
+                (
+                    "spec.scheduling.replica.disruptionMode: Forbidden:"
+                    " the Volcano provider does not support typed disruption mode"
+                ),
+            ],
+        ),
+        (
+            {"replica": GANG | {"worker": {"resourceClaims": [{"name": "a", "resourceClaimName": "b"}]}}},
+            [
+                (
+                    "spec.scheduling.replica.worker.resourceClaims: Forbidden:"
+                    " the Volcano provider does not support shared resource claims"
+                )
+            ],
+        ),
+    ],
+)
+def test_volcano_knows_groups_of_one_replica_alone(scheduling: JSONObject, expected: list[str]) -> None:
+    """N-SCH-VAL-4."""
+    assert errors(lws(scheduling), gang=VOLCANO) == expected
+
+
+TEMPLATE_NAME = "metadata.annotations[scheduling.k8s.io/group-template-name]"
+PARENT = "metadata.annotations[scheduling.k8s.io/parent-compositepodgroup]"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "scheduling", "expected"),
+    [
+        ({"annotations": DELEGATED} | OWNED, GANG, []),
+        (
+            {"annotations": {labels.PARENT_COMPOSITE_POD_GROUP: "p"}},
+            {},
+            [f"{PARENT}: Forbidden: requires the group-template-name delegation annotation"],
+        ),
+        (
+            {"annotations": {labels.GROUP_TEMPLATE_NAME: "", labels.PARENT_COMPOSITE_POD_GROUP: ""}},
+            {"replica": {"leader": {}}},
+            [
+                f"{TEMPLATE_NAME}: Required value: must name a parent Workload template",
+                f"{TEMPLATE_NAME}: Forbidden: delegated scheduling requires a controller owner",
+                f"{PARENT}: Required value: must name a parent CompositePodGroup",
+                f"{TEMPLATE_NAME}: Forbidden: delegated scheduling supports only whole-LWS or replica mode",
+            ],
+        ),
+    ],
+)
+def test_delegation_needs_an_owner_and_names(metadata: JSONObject, scheduling: JSONObject, expected: list[str]) -> None:
+    """N-SCH-VAL-7."""
+    assert errors(lws(scheduling, metadata=metadata)) == expected
+
+
+def test_scheduling_cannot_be_added() -> None:
+    """N-SCH-VAL-8."""
+    assert errors(lws(), plain()) == ["spec.scheduling: Forbidden: cannot add scheduling after creation"]
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "levels"),
+    [
+        (GANG | {"replica": {}}, "lws replica"),
+        (TOPOLOGY | {"replica": BASIC | {"worker": {}}}, "lws replica role"),
+        ({"replica": GANG | {"leader": {}}}, "replica role"),
+    ],
+)
+def test_one_level_is_active(scheduling: JSONObject, levels: str) -> None:
+    """N-SCH-VAL-9: nothing else is told."""
+    quoted = ",".join(f'"{level}"' for level in levels.split())
+    expected = f"[{quoted}]: exactly one active scheduling level is required, got [{levels}]"
+
+    assert errors(lws(scheduling, size=1)) == [f"spec.scheduling: Invalid value: {expected}"]
+
+
+def test_the_level_stays() -> None:
+    """N-SCH-VAL-10."""
+    expected = "spec.scheduling: Forbidden: cannot switch the active scheduling level after creation"
+
+    assert errors(lws(BASIC), lws()) == [expected]
+    assert errors(lws({"replica": GANG}), lws()) == []
+
+
+def test_the_priority_of_all_pods_stays() -> None:
+    """N-SCH-VAL-11."""
+    low, high = (lws(template=templates(worker={"priorityClassName": name})) for name in ("low", "high"))
+    text = "cannot change priorityClassName while workload-aware scheduling is configured"
+
+    assert errors(high, low) == [f"spec.leaderWorkerTemplate: Forbidden: {text}"]
+    assert errors(high, high) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (BASIC, "schedulingPolicy"),
+        (GANG | TOPOLOGY, "schedulingConstraints"),
+        (GANG | {"disruptionMode": {"all": {}}}, "disruptionMode"),
+    ],
+)
+def test_what_its_objects_cannot_change_stays(change: JSONObject, field: str) -> None:
+    """N-SCH-VAL-21: refused before the API of Workloads refuses it."""
+    assert errors(lws(change), lws(GANG)) == [f"spec.scheduling.{field}: Forbidden: field is immutable"]
+    assert errors(lws(GANG | {"disruptionMode": {"single": {}}}), lws(GANG)) == []
+
+
+CLAIM = {"name": "net", "resourceClaimName": "shared"}
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "expected"),
+    [
+        (
+            {"replica": {"schedulingPolicy": {}}},
+            "replica.schedulingPolicy: Invalid value: []: exactly one of basic and gang",
+        ),
+        (
+            {"schedulingPolicy": {"basic": {}, "gang": {}}},
+            'schedulingPolicy: Invalid value: ["basic","gang"]: exactly one of basic and gang',
+        ),
+        ({"disruptionMode": {}}, "disruptionMode: Invalid value: []: exactly one of single and all"),
+        (
+            {"schedulingConstraints": {"topology": [{"key": "a b"}]}},
+            'schedulingConstraints.topology[0].key: Invalid value: "a b"',
+        ),
+        (
+            {"schedulingConstraints": {"topology": [{"key": "a"}, {"key": "b"}]}},
+            "schedulingConstraints.topology: Too many: must have at most 1 item",
+        ),
+        (
+            {"replica": {"worker": {"resourceClaims": [{"name": "net"}]}}},
+            "replica.worker.resourceClaims[0]: Invalid value: []: exactly one of resourceClaimName and",
+        ),
+        (
+            {"replica": {"worker": {"resourceClaims": [CLAIM | {"name": "A"}]}}},
+            'replica.worker.resourceClaims[0].name: Invalid value: "A"',
+        ),
+        (
+            {"replica": {"worker": {"resourceClaims": [CLAIM | {"resourceClaimName": "A"}]}}},
+            'replica.worker.resourceClaims[0].resourceClaimName: Invalid value: "A"',
+        ),
+        (
+            {"replica": {"worker": {"resourceClaims": [CLAIM, CLAIM]}}},
+            'replica.worker.resourceClaims[1].name: Duplicate value: "net"',
+        ),
+        (
+            {"replica": {"worker": {"resourceClaims": [CLAIM | {"name": f"n{index}"} for index in range(5)]}}},
+            "replica.worker.resourceClaims: Too many: must have at most 4 items",
+        ),
+    ],
+)
+def test_the_shape_is_that_of_workloads(scheduling: JSONObject, expected: str) -> None:
+    """N-API-11, N-SCH-VAL-12."""
+    assert any(error.startswith(f"spec.scheduling.{expected}") for error in errors(lws(scheduling)))
+
+
+@pytest.mark.parametrize("path", ["schedulingPolicy", "replica.schedulingPolicy"])
+def test_groups_are_not_counted(path: str) -> None:
+    """N-SCH-VAL-13."""
+    policy = {"schedulingPolicy": {"gang": {"minGroupCount": 2}}}
+    scheduling = policy if path == "schedulingPolicy" else {"replica": policy}
+
+    assert errors(lws(scheduling)) == [
+        f"spec.scheduling.{path}.gang.minGroupCount: Forbidden: minGroupCount is not supported"
+    ]
+
+
+def test_roles_need_workers() -> None:
+    """N-SCH-VAL-14."""
+    text = "leader/worker scheduling requires size >= 2"
+
+    assert errors(lws({"replica": {"leader": {}}}, size=1)) == [
+        f"spec.leaderWorkerTemplate.size: Invalid value: 1: {text}"
+    ]
+
+
+@pytest.mark.parametrize(("role", "count", "whole"), [("leader", 2, 1), ("worker", 4, 3)])
+def test_the_minimum_of_a_role_is_all_its_pods(role: str, count: int, whole: int) -> None:
+    """N-SCH-VAL-15."""
+    path = f"spec.scheduling.replica.{role}.schedulingPolicy.gang.minCount"
+
+    def asking(number: int) -> JSONObject:
+        return lws({"replica": {role: {"schedulingPolicy": {"gang": {"minCount": number}}}}}, size=4)
+
+    assert errors(asking(count)) == [f"{path}: Invalid value: {count}: must equal complete leaf membership {whole}"]
+    assert errors(asking(whole)) == []
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "refused"),
+    [({}, True), (GANG, True), (BASIC, False), ({"replica": BASIC}, False), ({"replica": {"leader": GANG}}, False)],
+)
+def test_workers_that_await_their_leader_are_in_no_gang_with_it(scheduling: JSONObject, refused: bool) -> None:
+    """N-SCH-VAL-16."""
+    text = "a gang containing the leader and workers is incompatible with startupPolicy LeaderReady"
+    found = errors(lws(scheduling, spec={"startupPolicy": "LeaderReady"}))
+
+    assert found == ([f"spec.scheduling: Forbidden: {text}"] if refused else [])
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "refused"),
+    [({}, True), (BASIC | TOPOLOGY, True), (BASIC, False), ({"replica": {"worker": GANG}}, True)],
+)
+def test_exclusive_placement_goes_with_neither_gangs_nor_topologies(scheduling: JSONObject, refused: bool) -> None:
+    """N-SCH-VAL-17."""
+    text = "gang scheduling or workload topology constraints cannot be combined with exclusive topology in alpha"
+    found = errors(lws(scheduling, metadata={"annotations": {labels.EXCLUSIVE_TOPOLOGY: "rack"}}))
+
+    assert found == ([f"spec.scheduling: Forbidden: {text}"] if refused else [])
+
+
+def test_all_pods_have_one_priority() -> None:
+    """N-SCH-VAL-18, N-K8S-15."""
+    text = "all managed pod templates must use the same priorityClassName"
+    found = errors(lws(template=templates({"priorityClassName": "high"}, {})))
+
+    assert found == [f"spec.scheduling: Invalid value: null: {text}"]
+
+
+def test_templates_name_no_group() -> None:
+    """N-SCH-VAL-19."""
+    text = "managed pod templates must not set spec.schedulingGroup"
+
+    assert errors(lws(template=templates(worker={"schedulingGroup": {"podGroupName": "x"}}))) == [
+        f"spec.scheduling: Forbidden: {text}"
+    ]
+
+
+def test_claims_are_those_of_the_pods_of_their_role() -> None:
+    """N-SCH-VAL-20, N-API-12."""
+    both = {"leader": {"resourceClaims": [CLAIM]}, "worker": {"resourceClaims": [CLAIM]}}
+    text = "must have a matching reference in every member pod template"
+
+    assert errors(lws({"replica": both}, template=templates({}, {"resourceClaims": [CLAIM]}))) == [
+        f'spec.scheduling.replica.leader.resourceClaims[0]: Invalid value: "net": {text}'
+    ]
+    assert errors(lws({"replica": both}, template=templates(worker={"resourceClaims": [CLAIM]}))) == []
+
+
+def test_errors_of_the_field_are_told_all_at_once_and_in_order() -> None:
+    """N-SCH-VAL-22."""
+    old = lws(GANG)
+    new = lws(
+        {"replica": {"leader": {"schedulingPolicy": {"gang": {"minCount": 3}}}, "worker": {"disruptionMode": {}}}},
+        size=1,
+        template=templates({"schedulingGroup": {"podGroupName": "x"}, "priorityClassName": "a"}, {}),
+    )
+
+    assert [error.partition(":")[0] for error in errors(new, old)] == [
+        "spec.scheduling",
+        "spec.scheduling.replica.worker.disruptionMode",
+        "spec.leaderWorkerTemplate.size",
+        "spec.scheduling.replica.leader.schedulingPolicy.gang.minCount",
+        "spec.scheduling",
+        "spec.scheduling",
+    ]
+
+
+def test_a_chosen_gang_scheduler_contradicts_it() -> None:
+    (error,) = errors(lws(metadata={"annotations": {labels.GANG_SCHEDULER: "none"}}))
+
+    assert "gang-scheduler]: Forbidden: spec.scheduling says how groups are scheduled" in error

@@ -1,0 +1,432 @@
+"""What a LeaderWorkerSet with `spec.scheduling` needs before its leaders: its Workload, the PodGroup of the whole."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from tests import builders, scheduled
+from tests.scheduled import GANG, REPLICA, ROLES, WHOLE
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Apply, Create, Delete, Finally, Patch, Plan, PutStatus
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.gang.gangs import SCHEDULING, Gangs
+from leaderworkerset.core.gang.native import POD_GROUPS, WORKLOADS
+from leaderworkerset.core.leaderworkerset import deployments, groupfacts
+from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
+from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.leaderworkerset.reconcile import reconcile
+from leaderworkerset.core.policies.gang import NO_GANG, Gang
+
+
+def plan_for(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG, **fields: Any) -> Plan:
+    known: dict[str, Any] = {"gang_kinds": SCHEDULING, "revisions": [builders.revision(obj)]}
+    observed = ObservedLeaderWorkerSet(
+        leaderworkerset=obj, gang_objects=objects, has_shared_service=True, **known | fields
+    )
+    return reconcile(observed, builders.NOW, gang)
+
+
+def writes(plan: Plan) -> list[Create | Patch | Delete]:
+    """Return the writes of objects of the scheduler."""
+    found = [one for action in plan.actions if isinstance(action, Finally) for one in action.actions]
+    return [one for one in found if isinstance(one, Create | Patch | Delete)]
+
+
+def created(plan: Plan) -> dict[str, JSONObject]:
+    return {
+        f"{one.resource.kind} {meta.name(one.object)}": one.object for one in writes(plan) if isinstance(one, Create)
+    }
+
+
+def condition(plan: Plan) -> JSONObject | None:
+    """Return the condition that a plan writes."""
+    found = [one.object["status"]["conditions"] for one in plan.actions if isinstance(one, PutStatus)]
+    return next((one for conditions in found for one in conditions if one["type"] == "WorkloadSchedulingCreated"), None)
+
+
+def pod_group(obj: JSONObject, **fields: Any) -> JSONObject:
+    """Return the PodGroup of the whole as it is created."""
+    (made,) = created(plan_for(obj, scheduled.workload_of(obj), **fields)).values()
+    return scheduled.stored(made)
+
+
+def groups(obj: JSONObject, *sizes: int) -> list[GroupFacts]:
+    """Return groups of these sizes."""
+    leaders = (
+        builders.leader_pod(obj, index, annotations={labels.SIZE: str(size)}) for index, size in enumerate(sizes)
+    )
+    return [groupfacts.describe(leader, None) for leader in leaders]
+
+
+@pytest.mark.parametrize(
+    ("scheduling", "templates"),
+    [
+        (REPLICA, [{"name": "replica", "schedulingPolicy": {"gang": {"minCount": 3}}}]),
+        ({"replica": {"schedulingPolicy": {"basic": {}}}}, [{"name": "replica", "schedulingPolicy": {"basic": {}}}]),
+        (WHOLE, [{"name": "lws", "schedulingPolicy": {"gang": {"minCount": 6}}}]),
+        (
+            {"disruptionMode": {"all": {}}, "schedulingConstraints": {"topology": [{"key": "rack"}]}},
+            [
+                {
+                    "name": "lws",
+                    "schedulingPolicy": {"basic": {}},
+                    "schedulingConstraints": {"topology": [{"key": "rack"}]},
+                    "disruptionMode": {"all": {}},
+                }
+            ],
+        ),
+        (
+            {
+                "replica": {
+                    "leader": {"disruptionMode": {"single": {}}},
+                    "worker": WHOLE | {"resourceClaims": [{"name": "net", "resourceClaimTemplateName": "t"}]},
+                }
+            },
+            [
+                {"name": "leader", "schedulingPolicy": {"basic": {}}, "disruptionMode": {"single": {}}},
+                {
+                    "name": "worker",
+                    "schedulingPolicy": {"gang": {"minCount": 2}},
+                    "resourceClaims": [{"name": "net", "resourceClaimTemplateName": "t"}],
+                },
+            ],
+        ),
+    ],
+)
+def test_the_workload_has_a_template_for_each_group_of_the_level(scheduling: JSONObject, templates: list[Any]) -> None:
+    """N-K8S-6, N-K8S-7, N-API-14, N-API-15: created before the leaders."""
+    obj = scheduled.lws(scheduling, replicas=2, size=3)
+
+    plan = plan_for(obj)
+
+    (workload,) = created(plan).values()
+    assert meta.labels(workload) == {labels.NAME: "web"}
+    assert meta.controller_of(workload) == meta.controller_reference(obj)
+    assert workload["spec"] == {
+        "controllerRef": {"apiGroup": "leaderworkerset.x-k8s.io", "kind": "LeaderWorkerSet", "name": "web"},
+        "podGroupTemplates": templates,
+    }
+    order = [type(action) for action in plan.actions]
+    assert order.index(Finally) < order.index(Apply)
+
+
+def test_it_has_the_priority_of_the_pods() -> None:
+    """N-K8S-15."""
+    worker = builders.pod_template()
+    worker["spec"]["priorityClassName"] = "high"
+
+    (workload,) = created(plan_for(scheduled.lws(REPLICA, template={"workerTemplate": worker}))).values()
+
+    assert workload["spec"]["podGroupTemplates"][0]["priorityClassName"] == "high"
+
+
+def test_leaders_are_annotated_with_level_and_workload() -> None:
+    """Section 2: the only change of their template, and none without the field (N-K8S-2, N-AT-18)."""
+
+    def annotations(obj: JSONObject) -> JSONObject:
+        (apply,) = (one for one in plan_for(obj).actions if isinstance(one, Apply))
+        found: JSONObject = apply.object["spec"]["template"]["metadata"]["annotations"]
+        return found
+
+    obj = scheduled.lws(ROLES)
+    level = {labels.WORKLOAD_AWARE_SCHEDULING: "role", labels.WORKLOAD_NAME: meta.name(scheduled.workload_of(obj))}
+    assert annotations(obj) == annotations(builders.leaderworkerset_object()) | level
+    assert created(plan_for(builders.leaderworkerset_object())) == {}
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_a_workload_that_is_as_it_shall_be_is_not_written(identity: str) -> None:
+    """N-K8S-7; groups with random keys have the same."""
+    obj = scheduled.lws(REPLICA, spec={"groupIdentity": identity})
+
+    assert writes(plan_for(obj, scheduled.workload_of(obj))) == []
+
+
+def test_the_minimum_of_a_template_follows_the_size() -> None:
+    """N-K8S-7, N-K8S-8."""
+    workload = scheduled.workload_of(scheduled.lws(ROLES, size=3))
+
+    (patch,) = writes(plan_for(scheduled.lws(ROLES, size=5), workload))
+
+    assert isinstance(patch, Patch)
+    assert [one["schedulingPolicy"]["gang"]["minCount"] for one in patch.patch["spec"]["podGroupTemplates"]] == [1, 4]
+    assert patch.patch["metadata"]["resourceVersion"] == "1"
+
+
+def test_the_whole_has_one_pod_group() -> None:
+    """N-K8S-4, N-K8S-8a."""
+    obj = scheduled.lws(WHOLE | {"disruptionMode": {"all": {}}}, replicas=2, size=3)
+    workload = scheduled.workload_of(obj)
+
+    made = pod_group(obj)
+
+    assert meta.name(made) == f"{meta.name(workload)}-lws"
+    assert meta.labels(made) == {labels.NAME: "web", labels.SCHEDULING_LEVEL: "lws"}
+    assert made["metadata"]["ownerReferences"] == [
+        meta.controller_reference(obj),
+        {
+            "apiVersion": workload["apiVersion"],
+            "kind": "Workload",
+            "name": meta.name(workload),
+            "uid": meta.uid(workload),
+        },
+    ]
+    assert made["spec"] == {
+        "workloadRef": {"workloadName": meta.name(workload), "templateName": "lws"},
+        "schedulingPolicy": {"gang": {"minCount": 6}},
+        "disruptionMode": {"all": {}},
+    }
+    assert writes(plan_for(obj, workload, made)) == []
+
+
+@pytest.mark.parametrize("scheduling", [WHOLE, {"schedulingPolicy": {"basic": {}}}])
+def test_without_replicas_the_whole_has_no_pod_group(scheduling: JSONObject) -> None:
+    """N-K8S-8: it is deleted, and created again with the first group."""
+    obj, none = (scheduled.lws(scheduling, replicas=count) for count in (2, 0))
+    workload, made = scheduled.workload_of(none), pod_group(obj)
+    policy = workload["spec"]["podGroupTemplates"][0]["schedulingPolicy"]
+
+    (delete,) = writes(plan_for(none, workload, made, unused_pod_groups=[made]))
+
+    assert policy == ({"gang": {"minCount": 1}} if scheduling is WHOLE else {"basic": {}})
+    assert isinstance(delete, Delete)
+    assert (delete.key, delete.uid) == (meta.key(made), meta.uid(made))
+    assert created(plan_for(obj, scheduled.workload_of(obj))).keys() == {f"PodGroup {meta.name(made)}"}
+
+
+@pytest.mark.parametrize(
+    ("replicas", "size", "sizes", "minimum"),
+    [
+        (3, 2, (2, 2), 6),
+        (4, 2, (2, 2, 2), 8),
+        (3, 4, (2, 2, 2), 6),
+        (3, 4, (2, 2), 6),
+        (3, 4, (2, 2, 4), 8),
+        (3, 4, (4, 4, 4, 2), 12),
+        (3, 2, (4, 4, 4), 6),
+        (2, 2, (2, 2, 2), 4),
+    ],
+    ids=["restart", "scaled up", "resized", "first gone", "first back", "surge", "smaller", "scaled down"],
+)
+def test_the_minimum_of_the_whole_is_never_more_than_the_pods_that_can_exist(
+    replicas: int, size: int, sizes: Sequence[int], minimum: int
+) -> None:
+    """N-AT-10, N-K8S-8: while another size rolls out, old groups keep their number of pods."""
+    before = scheduled.lws(WHOLE, replicas=1, size=1)
+    obj = scheduled.lws(WHOLE, replicas=replicas, size=size)
+
+    found = writes(plan_for(obj, scheduled.workload_of(obj), pod_group(before), groups=groups(obj, *sizes)))
+
+    assert [one.patch["spec"] for one in found if isinstance(one, Patch)] == [
+        {"schedulingPolicy": {"gang": {"minCount": minimum}}}
+    ]
+
+
+def test_pod_groups_that_no_pod_needs_are_deleted() -> None:
+    """N-K8S-13, N-AT-6: only its own, and each once."""
+    obj = scheduled.lws(REPLICA)
+    own = meta.controller_reference(obj)
+    owners = {"old": [own], "another's": [{**own, "uid": "other"}], "nobody's": []}
+    made = [
+        scheduled.stored({"metadata": {"name": name, "namespace": "default", "ownerReferences": found}})
+        for name, found in owners.items()
+    ]
+    ending = scheduled.stored(made[0], name="ending", deletionTimestamp="2026-03-01T12:00:00Z")
+
+    found = writes(plan_for(obj, scheduled.workload_of(obj), unused_pod_groups=[*made, ending]))
+
+    assert [one.key.name for one in found if isinstance(one, Delete)] == ["old"]
+
+
+def altered(obj: JSONObject, **spec: Any) -> JSONObject:
+    return obj | {"spec": obj["spec"] | spec}
+
+
+def of_other_uid(obj: JSONObject) -> JSONObject:
+    (owner, *others) = obj["metadata"]["ownerReferences"]
+    return scheduled.stored(obj, ownerReferences=[owner | {"uid": "other"}, *others])
+
+
+OBJ = scheduled.lws(WHOLE)
+WORKLOAD = scheduled.workload_of(OBJ)
+NAME = meta.name(WORKLOAD)
+POD_GROUP = pod_group(OBJ)
+ENDS = {"deletionTimestamp": "2026-03-01T12:00:00Z"}
+OTHER_TEMPLATE = [{"name": "lws", "schedulingPolicy": {"basic": {}}}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "reason", "message"),
+    [
+        (
+            [of_other_uid(WORKLOAD)],
+            "WorkloadCreateFailed",
+            f"Workload {NAME} already exists but is not controlled by this LeaderWorkerSet UID",
+        ),
+        (
+            [WORKLOAD, scheduled.stored(WORKLOAD, name="web-2")],
+            "WorkloadCreateFailed",
+            'multiple Workloads are controlled by LeaderWorkerSet default/web UID "uid-of-web"',
+        ),
+        (
+            [scheduled.stored(WORKLOAD, name="web-2")],
+            "WorkloadCreateFailed",
+            f'owned Workload default/web-2 does not have the expected UID-qualified name "{NAME}"',
+        ),
+        ([scheduled.stored(WORKLOAD, **ENDS)], "WorkloadCreateFailed", f"Workload default/{NAME} is still terminating"),
+        (
+            [altered(WORKLOAD, podGroupTemplates=[])],
+            "WorkloadCreateFailed",
+            f"Workload default/{NAME} has immutable PodGroup template set drift",
+        ),
+        (
+            [altered(WORKLOAD, podGroupTemplates=OTHER_TEMPLATE)],
+            "WorkloadCreateFailed",
+            f'Workload default/{NAME} has immutable scheduling configuration drift in template "lws"',
+        ),
+        (
+            [WORKLOAD, altered(POD_GROUP, disruptionMode={"all": {}})],
+            "PodGroupCreateFailed",
+            f"PodGroup default/{NAME}-lws has immutable scheduling configuration drift",
+        ),
+        (
+            [WORKLOAD, altered(POD_GROUP, workloadRef={})],
+            "PodGroupCreateFailed",
+            f"PodGroup default/{NAME}-lws has immutable scheduling configuration drift",
+        ),
+        (
+            [WORKLOAD, of_other_uid(POD_GROUP)],
+            "PodGroupCreateFailed",
+            f"PodGroup default/{NAME}-lws has immutable scheduling configuration drift",
+        ),
+        (
+            [WORKLOAD, scheduled.stored(POD_GROUP, **ENDS)],
+            "PodGroupCreateFailed",
+            f"PodGroup {NAME}-lws is still terminating",
+        ),
+    ],
+)
+def test_what_cannot_be_corrected_is_reported_before_leaders_are_changed(
+    objects: list[JSONObject], reason: str, message: str
+) -> None:
+    """N-K8S-9, N-K8S-10: condition, event, and an error that makes it be tried again."""
+    plan = plan_for(OBJ, *objects)
+
+    assert plan.error == message
+    (write,) = plan.actions
+    assert isinstance(write, PutStatus)
+    assert condition(plan) == {
+        "type": "WorkloadSchedulingCreated",
+        "status": "False",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-03-01T12:00:00Z",
+        "observedGeneration": 1,
+    }
+    (event,) = write.on_success
+    assert (event.type, event.reason, event.action, event.note) == ("Warning", reason, "Reconcile", message)
+    reported = OBJ | {"status": write.object["status"]}
+    assert plan_for(reported, *objects) == Plan(error=message)
+
+
+def test_priorities_and_modes_that_the_api_server_fills_in_are_no_drift() -> None:
+    """N-K8S-9."""
+    filled = {
+        "disruptionMode": {"single": {}},
+        "priority": 5,
+        "preemptionPolicy": "Never",
+        "priorityClassName": "default",
+    }
+    templates = [one | filled for one in WORKLOAD["spec"]["podGroupTemplates"]]
+
+    assert writes(plan_for(OBJ, altered(WORKLOAD, podGroupTemplates=templates), altered(POD_GROUP, **filled))) == []
+
+
+@pytest.mark.parametrize(("kinds", "lacking"), [((), "Workload"), ((WORKLOADS,), "PodGroup")])
+def test_an_api_server_without_the_kinds_is_reported(kinds: Sequence[object], lacking: str) -> None:
+    """N-K8S-10, N-117-5."""
+    text = f"scheduling.k8s.io/v1beta1 {lacking} API is not available: no matches for kind"
+    plan = plan_for(OBJ, gang_kinds=kinds)
+
+    assert (plan.error or "").startswith(text)
+    assert (condition(plan) or {})["reason"] == "APINotAvailable"
+
+
+@pytest.mark.parametrize("gang", [NO_GANG, Gangs(default="coscheduling"), Gangs(default="built-in")])
+def test_a_manager_without_a_provider_for_it_reports_that(gang: Gang) -> None:
+    """N-K8S-10."""
+    plan = plan_for(OBJ, gang=gang)
+
+    assert plan.error == "spec.scheduling requires a configured scheduler provider"
+    assert (condition(plan) or {})["reason"] == "UnsupportedProviderCapability"
+
+
+def test_several_levels_that_were_stored_are_reported() -> None:
+    """N-SCH-VAL-9, N-K8S-10."""
+    plan = plan_for(scheduled.lws(WHOLE | {"replica": {}}))
+
+    assert plan.error == "exactly one active scheduling level is required, got [lws replica]"
+    assert (condition(plan) or {})["reason"] == "InvalidSchedulingConfiguration"
+
+
+def with_leaders(obj: JSONObject, *objects: JSONObject, gang: Gang = GANG) -> JSONObject | None:
+    """Return the condition that is written once the leaders' object is observed."""
+    decoded = leaderworkerset.decode(obj)
+    living = builders.as_applied(deployments.build(obj, decoded, key=builders.key_of(obj), size=3))
+    return condition(plan_for(obj, *objects, gang=gang, leader_deployment=living))
+
+
+def test_the_condition_is_true_once_everything_exists() -> None:
+    """N-ST-14, N-API-5."""
+    whole, replica = (scheduled.lws(one, spec={"groupIdentity": "Hash"}) for one in (WHOLE, REPLICA))
+    workload, made = scheduled.workload_of(whole), pod_group(whole)
+
+    assert with_leaders(whole, workload) is None
+    found = with_leaders(whole, workload, made)
+    assert found == {
+        "type": "WorkloadSchedulingCreated",
+        "status": "True",
+        "reason": "SchedulingPrerequisitesCreated",
+        "message": "scheduling prerequisites created",
+        "lastTransitionTime": "2026-03-01T12:00:00Z",
+        "observedGeneration": 1,
+    }
+    assert with_leaders(replica, scheduled.workload_of(replica)) == found
+    assert with_leaders(replica, gang=Gangs(default="volcano")) == found
+    assert with_leaders(builders.hash_object()) is None
+
+
+def test_the_condition_keeps_its_time_while_it_stays() -> None:
+    obj = scheduled.lws(REPLICA, spec={"groupIdentity": "Hash"})
+    known = [{"type": "WorkloadSchedulingCreated", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]
+
+    found = with_leaders(obj | {"status": {"conditions": known}}, scheduled.workload_of(obj))
+
+    assert found is not None
+    assert (found["lastTransitionTime"], found["reason"]) == ("2026-01-01T00:00:00Z", "SchedulingPrerequisitesCreated")
+
+
+def test_what_the_api_server_refuses_is_reported_with_its_answer() -> None:
+    """N-K8S-10: once, though it is tried again."""
+    (refused,) = (one for one in plan_for(OBJ).actions if isinstance(one, Finally))
+
+    (patch,) = refused.on_failure
+    (create,) = refused.actions
+    assert isinstance(create, Create)
+    assert [(event.reason, event.note) for event in create.on_failure] == [("WorkloadCreateFailed", "{error}")]
+    assert (patch.subresource, patch.key, patch.patch["metadata"]["uid"]) == ("status", meta.key(OBJ), "uid-of-web")
+    (told,) = patch.patch["status"]["conditions"]
+    assert (told["status"], told["reason"], told["message"]) == ("False", "WorkloadCreateFailed", "{error}")
+    (again,) = (one for one in plan_for(OBJ | {"status": {"conditions": [told]}}).actions if isinstance(one, Finally))
+    assert again.on_failure == ()
+
+
+def test_workloads_of_the_provider_native_are_neither_its_own_nor_deleted() -> None:
+    """They are of sets without the field, but an object may have been stored before it was followed."""
+    older = scheduled.stored(WORKLOAD, name="web-rev-2", labels={labels.TEMPLATE_REVISION_HASH: builders.key_of(OBJ)})
+
+    assert created(plan_for(OBJ, older)).keys() == {f"Workload {NAME}"}
+    assert GANG.outdated([WORKLOAD, POD_GROUP], []) == []
+    assert POD_GROUPS in GANG.resources

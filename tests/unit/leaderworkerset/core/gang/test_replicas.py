@@ -1,0 +1,330 @@
+"""PodGroups of replicas and roles: what admission links, what the group creates, and what holds it back."""
+
+from typing import Any
+
+import pytest
+from tests import builders, scheduled
+from tests.scheduled import GANG, REPLICA, ROLES, WHOLE, link_of
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import Create, Delete, Emit, Event, Patch, Plan
+from leaderworkerset.api import labels
+from leaderworkerset.core.admission.pod import admit_pod
+from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.gang.native import POD_GROUPS
+from leaderworkerset.core.pod.reconcile import reconcile
+from leaderworkerset.core.policies import replacement, workloadnames
+from leaderworkerset.core.policies.gang import NO_GANG
+from leaderworkerset.core.policies.levels import SchedulingLevel
+from leaderworkerset.core.policies.policy import LiveGroup
+
+OBJ = scheduled.lws(REPLICA)
+KEY = builders.key_of(OBJ)
+WORKLOAD = scheduled.workload_of(OBJ)
+NAME = meta.name(WORKLOAD)
+LEADER = scheduled.leader(OBJ)
+HASH = scheduled.lws(REPLICA, spec={"groupIdentity": "Hash"})
+ENDS = {"deletionTimestamp": "2026-03-01T12:00:00Z"}
+
+
+def plan_for(obj: JSONObject = OBJ, leader: JSONObject = LEADER, *objects: JSONObject, **fields: Any) -> Plan:
+    known = objects or (scheduled.workload_of(obj),)
+    group = {"pods": (leader,), "revisions": [builders.revision(obj)]} | fields
+    return reconcile(LiveGroup(now=builders.NOW, leader=leader, obj=obj, gang_objects=known, **group), GANG)
+
+
+def created(plan: Plan) -> list[JSONObject]:
+    return [one.object for one in plan.actions if isinstance(one, Create) and one.resource == POD_GROUPS]
+
+
+def opened(leader: JSONObject) -> JSONObject:
+    """Return a leader whose gate is open."""
+    return leader | {"spec": leader["spec"] | {"schedulingGates": []}}
+
+
+def hash_leader(**fields: Any) -> JSONObject:
+    own = {labels.WORKLOAD_AWARE_SCHEDULING: "replica", labels.WORKLOAD_NAME: meta.name(scheduled.workload_of(HASH))}
+    return admit_pod(builders.hash_leader(HASH, gated=True, annotations=own, **fields), GANG, "r1")
+
+
+def test_a_leader_with_an_index_gets_an_incarnation_and_waits_for_its_gate() -> None:
+    """N-ADM-8, N-ADM-9, N-AT-12: each admission another one; a second admission of one changes nothing."""
+    first, second = (scheduled.leader(OBJ, request=request) for request in ("r1", "r2"))
+    base = meta.annotations(first)[labels.WORKLOAD_NAME]
+
+    assert workloadnames.accepted(base, NAME) == base != NAME
+    assert link_of(first) == f"{base}-0-{KEY}" != link_of(second)
+    assert replacement.is_gated(first)
+    assert admit_pod(first, GANG, "r9") == first
+
+
+@pytest.mark.parametrize(
+    ("obj", "suffix"), [(scheduled.lws(WHOLE), "lws"), (HASH, f"{'a' * 40}-{KEY}")], ids=["whole", "Hash"]
+)
+def test_other_leaders_get_none(obj: JSONObject, suffix: str) -> None:
+    """N-ADM-9, N-K8S-5: their PodGroup is one for all, or has a random name already."""
+    leader, name = hash_leader() if obj is HASH else scheduled.leader(obj), meta.name(scheduled.workload_of(obj))
+
+    assert meta.annotations(leader)[labels.WORKLOAD_NAME] == name
+    assert replacement.is_gated(leader) == (obj is HASH)
+    assert link_of(leader) == f"{name}-{suffix}"
+
+
+@pytest.mark.parametrize(("scheduling", "names"), [(REPLICA, ["", ""]), (ROLES, ["leader-", "worker-"])])
+def test_workers_follow_their_leader(scheduling: JSONObject, names: list[str]) -> None:
+    """N-ADM-8, N-K8S-4, N-K8S-12: level and incarnation are in their template."""
+    obj = scheduled.lws(scheduling)
+    leader = scheduled.leader(obj)
+    base = meta.annotations(leader)[labels.WORKLOAD_NAME]
+    actions = plan_for(obj, opened(leader)).actions
+    (workers,) = (one.object for one in actions if isinstance(one, Create) and one.resource == STATEFULSETS)
+
+    template = workers["spec"]["template"]
+    pod = template | {"metadata": template["metadata"] | {"name": "web-0-1", "namespace": "default"}}
+    worker = admit_pod(pod, GANG, "w")
+
+    assert [link_of(leader), link_of(worker)] == [f"{base}-0-{role}{KEY}" for role in names]
+    assert not replacement.is_gated(worker)
+
+
+def test_a_pod_of_an_earlier_version_names_no_workload() -> None:
+    """N-ADM-8: the LeaderWorkerSet's name, and the value of that version for replicas."""
+    annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "true"}
+    worker = builders.worker_pod(LEADER)
+    worker = worker | {"metadata": worker["metadata"] | {"annotations": annotations}}
+
+    assert link_of(admit_pod(worker, GANG, "r1")) == f"web-0-{KEY}"
+    assert link_of(admit_pod(worker, NO_GANG, "r1")) == ""
+
+
+def test_an_unknown_level_is_refused() -> None:
+    """N-ADM-8."""
+    annotations = {labels.SIZE: "2", labels.WORKLOAD_AWARE_SCHEDULING: "cluster"}
+
+    with pytest.raises(DeniedError, match='unsupported workload-aware scheduling mode "cluster"'):
+        admit_pod(builders.leader_pod(OBJ, annotations=annotations), GANG, "r1")
+
+
+@pytest.mark.parametrize(("scheduling", "counts"), [(REPLICA, {"": 3}), (ROLES, {"leader": 1, "worker": 2})])
+def test_a_gated_group_creates_its_pod_groups(scheduling: JSONObject, counts: dict[str, int]) -> None:
+    """N-K8S-8a, N-K8S-11, N-HASH-22, N-GATE-12: before its gate opens, and before its workers."""
+    obj = scheduled.lws(scheduling, size=3)
+    workload, leader = scheduled.workload_of(obj), scheduled.leader(obj)
+    base = meta.annotations(leader)[labels.WORKLOAD_NAME]
+
+    plan = plan_for(obj, leader)
+
+    made = {meta.labels(one).get(labels.ROLE, ""): one for one in created(plan)}
+    assert {role: one["spec"]["schedulingPolicy"]["gang"]["minCount"] for role, one in made.items()} == counts
+    for role, one in made.items():
+        assert meta.name(one) == f"{base}-0-{f'{role}-' if role else ''}{builders.key_of(obj)}"
+        assert meta.labels(one) == {
+            labels.NAME: "web",
+            labels.SCHEDULING_LEVEL: "role" if role else "replica",
+            labels.GROUP_INDEX: "0",
+            labels.TEMPLATE_REVISION_HASH: builders.key_of(obj),
+        } | ({labels.ROLE: role} if role else {})
+        owners = [(owner["kind"], owner.get("controller", False)) for owner in one["metadata"]["ownerReferences"]]
+        assert owners == [("LeaderWorkerSet", True), ("Workload", False)]
+        reference = {"workloadName": meta.name(workload), "templateName": role or "replica"}
+        assert one["spec"]["workloadRef"] == reference
+    assert [type(action) for action in plan.actions] == [*[Create] * len(counts), Patch]
+
+
+def test_pod_groups_that_exist_are_left_alone() -> None:
+    (made,) = created(plan_for())
+
+    assert created(plan_for(OBJ, LEADER, WORKLOAD, scheduled.stored(made))) == []
+
+
+def test_the_whole_and_leaders_that_nothing_linked_have_none_of_their_own() -> None:
+    """N-K8S-11; a leader that was created while nothing followed the field stays as it is."""
+    whole = scheduled.lws(WHOLE)
+    unlinked = builders.leader_pod(OBJ, ready=False)
+
+    assert created(plan_for(whole, scheduled.leader(whole))) == []
+    assert created(plan_for(OBJ, unlinked)) == []
+
+
+def test_a_group_of_an_older_revision_keeps_its_size() -> None:
+    """N-AT-25, N-K8S-8: its PodGroup is made, and compared, after its own revision."""
+    old, new = (scheduled.lws(REPLICA, size=size) for size in (2, 4))
+    leader = scheduled.leader(old)
+    revisions = [builders.revision(old), builders.revision(new, number=2)]
+
+    (made,) = created(plan_for(new, leader, revisions=revisions))
+
+    assert made["spec"]["schedulingPolicy"] == {"gang": {"minCount": 2}}
+    kept = made | {"spec": made["spec"] | {"schedulingPolicy": {"gang": {"minCount": 4}}}}
+    plan = plan_for(new, leader, scheduled.workload_of(new), scheduled.stored(kept), revisions=revisions)
+    assert (created(plan), plan.error) == ([], None)
+
+
+def test_a_pod_group_that_was_cleaned_up_is_created_again() -> None:
+    """N-AT-11: of the leader's own revision, also below a partition."""
+    old = scheduled.lws(REPLICA)
+    new = scheduled.lws(REPLICA, image="app:2", rollout={"partition": 1})
+    leader = opened(scheduled.leader(old))
+    revisions = [builders.revision(old), builders.revision(new, number=2)]
+
+    (made,) = created(plan_for(new, leader, revisions=revisions))
+
+    assert meta.name(made) == link_of(leader)
+    assert meta.labels(made)[labels.TEMPLATE_REVISION_HASH] == builders.key_of(old)
+
+
+def other(obj: JSONObject) -> JSONObject:
+    return scheduled.stored(obj, ownerReferences=[meta.controller_reference(OBJ) | {"uid": "other"}])
+
+
+def without(label: str) -> JSONObject:
+    own = {key: value for key, value in meta.labels(LEADER).items() if key != label}
+    return LEADER | {"metadata": LEADER["metadata"] | {"labels": own}}
+
+
+@pytest.mark.parametrize(
+    ("leader", "objects", "error"),
+    [
+        (LEADER, [scheduled.stored(WORKLOAD, name="x")], f"Workload default/{NAME} has not been created yet"),
+        (
+            LEADER,
+            [other(WORKLOAD)],
+            f"Workload default/{NAME} is not controlled by the expected LeaderWorkerSet UID",
+        ),
+        (
+            without(labels.GROUP_INDEX),
+            [WORKLOAD],
+            f"leader pod default/web-0 has no {labels.GROUP_INDEX} label",
+        ),
+        (
+            without(labels.TEMPLATE_REVISION_HASH),
+            [WORKLOAD],
+            f"leader pod default/web-0 has no {labels.TEMPLATE_REVISION_HASH} label",
+        ),
+    ],
+)
+def test_what_a_group_cannot_do_without_is_an_error(leader: JSONObject, objects: list[JSONObject], error: str) -> None:
+    """N-K8S-9: it is tried again."""
+    plan = plan_for(OBJ, leader, *objects)
+
+    assert plan == Plan(error=f"pod default/web-0: {error}")
+
+
+def test_a_pod_group_that_differs_in_what_is_immutable_is_an_error() -> None:
+    """N-K8S-9."""
+    (made,) = created(plan_for())
+    drifted = scheduled.stored(made | {"spec": made["spec"] | {"disruptionMode": {"all": {}}}})
+
+    error = plan_for(OBJ, LEADER, WORKLOAD, drifted).error
+
+    assert (
+        error == f"pod default/web-0: PodGroup default/{meta.name(made)} has immutable scheduling configuration drift"
+    )
+
+
+def test_a_pod_group_of_another_object_is_reported_and_tried_again() -> None:
+    """N-K8S-14."""
+    (made,) = created(plan_for())
+
+    plan = plan_for(OBJ, LEADER, WORKLOAD, other(made))
+
+    (emit,) = plan.actions
+    assert isinstance(emit, Emit)
+    (event,) = emit.events
+    assert (event.type, event.reason, event.action) == ("Warning", "UnexpectedPodGroupOwner", "Create")
+    assert (event.regarding["kind"], event.regarding["name"]) == ("Pod", "web-0")
+    assert plan.requeue_after is not None
+
+
+def test_a_group_waits_for_the_end_of_a_pod_group_of_its_name() -> None:
+    """The API server keeps it as long as a pod names it: the end of it is observed."""
+    (made,) = created(plan_for())
+
+    assert plan_for(OBJ, opened(LEADER), WORKLOAD, scheduled.stored(made, **ENDS)) == Plan()
+    assert plan_for(OBJ, LEADER, WORKLOAD, scheduled.stored(made, **ENDS)) == Plan()
+
+
+def test_a_refused_pod_group_is_reported() -> None:
+    """N-K8S-10, R-GANG-7: the plan ends there, so the gate stays closed."""
+    create = next(one for one in plan_for().actions if isinstance(one, Create))
+
+    assert [(event.reason, event.note) for event in create.on_failure] == [("PodGroupCreateFailed", "{error}")]
+
+
+def linked(worker: JSONObject, name: str) -> JSONObject:
+    return worker | {"spec": worker["spec"] | {"schedulingGroup": {"podGroupName": name}}}
+
+
+@pytest.mark.parametrize(
+    ("link", "node", "is_recreated"),
+    [("theirs", "", True), ("", "", True), ("theirs", "n1", False), ("own", "", False)],
+)
+def test_a_group_whose_workers_wait_elsewhere_is_recreated(link: str, node: str, is_recreated: bool) -> None:
+    """N-K8S-17: unless one of them has a node."""
+    leader = opened(LEADER)
+    (made,) = created(plan_for(OBJ, leader))
+    worker = linked(builders.worker_pod(leader, node=node), link_of(leader) if link == "own" else link)
+    workers = builders.worker_statefulset(leader, ready=False)
+
+    plan = plan_for(OBJ, leader, WORKLOAD, scheduled.stored(made), pods=(leader, worker), statefulsets=[workers])
+
+    deletions = [one for one in plan.actions if isinstance(one, Delete)]
+    assert [(one.resource, one.key.name, one.propagation) for one in deletions] == (
+        [(PODS, "web-0", "Foreground")] if is_recreated else []
+    )
+    assert all(event.reason == "RecreateGroup" for one in deletions for event in one.on_success)
+
+
+def test_workers_of_an_earlier_leader_are_not_its_own() -> None:
+    leader = opened(LEADER)
+    worker = linked(builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w"), "theirs")
+
+    plan = plan_for(OBJ, leader, pods=(leader, worker), statefulsets=[builders.worker_statefulset(leader)])
+
+    assert not any(isinstance(one, Delete) for one in plan.actions)
+
+
+def events(plan: Plan) -> list[Event]:
+    return [event for one in plan.actions if isinstance(one, Patch) for event in one.on_success]
+
+
+def test_a_leader_with_an_index_waits_for_the_end_of_the_group_before_it() -> None:
+    """N-GATE-10, N-AT-12: reported once; other gates stay."""
+    gates = [{"name": "other"}, *LEADER["spec"]["schedulingGates"]]
+    leader = LEADER | {"spec": LEADER["spec"] | {"schedulingGates": gates}}
+    earlier = builders.worker_pod(builders.leader_pod(OBJ, uid="earlier"), uid="w", deleting=True)
+
+    held = plan_for(OBJ, leader, pods=(leader, earlier))
+
+    (deferred,) = events(held)
+    text = "Leader pod web-0 waits for previous group 0 pods to be removed before scheduling"
+    assert (deferred.reason, deferred.note) == ("GroupReplacementDeferred", text)
+    waiting = leader | {
+        "metadata": leader["metadata"] | {"annotations": {labels.REPLACES: "web-0"} | meta.annotations(leader)}
+    }
+    assert events(plan_for(OBJ, waiting, pods=(waiting, earlier))) == []
+    *_, patch = plan_for(OBJ, waiting).actions
+    assert isinstance(patch, Patch)
+    assert patch.patch == {"metadata": {"uid": meta.uid(leader)}, "spec": {"schedulingGates": [{"name": "other"}]}}
+    assert [(event.reason, event.note) for event in patch.on_success] == [
+        ("GroupReplacementAdmitted", "Leader pod web-0 admitted for scheduling")
+    ]
+
+
+def test_the_gate_of_a_random_key_is_not_opened_here() -> None:
+    """All of a LeaderWorkerSet's are decided about at once (docs/adr/0017)."""
+    leader = hash_leader()
+
+    assert [type(one) for one in plan_for(HASH, leader).actions] == [Create]
+
+
+def test_a_group_of_one_pod_is_a_gang_too() -> None:
+    """R-GANG-3, N-GATE-12."""
+    obj = scheduled.lws(REPLICA, size=1)
+
+    (made,) = created(plan_for(obj, scheduled.leader(obj)))
+
+    assert made["spec"]["schedulingPolicy"] == {"gang": {"minCount": 1}}
+    assert meta.labels(made)[labels.SCHEDULING_LEVEL] == SchedulingLevel.REPLICA

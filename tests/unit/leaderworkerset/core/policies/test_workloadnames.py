@@ -1,0 +1,86 @@
+"""Names of Workloads and PodGroups: those that the Go controller computes, within their limits."""
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import UID, JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.policies import workloadnames
+from leaderworkerset.core.policies.levels import SchedulingLevel
+
+LWS = builders.leaderworkerset_object()
+KEY = builders.key_of(LWS)
+LEADER = builders.leader_pod(LWS, 1)
+
+
+@pytest.mark.parametrize(
+    ("uid", "suffix"),
+    [
+        ("11111111-2222-3333-4444-555555555555", "68d7549f75"),
+        ("b7a0c7a2-3f6e-4a0e-9d2b-0d6a2a1f9c11", "86bcd65f74"),
+    ],
+)
+def test_a_workload_is_named_after_the_uid(uid: str, suffix: str) -> None:
+    """N-K8S-3: the vectors of the contract."""
+    assert workloadnames.name_of("web", UID(uid)) == f"web-{suffix}"
+    assert workloadnames.name_of("w" * 253, UID(uid)) == f"{'w' * 242}-{suffix}"
+
+
+@pytest.mark.parametrize(
+    ("level", "role", "workload", "expected"),
+    [
+        (SchedulingLevel.WHOLE, "leader", "web-h", "web-h-lws"),
+        (SchedulingLevel.WHOLE, "worker", "web-h.bcdfg", "web-h-lws"),
+        (SchedulingLevel.REPLICA, "leader", "web-h", f"web-h-1-{KEY}"),
+        (SchedulingLevel.REPLICA, "worker", "web-h.bcdfg", f"web-h.bcdfg-1-{KEY}"),
+        (SchedulingLevel.ROLE, "leader", "web-h", f"web-h-1-leader-{KEY}"),
+        (SchedulingLevel.ROLE, "worker", "web-h.bcdfg", f"web-h.bcdfg-1-worker-{KEY}"),
+        (SchedulingLevel.REPLICA, "leader", "web", f"web-1-{KEY}"),
+    ],
+)
+def test_a_pod_group_is_named_after_its_workload(
+    level: SchedulingLevel, role: str, workload: str, expected: str
+) -> None:
+    """N-K8S-4, and N-ADM-8: the LeaderWorkerSet's name where an older pod names no Workload."""
+    assert workloadnames.group_name(LEADER, workload, level, role) == expected
+
+
+def test_labels_that_are_missing_leave_their_part_empty() -> None:
+    """N-ADM-8."""
+    bare: JSONObject = {"metadata": {}}
+
+    assert workloadnames.group_name(bare, "web-h", SchedulingLevel.REPLICA, "") == "web-h--"
+
+
+def test_what_does_not_fit_is_cut_from_the_name_alone() -> None:
+    """N-K8S-4: the hash of the UID, the index and the revision stay."""
+    name = workloadnames.group_name(LEADER, f"{'w' * 242}-68d7549f75.bcdfg", SchedulingLevel.ROLE, "worker")
+
+    assert len(name) == 253
+    assert name.endswith(f"w-68d7549f75.bcdfg-1-worker-{KEY}")
+
+
+def test_an_incarnation_differs_between_admissions_and_is_recognized() -> None:
+    """N-ADM-9, N-K8S-12."""
+    first, second = (workloadnames.incarnated("web-h", request) for request in ("r1", "r2"))
+
+    assert first != second
+    assert workloadnames.is_incarnated(first)
+    assert workloadnames.accepted(first, "web-h") == first
+    assert not any(map(workloadnames.is_incarnated, ["web-h", "web-h.bcdf", "web-h.aeiou", "bcdfg"]))
+
+
+@pytest.mark.parametrize("annotated", ["", "web-h", "other", "other-h.bcdfg", "web-h.AAAAA"])
+def test_an_annotation_of_another_workload_is_not_accepted(annotated: str) -> None:
+    """N-K8S-12."""
+    assert workloadnames.accepted(annotated, "web-h") == "web-h"
+
+
+def test_the_pod_group_of_workers_is_needed_by_their_leader_too() -> None:
+    """N-K8S-13: it is created before them."""
+    own = {labels.ROLE: labels.WORKER, labels.TEMPLATE_REVISION_HASH: "rev"}
+    workers: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-worker-rev", "labels": own}}
+    leader: JSONObject = {"metadata": {"name": "web-h.bcdfg-1-leader-rev", "labels": {labels.ROLE: labels.LEADER}}}
+
+    assert workloadnames.users(workers) == ("web-h.bcdfg-1-worker-rev", "web-h.bcdfg-1-leader-rev")
+    assert workloadnames.users(leader) == ("web-h.bcdfg-1-leader-rev",)
