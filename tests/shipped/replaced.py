@@ -156,6 +156,7 @@ REPLACED: Final = (
         CREATED,
         (
             "conformance/transcript.py",
+            "dashboardhouse.py",
             "fuzz/test_serving.py",
             "integration/clusters/recording.py",
             "integration/controllers/test_garbage.py",
