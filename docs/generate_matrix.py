@@ -50,6 +50,7 @@ prepares groups for:
 | provider | who places the pods in tests | test |
 |---|---|---|
 | `native` | kube-scheduler | `tests/integration/gang` |
+| `kubernetes` | kube-scheduler of 1.37, which alone has what `spec.scheduling` needs | `tests/integration/gang/test_workloadaware.py` |
 | `built-in` | kube-scheduler, behind the gate | `tests/integration/ganggate` |
 | `coscheduling` | the scheduler of scheduler-plugins {plugins}, where `make extras` built it | `tests/integration/coscheduling` |
 | `volcano` | the test itself | `tests/integration/gang` |

@@ -124,7 +124,12 @@ async def test_the_status_tells_of_the_update(space: Space) -> None:
     def is_updating(state: State) -> None:
         assert_images(state, {0}, {1})
         obj = state.leaderworkersets["web"]
-        assert conditions(obj) == {"Available": "False", "Progressing": "True", "UpdateInProgress": "True"}
+        assert conditions(obj) == {
+            "Available": "False",
+            "Progressing": "True",
+            "UpdateInProgress": "True",
+            "Degraded": "False",
+        }
         assert (meta.status(obj)["readyReplicas"], meta.status(obj)["updatedReplicas"]) == (1, 1)
 
     state = await space.until(is_updating)
@@ -136,7 +141,9 @@ async def test_the_status_tells_of_the_update(space: Space) -> None:
     await space.release("web-0", "web-0-1")
     state = await space.settled()
     obj = state.leaderworkersets["web"]
-    assert conditions(obj) == {"Available": "True", "Progressing": "False", "UpdateInProgress": "False"}
+    assert conditions(obj) == dict.fromkeys(("Progressing", "UpdateInProgress", "Degraded"), "False") | {
+        "Available": "True"
+    }
 
 
 async def test_both_revisions_live_while_both_are_in_use(space: Space) -> None:
