@@ -17,7 +17,6 @@ from tests.contract.rules import (
     Place,
     Proof,
     cited,
-    is_unbuilt,
     prove,
     required,
     uncovered,
@@ -62,11 +61,7 @@ def main(arguments: list[str]) -> int:
     chapters = {chapter(rule) for rule in rules}
     unknown = sorted(rule for rule in proofs if rule not in rules and chapter(rule) in chapters)
     proved = sum(rule in proofs for rule in rules)
-    unbuilt = sum(is_unbuilt(rule) for rule in rules)
-    say(
-        f"{len(rules)} rules, {proved} cited by tests, {unbuilt} not built yet,"
-        f" {len(open_rules)} open: {' '.join(open_rules) or 'none'}"
-    )
+    say(f"{len(rules)} rules, {proved} cited by tests, {len(open_rules)} open: {' '.join(open_rules) or 'none'}")
     if unknown:
         say(f"cited, but not in the contracts: {' '.join(unknown)}")
     return 1 if open_rules or unknown else 0
@@ -85,7 +80,7 @@ def print_rule(rule: str, proofs: list[Proof], *, show_tests: bool) -> None:
     reason = (NO_BEHAVIOUR | OTHERS).get(rule) or next(
         (ELSEWHERE[key] for key in ELSEWHERE if rule.startswith(key)), ""
     )
-    say(f"{rule:<12}{places}  {'' if proofs else reason or ('not built yet' if is_unbuilt(rule) else 'OPEN')}".rstrip())
+    say(f"{rule:<12}{places}  {'' if proofs else reason or 'OPEN'}".rstrip())
     if show_tests:
         for name in sorted({re.sub(r"\[.*", "", proof.test) for proof in proofs}):
             say(f"    {name}")

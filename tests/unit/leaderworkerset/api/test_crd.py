@@ -64,8 +64,13 @@ def test_subresources() -> None:
     }
 
 
+def test_what_depends_on_several_fields_is_checked_by_the_webhook_alone() -> None:
+    """N-API-6."""
+    assert [path for path, schema in walk(SCHEMA) if "x-kubernetes-validations" in schema] == []
+
+
 def test_printer_columns() -> None:
-    """R-API-3: the order, types and paths."""
+    """R-API-3, N-API-4: the order, types and paths."""
     assert [(c["name"], c["type"], c["jsonPath"]) for c in VERSION["additionalPrinterColumns"]] == [
         ("Ready", "integer", ".status.readyReplicas"),
         ("Desired", "integer", ".spec.replicas"),

@@ -107,7 +107,7 @@ BEYOND_UPSTREAM = {("", "namespaces", "get")}
 
 
 def test_nothing_is_allowed_that_the_go_manager_may_not() -> None:
-    """R-OP-33: names as there, rights a part of those there."""
+    """R-OP-33, N-RBAC-1: names as there, rights a part of those there."""
     names = {(kind.kind, obj["metadata"]["name"]) for kind, obj in ALL}
     assert {name for kind, name in names if kind == "ClusterRole"} == {
         "lws-manager-role",

@@ -102,7 +102,7 @@ def test_a_replacement_waits_for_the_group_that_ended_last_and_is_reported_once(
 
 
 def test_the_oldest_goes_ahead_where_less_groups_end_than_leaders_are_new() -> None:
-    """N-AT-5, gate events: exactly one Deferred event, for the younger."""
+    """N-AT-5, N-GATE-8, gate events: exactly one Deferred event, for the younger."""
     found = decide(live="ab", gated=[waiting("y"), waiting("x")], ending={"gone": "~"})
 
     assert (found.ahead, found.named["y"]) == ("x", "gone")

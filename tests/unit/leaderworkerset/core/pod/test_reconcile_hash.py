@@ -53,7 +53,7 @@ def created(plan: Plan) -> list[tuple[str, str]]:
 
 
 def test_workers_are_named_after_their_leaders_host() -> None:
-    """N-HASH-20, N-HASH-21."""
+    """N-HASH-20, N-HASH-21, N-KEY-2: the leader is named by its pod."""
     (create,) = reconcile(group()).actions
 
     assert isinstance(create, Create)
