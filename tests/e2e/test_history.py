@@ -39,7 +39,7 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     cluster.apply(lws("fails", shell_script(CRASH, grace=1), size=2))
     one = wait(cluster, "fails", "recreated")
     assert (one["number"], one["group"], one["firstRank"], one["failedPod"]) == (1, "0", 1, "fails-0-1")
-    assert one["failure"] == "rank: exit code 3, Error, last line: out of luck"
+    assert one["failure"] == "rank: exit code 3, Error: out of luck"
     assert one["revision"]["number"] == 1
     assert {rank["node"] for rank in one["ranks"]} == {"node-0"}
     assert logs(one, 0) == [["rank 0"]]
