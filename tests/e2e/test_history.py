@@ -135,6 +135,16 @@ def test_what_a_killed_cluster_recorded_is_read_without_it_and_goes_on_after_it(
     assert [again[one["group"], one["number"]]["time"] for one in before] == [one["time"] for one in before]
 
 
+def test_the_end_of_a_cluster_is_no_failure_of_its_groups(shell: Shell) -> None:
+    shell.lws("up", "calm", "--detach")
+    cluster = Cluster(shell, "calm")
+    cluster.start(lws("sleeps", {"command": ["sleep", "1000"], "grace": 1}, size=2))
+    shell.lws("down", "calm")
+    shell.lws("up", "calm", "--detach")
+    cluster.lws("wait", "sleeps", "--for=ready", "--timeout=30")
+    assert episodes(cluster, "sleeps") == []
+
+
 def test_other_clusters_record_nothing_and_it_says_so(shell: Shell) -> None:
     assert "recorded on clusters of this machine only" in shell.lws("history", "web", code=1).stderr
     assert "there is no cluster absent" in shell.lws("history", "--local=absent", code=1).stderr

@@ -149,7 +149,7 @@ COMMANDS: Final = named(
             "history",
             "List failures of groups, and show what is kept of them when their pods are gone.",
             ("lws history --local", "lws history web", "lws history web/0/3", "lws history web/0 -o json"),
-            at="inspect.history",
+            at="inspect.pastfailures",
         ),
         Command(
             "doctor",

@@ -11,7 +11,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.recording import episode
-from leaderworkerset.recording.episode import ContainerEnd, End, Episode, Happened, Outcome, RankEnd, Revision
+from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
 from leaderworkerset.recording.masking import Mask
 from leaderworkerset.steering import foresight, pasts
 from leaderworkerset.views.events import eventhistory
@@ -25,7 +25,7 @@ OUTCOMES: Final = {labels.WAITING: Outcome.FAILED, labels.EXHAUSTED: Outcome.EXH
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class Traces:
     """What was observed of a group that failed; the LeaderWorkerSet may be gone, and the record not be there."""
 
     pods: Sequence[JSONObject]
@@ -39,7 +39,7 @@ class Evidence:
     notes: tuple[str, ...] = ()
 
 
-def build(found: Evidence, mask: Mask) -> Episode:
+def build(found: Traces, mask: Mask) -> Episode:
     """Return the episode; raise ValueError if none of the pods belongs to a group."""
     some = next((pod for pod in found.pods if place_of(pod) is not None), None)
     if some is None:
@@ -69,18 +69,18 @@ def build(found: Evidence, mask: Mask) -> Episode:
     )
 
 
-def ends(container: JSONObject) -> Iterator[End]:
+def ends(container: JSONObject) -> Iterator[RunEnd]:
     """Yield how the last runs of a container ended, the older first, from its status."""
     for state in (container.get("lastState"), container.get("state")):
         ended = (state or {}).get("terminated")
         if ended:
             finished = str(ended.get("finishedAt") or "")
-            yield End(
+            yield RunEnd(
                 exit_code=int(ended.get("exitCode") or 0), reason=str(ended.get("reason") or ""), finished_at=finished
             )
 
 
-def _ranks(found: Evidence, mask: Mask) -> Iterator[RankEnd]:
+def _ranks(found: Traces, mask: Mask) -> Iterator[RankEnd]:
     for pod in found.pods:
         place = place_of(pod)
         if place is not None:
@@ -104,7 +104,7 @@ def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> C
     )
 
 
-def _events(found: Evidence, mask: Mask) -> list[Happened]:
+def _events(found: Traces, mask: Mask) -> list[Happened]:
     """Return the events of the pods, and those of the LeaderWorkerSet, the newest last."""
     uids = {meta.uid(pod) for pod in found.pods} | ({meta.uid(found.lws)} if found.lws else set())
     own = [one for one in found.events if (one.get("involvedObject") or {}).get("uid") in uids]
@@ -122,7 +122,7 @@ def _events(found: Evidence, mask: Mask) -> list[Happened]:
     ]
 
 
-def _revision(found: Evidence, mask: Mask) -> Revision | None:
+def _revision(found: Traces, mask: Mask) -> Revision | None:
     """Return the revision of the group's pods, with the fields that differ from the one before it."""
     key = next((key for pod in found.pods if (key := meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH))), "")
     entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []

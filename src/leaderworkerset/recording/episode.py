@@ -29,7 +29,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     """What the parts of an episode have in common: names of fields as in the API."""
 
 
-class End(Record, frozen=True, kw_only=True):
+class RunEnd(Record, frozen=True, kw_only=True):
     """How one run of a container ended."""
 
     exit_code: int
@@ -42,7 +42,7 @@ class ContainerEnd(Record, frozen=True, kw_only=True):
 
     name: str
     restarts: int = 0
-    ends: tuple[End, ...] = ()
+    ends: tuple[RunEnd, ...] = ()
     logs: tuple[tuple[str, ...], ...] = ()
 
 

@@ -26,9 +26,10 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import RestartPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.recording import building, episode, masking
-from leaderworkerset.recording.building import Evidence
+from leaderworkerset.recording.building import Traces
 from leaderworkerset.recording.masking import Mask
 from leaderworkerset.recording.store import Store
+from leaderworkerset.views import deaths
 
 SETTLING: Final = 0.2
 """Seconds: ranks often fail together, and are one episode."""
@@ -59,7 +60,7 @@ class Which(NamedTuple):
 
 
 @dataclass(slots=True)
-class Members:
+class Incarnation:
     """The pods of a group while one leader is there: of each name the present one, and the first that went."""
 
     living: dict[str, JSONObject] = field(default_factory=dict)
@@ -81,11 +82,12 @@ class Recorder:
         self._store = store
         self._read_logs = read_logs
         self._clock = clock
-        self._groups: dict[Which, Members] = {}
-        self._departed: dict[str, Members] = {}
+        self._groups: dict[Which, Incarnation] = {}
+        self._departed: dict[str, Incarnation] = {}
         self._records: dict[str, JSONObject] = {}
-        self._seen: dict[str, tuple[object, ...]] = {}
-        self._due: dict[str, Members] = {}
+        self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
+        """The failed runs of each pod, by its UID: container, restarts, end."""
+        self._due: dict[str, Incarnation] = {}
         self._own: dict[str, datetime] = {}
         """When the failure was first seen, by the identity of its episode."""
         self._wake = asyncio.Event()
@@ -114,7 +116,7 @@ class Recorder:
     def _on_pod(self, change: Change) -> None:
         pod = change.object
         which = Which(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
-        members = self._groups.setdefault(which, Members())
+        members = self._groups.setdefault(which, Incarnation())
         is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
         if change.new is not None:
             members.living[meta.name(pod)] = pod
@@ -129,23 +131,22 @@ class Recorder:
         elif not members.living:
             self._groups.pop(which)
 
-    def _note_failure(self, members: Members, pod: JSONObject) -> None:
+    def _note_failure(self, members: Incarnation, pod: JSONObject) -> None:
         """Note a run that ended with an error, unless it is known, or the pod is ended by others."""
-        statuses = () if meta.is_deleting(pod) else podstate.container_statuses(pod)
-        failed = tuple(end for one in statuses for end in building.ends(one) if end.exit_code)
-        known = self._seen.get(meta.uid(pod), ())
-        if not failed or failed == known:
-            return
-        self._seen[meta.uid(pod)] = failed
-        leader_uid = next(
-            (meta.uid(one) for one in members.living.values() if groupname.leader_of(one) == meta.name(one)), ""
+        failed = frozenset(
+            (one.container, one.restarts, str(one.end.get("finishedAt")))
+            for one in deaths.of_pod(pod, self._clock.now())
         )
-        if leader_uid and (not known or failed[-1] != known[-1]):
-            restarts = sum(int(one.get("restartCount") or 0) for one in statuses)
+        is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
+        self._seen[meta.uid(pod)] = failed
+        leaders = (meta.uid(one) for one in members.living.values() if groupname.leader_of(one) == meta.name(one))
+        leader_uid = next(leaders, "")
+        if is_new and leader_uid:
+            restarts = sum(restarts for _, restarts, _ in failed)
             members.failed = members.failed or f"{meta.uid(pod)}-{restarts}"
             self._add(leader_uid, members)
 
-    def _depart(self, leader_uid: str, members: Members) -> None:
+    def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if leader_uid in self._records or leader_uid in self._due or leader_uid in self._own:
             self._add(leader_uid, members)
         if leader_uid not in self._records:
@@ -163,11 +164,11 @@ class Recorder:
         if members is not None:
             self._add(uid, members)
 
-    def _add(self, leader_uid: str, members: Members) -> None:
+    def _add(self, leader_uid: str, members: Incarnation) -> None:
         self._due[leader_uid] = members
         self._wake.set()
 
-    async def _record(self, leader_uid: str, members: Members) -> None:
+    async def _record(self, leader_uid: str, members: Incarnation) -> None:
         """Keep an episode; a failure to do so is logged, and concerns this one only."""
         try:
             await self._keep(leader_uid, members)
@@ -176,7 +177,7 @@ class Recorder:
         except Exception:  # edge: anything may be stored in an object
             log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
 
-    async def _keep(self, leader_uid: str, members: Members) -> None:
+    async def _keep(self, leader_uid: str, members: Incarnation) -> None:
         record = self._records.get(leader_uid)
         pods = members.pods(meta.annotations(record or {}).get(labels.FAILED_POD_UID, ""))
         failed, members.failed = members.failed, ""
@@ -190,23 +191,23 @@ class Recorder:
             if not failed:
                 return
             identity = failed
-        elif self._store.has(leader_uid) and leader_uid not in self._own:
+        if self._store.has(identity) and identity not in self._own:
             return  # recorded before the cluster was started again, with logs that are gone now
-        evidence, mask = await self._evidence(leader_uid, pods, lws, record)
-        _remember(self._own, identity, self._own.get(identity, evidence.now))
-        found = await asyncio.to_thread(building.build, replace(evidence, now=self._own[identity]), mask)
+        traces, mask = await self._traces(leader_uid, pods, lws, record)
+        _remember(self._own, identity, self._own.get(identity, traces.now))
+        found = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
         kept = self._store.put(found, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 
-    async def _evidence(
+    async def _traces(
         self, leader_uid: str, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
-    ) -> tuple[Evidence, Mask]:
+    ) -> tuple[Traces, Mask]:
         namespace = meta.namespace(pods[0])
         notes: list[str] = []
         secrets = await self._list(SECRETS, namespace, notes)
         if notes:
             notes = [f"{notes[0]}: values of Secrets are masked only where they look like some"]
-        evidence = Evidence(
+        traces = Traces(
             pods=pods,
             leader_uid=leader_uid,
             now=self._clock.now(),
@@ -217,7 +218,7 @@ class Recorder:
             revisions=await self._list(CONTROLLER_REVISIONS, namespace, notes),
             notes=tuple(notes),
         )
-        return evidence, Mask(masking.known(secrets, pods))
+        return traces, Mask(masking.known(secrets, pods))
 
     async def _list(self, resource: Resource, namespace: str, notes: list[str]) -> Sequence[JSONObject]:
         """List objects; if they cannot be read, there are none, and a note says so."""

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from kuberuntime.objects import decimals
 from leaderworkerset.recording.episode import Episode
 
 OF_A_SET: Final = 4 * 1024 * 1024
@@ -101,8 +102,10 @@ def places(directory: Path) -> Iterator[Place]:
     found = []
     for path in directory.glob("*/*/*/*.json"):
         namespace, lws, group = path.parts[-4:-1]
-        if match := FILE.fullmatch(path.name):
-            found.append(Place(namespace, lws, group, int(match["number"]), match["identity"], path))
+        match = FILE.fullmatch(path.name)
+        number = decimals.natural(match["number"]) if match else None
+        if match and number is not None:
+            found.append(Place(namespace, lws, group, number, match["identity"], path))
     yield from sorted(found)
 
 

@@ -12,14 +12,13 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster import episodes
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading.serviceselectors import selects
 from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import episodes as shown
-from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines
@@ -85,12 +84,12 @@ def recorded(target: Target, session: Session, chosen: Selection, found: Diagnos
 
     There are none on clusters that record no failures.
     """
-    root = episodes.directory(target)
+    root = recordings.directory(target)
     if root is None or found.verdict is Verdict.HEALTHY or found.log is not None:
         return []
-    readable = filter(None, map(store.read, episodes.of(root, session.namespace, chosen)))
+    readable = filter(None, map(store.read, recordings.of(root, session.namespace, chosen)))
     last = max(readable, key=lambda one: (one.time, one.number), default=None)
-    return [] if last is None else ["", *shown.brief(last, SystemClock().now(), session.lws)]
+    return [] if last is None else ["", *episodetable.brief(last, SystemClock().now(), session.lws)]
 
 
 async def idle_services(session: Session, namespace: str) -> list[str]:

@@ -9,7 +9,7 @@ import click
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.cli.cluster import episodes
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.gathering import layout
@@ -60,8 +60,8 @@ def command(target: Target, /, directory: Path) -> None:
             return gatherer
 
     found = asyncio.run(act())
-    if root := episodes.directory(target):
-        for episode in episodes.of(root, target.namespace or ""):
+    if root := recordings.directory(target):
+        for episode in recordings.of(root, target.namespace or ""):
             with suppress(FileNotFoundError):  # it was the oldest, and made room
                 write(str(layout.HISTORY / episode.path.relative_to(root)), episode.path.read_bytes())
     notes = found.notes

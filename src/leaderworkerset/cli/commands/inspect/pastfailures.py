@@ -8,12 +8,11 @@ import msgspec
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import decimals
 from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster import episodes
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import episodes as shown
-from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.recording import store
 from leaderworkerset.recording.episode import Episode
@@ -35,9 +34,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     chosen, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
         raise UsageError("one episode is of one namespace: leave out -A, and choose with -n")
-    root = episodes.require(target)
-    namespace = "" if everywhere else target.namespace or episodes.NAMESPACE
-    places = [one for one in episodes.of(root, namespace, chosen) if number in (None, one.number)]
+    root = recordings.require(target)
+    namespace = "" if everywhere else target.namespace or recordings.NAMESPACE
+    places = [one for one in recordings.of(root, namespace, chosen) if number in (None, one.number)]
     readable = [(place, store.read(place)) for place in places]
     for place, one in readable:
         if one is None:
@@ -53,7 +52,9 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     else:
         now = SystemClock().now()
         for line in (
-            shown.table(found, now, with_namespace=everywhere) if number is None else shown.lines(found[0], now)
+            episodetable.table(found, now, with_namespace=everywhere)
+            if number is None
+            else episodetable.lines(found[0], now)
         ):
             say(line)
 

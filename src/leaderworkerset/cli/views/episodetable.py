@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.cli.views import output
-from leaderworkerset.recording.episode import ContainerEnd, End, Episode, Outcome, RankEnd
+from leaderworkerset.recording.episode import ContainerEnd, Episode, Outcome, RankEnd, RunEnd
 from leaderworkerset.views.wording import age, counted
 
 HEADER: Final = ("EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE")
@@ -98,5 +98,5 @@ def _row(one: Episode, now: datetime) -> tuple[str, ...]:
     return one.place, age(one.time, now), one.outcome, first, one.failure
 
 
-def _ends(found: Sequence[End]) -> str:
+def _ends(found: Sequence[RunEnd]) -> str:
     return ", ".join(f"{end.exit_code} {end.reason}".rstrip() for end in found) or "-"
