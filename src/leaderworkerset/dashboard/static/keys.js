@@ -19,6 +19,7 @@ export function start() {
   times();
   setInterval(times, 10_000);
   onChange(times);
+  document.addEventListener("shown", times); // of the pane of a rank
 }
 
 function press(event) {

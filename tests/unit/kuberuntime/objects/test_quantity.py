@@ -132,3 +132,8 @@ def test_one_odd_amount_among_many_is_read_alone(odd: str | float) -> None:
             canonical_list(resources)
     else:
         assert canonical_list(resources) == expected
+
+
+def test_many_canonical_amounts_stay_as_they_are() -> None:
+    resources = {str(index): "1Gi" for index in range(MANY)}
+    assert canonical_list(resources) == resources

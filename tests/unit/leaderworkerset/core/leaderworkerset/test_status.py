@@ -375,7 +375,7 @@ def test_a_group_that_goes_is_taken_out_of_the_fold() -> None:
     one, other = groups("NO")
     odd = GroupFacts("other-0", "0", 0, is_leader_ready=True, revision="new", workers=None)
     found = Groups("web")
-    for group in (one, other, odd):
+    for group in (one, other, odd, one):  # the last one has no news
         found.put(group.leader, group)
     found.put("other-0", None)
     assert found.folded() == fold([one, other], "web")
