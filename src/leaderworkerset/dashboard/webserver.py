@@ -143,8 +143,7 @@ class Dashboard:
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag("link", rel="icon", href=f"{base}static/icon.svg")  # else the browser asks for one elsewhere
         head = tag("head", onward, icon, tag("title", "lws"))
-        text = "<!doctype html>" + tag("html", head, tag("body"), lang="en")
-        response = _html(text)
+        response = _html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
         return response
 
@@ -204,7 +203,6 @@ class Dashboard:
             previous=query.get("previous") == "true",
         )
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
-        await response.prepare(request)
 
         async def write(data: bytes) -> None:
             async with timeouts.within(PATIENCE):
@@ -212,6 +210,7 @@ class Dashboard:
 
         self._streams += 1
         try:
+            await response.prepare(request)
             await logstream.send(self.model, wanted, write)
         except* (ConnectionError, TimeoutError):
             pass
@@ -300,8 +299,7 @@ def _asked(request: web.Request) -> Asked:
 
 
 def _html(text: str) -> web.Response:
-    body = text.encode(errors="replace")
-    return web.Response(body=body, content_type="text/html", charset="utf-8")
+    return web.Response(body=text.encode(errors="replace"), content_type="text/html", charset="utf-8")
 
 
 def _refused(refusal: Refusal) -> web.Response:

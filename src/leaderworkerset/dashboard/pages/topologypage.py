@@ -95,9 +95,9 @@ def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
     return {
         "trouble": cells.trouble(picture),
         "summary": [Piece("summary-text", tag("span", _summary(found), id="summary-text"))],
-        "columns": [_header("column-names", ["node", "domain", "status", *names, "ranks"])],
+        "columns": [cells.columns(["node", "domain", "status", *names, "ranks"])],
         "nodes": [_node_row(found, node, names, ranks.get(meta.name(node), ())) for node in found.listed],
-        "domains": [_header("domain-names", ["set", "a group", *domains])],
+        "domains": [cells.columns(["set", "a group", *domains], "domain-names")],
         "fits": [] if found.held is None else _fits(picture, domains, found.held),
     }
 
@@ -143,10 +143,6 @@ def _ranks(picture: Picture) -> Mapping[str, Sequence[tuple[View, Rank]]]:
     return found
 
 
-def _header(key: str, words: Sequence[str]) -> Piece:
-    return Piece(key, tag("tr", [tag("th", word, scope="col") for word in words], id=key))
-
-
 def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
     name = meta.name(node)
     shares = [joined(_share(found, node, one), " ", _bar(found, node, one)) for one in names]
@@ -158,14 +154,13 @@ def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Seque
         role="img",
         aria_label=", ".join(held),
     )
-    ranks_cell = marks if ranks else Safe("")
     return cells.row(
         f"n/{name}",
         name,
         found.domain(node),
         nodeamounts.status(node),
         *shares,
-        ranks_cell,
+        marks if ranks else "",
         find=f"{name} {' '.join(held)}",
     )
 
