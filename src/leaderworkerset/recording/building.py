@@ -29,7 +29,6 @@ class Traces:
     """What was observed of a group that failed; the LeaderWorkerSet may be gone, and the record not be there."""
 
     pods: Sequence[JSONObject]
-    leader_uid: str
     now: datetime
     lws: JSONObject | None = None
     record: JSONObject | None = None

@@ -193,14 +193,14 @@ class Recorder:
             identity = failed
         if self._store.has(identity) and identity not in self._own:
             return  # recorded before the cluster was started again, with logs that are gone now
-        traces, mask = await self._traces(leader_uid, pods, lws, record)
+        traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
         found = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
         kept = self._store.put(found, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 
     async def _traces(
-        self, leader_uid: str, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
+        self, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
     ) -> tuple[Traces, Mask]:
         namespace = meta.namespace(pods[0])
         notes: list[str] = []
@@ -209,7 +209,6 @@ class Recorder:
             notes = [f"{notes[0]}: values of Secrets are masked only where they look like some"]
         traces = Traces(
             pods=pods,
-            leader_uid=leader_uid,
             now=self._clock.now(),
             lws=lws,
             record=record,

@@ -47,7 +47,7 @@ def record(state: str | None = None, **more: str) -> JSONObject:
 
 def traces(*pods: JSONObject, **more: Any) -> Traces:
     """Return the traces of these pods."""
-    return Traces(pods=pods, leader_uid="uid-0", now=NOW, **more)
+    return Traces(pods=pods, now=NOW, **more)
 
 
 def test_the_rank_whose_run_ended_first_with_an_error_is_the_first() -> None:
