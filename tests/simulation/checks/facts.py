@@ -184,6 +184,12 @@ class Facts:
         is_held_back = isinstance(group.index, int) and group.index < partition
         return not is_held_back and self.is_outdated(group.leader)
 
+    @property
+    def limit(self) -> int | None:
+        """Return how often a group may be restarted, by the most generous of the specs; None where one sets no limit."""
+        limits = [spec["leaderWorkerTemplate"].get("maxGroupRestarts") for spec in self.specs] or [None]
+        return None if None in limits else max(limits)
+
     def floor(self) -> int:
         """Return how many groups must stay available, by the weakest of the specs."""
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
