@@ -102,6 +102,8 @@ class Facts:
     """Specs of the LeaderWorkerSet since the beginning of the schedule."""
     has_recreated: bool = False
     """Whether any of these specs recreates groups."""
+    has_limited: bool = False
+    """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
     has_rolled: bool = False
     """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
@@ -229,6 +231,7 @@ class Facts:
             self.specs.append(spec)
         self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
+        self.has_limited |= "maxGroupRestarts" in spec["leaderWorkerTemplate"]
         self.has_recreated |= spec["leaderWorkerTemplate"].get("restartPolicy", "") in RECREATING
 
 

@@ -215,7 +215,7 @@ class Invariants:
             self._check_creation(actor, target, request)
         elif request.method == "PUT":
             self._check_status(actor, target, request)
-        elif target.resource not in (self.patched if self.facts.limit is None else self.patched | LIMITED):
+        elif target.resource not in (self.patched | LIMITED if self.facts.has_limited else self.patched):
             self._violate(f"{actor} patches {target}")
 
     def answered(self, actor: str, request: Request, response: Response) -> None:

@@ -114,11 +114,13 @@ class Remover:
 
     async def remove_manager(self) -> None:
         """Remove everything except the definitions and the namespace, in reverse order."""
-        for resource, key in reversed(installable(self._namespace)):
+        known = installable(self._namespace)
+        for resource, key in reversed(known):
             await self._remove(resource, key)
         for resource in (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES):  # also those for users, and of other installers
             for obj in filter(metadata.is_installed, await self._list(resource)):
-                await self._remove(resource, meta.key(obj))
+                if (resource, meta.key(obj)) not in known:
+                    await self._remove(resource, meta.key(obj))
         lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
         if lease is not None:
             await self._delete(LEASES, lease)
