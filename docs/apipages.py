@@ -128,13 +128,8 @@ def signature(found: Definition) -> str:
         start = next((one for one in found.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"), None)
         bases = ", ".join(map(ast.unparse, found.bases))
         given = _arguments(start) if start else ""
-        return (
-            f"class {found.name}({bases})"
-            if bases
-            else f"class {found.name}({given})"
-            if given
-            else f"class {found.name}"
-        )
+        within = bases or given
+        return f"class {found.name}({within})" if within else f"class {found.name}"
     names = decorators(found)
     returned = f" -> {ast.unparse(found.returns)}" if found.returns else ""
     if names & PROPERTIES:

@@ -14,7 +14,7 @@ from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, PODS
+from kuberuntime.objects.resources import NODES, PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.dashboard.livemodel import LiveModel
@@ -58,7 +58,7 @@ class House:
     model: LiveModel
     dashboard: Dashboard
     runner: CommandLog | None
-    nodes_may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    transport: "OddTransport"
 
     @property
     def base(self) -> str:
@@ -168,39 +168,42 @@ async def open_house(*, actions: bool = False) -> AsyncIterator[House]:
     await server.start()
     try:
         async with asyncio.timeout(LIMIT):
-            transport = SlowTransport(server)
+            transport = OddTransport(server)
             client = Client(transport)
             await client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}})
             await client.patch(
                 NODES, ObjectKey("", NODE), {"status": UP}, kind="merge", subresource="status", manager="test"
             )
-            async with serving(client, CommandLog() if actions else None) as house:
-                house.nodes_may_answer = transport.may_answer
+            async with serving(transport, CommandLog() if actions else None) as house:
                 yield house
     finally:
         await server.close()
 
 
-class SlowTransport(InProcessTransport):
-    """Answers lists of nodes only once it may."""
+class OddTransport(InProcessTransport):
+    """Answers lists of nodes only once it may, and what a test names otherwise than any API server does."""
 
     def __init__(self, server: ApiServer) -> None:
         super().__init__(server, "test")
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.odd: Resource | None = None
 
     async def request(self, request: Request) -> Response:
         if request.path == NODES.path():
             await self.may_answer.wait()
+        if self.odd is not None and request.path.endswith(f"/{self.odd.plural}"):
+            return Response(200, {}, b'{"metadata": {}, "items": [{"metadata": 1}]}')
         return await super().request(request)
 
 
 @asynccontextmanager
-async def serving(client: Client, runner: CommandLog | None = None) -> AsyncIterator[House]:
+async def serving(transport: OddTransport, runner: CommandLog | None = None) -> AsyncIterator[House]:
     """Serve a dashboard in the body, as the command does."""
+    client = Client(transport)
     model = LiveModel(client, "", Commands())
     async with opened(model, runner, 0) as dashboard:
-        yield House(client, model, dashboard, runner)
+        yield House(client, model, dashboard, runner, transport)
 
 
 async def until(check: Any, what: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from tests.e2e.harness import LWS, ROOT, SLEEP, Cluster, facts, lines_with, lws, python, shell_script
+from tests.e2e.harness import LWS, ROOT, SLEEP, Cluster, facts, lines_with, lws, python, shell_script, until
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.rendezvous.obstacles import Obstacle
@@ -208,8 +208,12 @@ def test_ranks_that_are_there_meet_at_once(groups: Cluster, place: str, argument
 def test_ranks_meet_whatever_names_they_have(groups: Cluster, form: str, name: str, spec: JSONObject) -> None:
     waits = ["sh", "-c", f"{shlex.join(FORMS[form])} all --timeout 60 && exec sleep 1000"]
     groups.start(lws(f"{name}-{form}", {"command": waits, "grace": 1}, size=3, **spec))
-    said = groups.lws("logs", f"{name}-{form}")
-    assert [said.count(f"rendezvous: rank {rank} met all after ") for rank in range(3)] == [1, 1, 1]
+
+    def met() -> list[int]:
+        said = groups.lws("logs", f"{name}-{form}")
+        return [said.count(f"rendezvous: rank {rank} met all after ") for rank in range(3)]
+
+    until(lambda: met() == [1, 1, 1], "all ranks met")
     groups.lws("delete", f"{name}-{form}")
 
 
@@ -236,7 +240,8 @@ def test_whoever_waits_meets_a_leader_that_comes_late_and_ends_when_it_is_asked_
 @pytest.mark.parametrize("form", FORMS)
 def test_explain_says_what_a_code_of_the_rendezvous_means(groups: Cluster, form: str) -> None:
     name = f"closed-{form}"
-    waits = {"command": [*FORMS[form], "leader", "--port", "9999", "--timeout", "1"]}
+    probe = {"tcpSocket": {"port": 9998}, "periodSeconds": 1}
+    waits = {"command": [*FORMS[form], "leader", "--port", "9999", "--timeout", "1"], "readinessProbe": probe}
     groups.apply(lws(name, waits, size=2, leader=SLEEP, restart="None"))
     groups.until(name, lambda view: facts(view, "restarts")["0/1"] > 0)
     told = groups.shell.lws("explain", f"--local={groups.name}", name, code=4).stdout

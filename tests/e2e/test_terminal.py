@@ -98,6 +98,7 @@ COUNTER = """
 n=$(cat /scratch/n || echo 0); n=$((n + 1)); echo $n > /scratch/n
 echo run $n
 until [ -e /scratch/end-$n ]; do sleep 0.05; done
+sleep 1  # whoever made the file by exec has ended by then
 echo end of run $n; exit 1
 """
 

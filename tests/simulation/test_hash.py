@@ -97,7 +97,7 @@ async def schedule(world: World, held: Held, random: Random) -> None:
 
 
 @pytest.mark.parametrize("surge", [0, 1])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(6), 149])  # of 149 a rollout stayed where it was
 def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int, surge: int) -> None:
     """N-AT-5."""
     held = Held(surge)

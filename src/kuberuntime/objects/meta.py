@@ -109,6 +109,12 @@ def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
     return next((reference for reference in references if reference.get("controller")), None)
 
 
+def is_controlled(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
+    """Return whether `owner`, not another object of its name, controls `obj`."""
+    controller = controller_of(obj)
+    return controller is not None and controller["uid"] == uid(owner)
+
+
 def is_of_predecessor(obj: Mapping[str, Any], owner: Mapping[str, Any]) -> bool:
     """Return whether the controller of `obj` had the kind and name of `owner`, and is gone: another UID.
 

@@ -3,7 +3,9 @@
 A `Resource` builds its URLs, so that no other code contains an API path.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,10 @@ class Resource:
     def group_resource(self) -> str:
         """Return `plural.group` as in error messages: `statefulsets.apps`, `pods`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def has(self, obj: Mapping[str, Any]) -> bool:
+        """Return whether an object is of this kind and version."""
+        return (obj["apiVersion"], obj["kind"]) == (self.api_version, self.kind)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the URL path of a collection (no name), an object, or one of its subresources."""

@@ -68,8 +68,4 @@ def find_workers(leader: JSONObject, statefulsets: Iterable[JSONObject]) -> JSON
     Other versions of the controller name it after the leader pod (N-HASH-20).
     """
     name = host(leader)
-    return next((one for one in statefulsets if meta.name(one) == name or _is_led_by(one, leader)), None)
-
-
-def _is_led_by(statefulset: JSONObject, leader: JSONObject) -> bool:
-    return (meta.controller_of(statefulset) or {}).get("uid") == meta.uid(leader)
+    return next((one for one in statefulsets if meta.name(one) == name or meta.is_controlled(one, leader)), None)

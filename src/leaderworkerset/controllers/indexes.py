@@ -20,6 +20,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.core.restarts.retention import is_kept
 
 BY_LWS: Final = "leaderworkerset"
@@ -93,7 +94,7 @@ def find_workers(leader: JSONObject, statefulsets: Store) -> JSONObject | None:
 
 def pod_group_values(pod: JSONObject) -> Iterable[str]:
     """Index a pod by the PodGroup of Kubernetes that it names."""
-    name = (meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName")
+    name = linked(pod)
     return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
 
 

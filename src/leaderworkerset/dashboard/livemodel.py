@@ -7,7 +7,7 @@ as wanted, at most every two seconds and while somebody looks.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 
@@ -69,13 +69,13 @@ class Wholes:
     async def wait_synced(self) -> None:
         """Wait until they are known, or known to be refused."""
         async with asyncio.TaskGroup() as tasks:
-            waits = [tasks.create_task(self._informer.wait_synced()), tasks.create_task(self._wait_refused())]
+            waits: list[asyncio.Task[Any]] = [
+                tasks.create_task(self._informer.wait_synced()),
+                tasks.create_task(self._refused.wait()),
+            ]
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             for one in waits:
                 one.cancel()
-
-    async def _wait_refused(self) -> None:
-        await self._refused.wait()
 
     def views(self, views: list[View]) -> list[SetView]:
         """Return the sets by namespace and name."""
@@ -184,11 +184,13 @@ class LiveModel:
                 found = await surveying.survey(lists, ill, self.namespace, self.commands)
                 of_sets = await settling.diagnose_sets(lists, sets, self.namespace, self.commands)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
-        except (KubeError, TimeoutError, ExceptionGroup) as error:
-            reason = str(_first(error)) or f"no answer within {PATIENCE:g} s"
-            self._trouble = f"the API server does not answer, so this may be out of date: {reason}"
         except Exception as error:  # likewise: the last diagnoses stay
-            log.warning("diagnosis failed", error=repr(error), exc_info=error)
+            first = _first(error)
+            if isinstance(first, KubeError | TimeoutError):
+                reason = str(first) or f"no answer within {PATIENCE:g} s"
+                self._trouble = f"the API server does not answer, so this may be out of date: {reason}"
+            else:
+                log.warning("diagnosis failed", error=repr(error), exc_info=error)
         else:
             self._trouble = ""
             self._diagnoses = {ObjectKey(one.namespace, one.target): one for one in found}

@@ -14,7 +14,6 @@ from leaderworkerset.dashboard.logstream import LONGEST_LINE
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.diagnosis.diagnose import diagnose
-from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, read
@@ -30,12 +29,10 @@ PATIENCE: Final = 5.0
 
 async def pane(model: LiveModel, view: View, chosen: Selection) -> Safe | None:
     """Return what is known of one rank; None if the set has no such rank."""
-    found = [
-        rank for group in view.groups for rank in group.ranks if (group.name, rank.index) == (chosen.group, chosen.rank)
-    ]
-    if not found:
+    ranks = (rank for group in view.groups if group.name == chosen.group for rank in group.ranks)
+    rank = next((rank for rank in ranks if rank.index == chosen.rank), None)
+    if rank is None:
         return None
-    (rank,) = found
     lists = Lists(model.client)
     async with asyncio.TaskGroup() as tasks:
         told = tasks.create_task(_explained(model, lists, view, chosen))
@@ -58,8 +55,7 @@ async def _explained(model: LiveModel, lists: Lists, view: View, chosen: Selecti
             observed = await observe_view(lists, view, chosen, model.clock)
     except (KubeError, TimeoutError, ExceptionGroup):
         return tag("p", "why it is not ready could not be read")
-    found: Diagnosis = diagnose(replace(observed, commands=model.commands), chosen)
-    return cells.cause(found)
+    return cells.cause(diagnose(replace(observed, commands=model.commands), chosen))
 
 
 async def _events(lists: Lists, model: LiveModel, view: View, chosen: Selection) -> Safe:

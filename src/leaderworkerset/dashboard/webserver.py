@@ -6,8 +6,8 @@ Addresses below the base: `open` (the link), pages (`address.py`), the same with
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -74,7 +74,7 @@ class Dashboard:
     runner: Runner | None = None
     secrets: Secrets = field(default_factory=new_secrets)
     port: int = 0
-    _streams: int = 0
+    _streams: set[asyncio.Task[None] | None] = field(default_factory=set)
     _listener: Listener | None = None
 
     async def listen(self, port: int) -> None:
@@ -85,7 +85,10 @@ class Dashboard:
         self.port = self._listener.port
 
     async def leave(self) -> None:
-        """Listen no more, and close all connections."""
+        """Listen no more, and close all connections; streams have no end of their own that could be awaited."""
+        for stream in self._streams:
+            if stream is not None:
+                stream.cancel()
         if self._listener is not None:
             await self._listener.__aexit__(None, None, None)
             self._listener = None
@@ -143,8 +146,7 @@ class Dashboard:
         onward = tag("meta", http_equiv="refresh", content=f"0; url={base}")
         icon = tag("link", rel="icon", href=f"{base}static/icon.svg")  # else the browser asks for one elsewhere
         head = tag("head", onward, icon, tag("title", "lws"))
-        text = "<!doctype html>" + tag("html", head, tag("body"), lang="en")
-        response = _html(text)
+        response = _html("<!doctype html>" + tag("html", head, tag("body"), lang="en"))
         response.set_cookie(COOKIE, self.secrets.session, path=base, httponly=True, samesite="Strict")
         return response
 
@@ -173,20 +175,25 @@ class Dashboard:
 
     async def _stream(self, request: web.Request, found: address.Address) -> web.StreamResponse:
         """Send what changes on a page, from the state that the browser has on."""
-        if self._streams >= MOST_STREAMS:
+        if len(self._streams) >= MOST_STREAMS:
             return _busy()
         last = request.headers.get("Last-Event-ID") or request.query["stream"]
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        self._streams += 1
-        try:
+        with self._streaming(), suppress(ConnectionError, TimeoutError):  # the browser has left, or reads nothing
             async with self.hub.looking(found) as channel:
                 await response.prepare(request)
                 await _send(response, channel, last)
-        except (ConnectionError, TimeoutError):  # the browser has left, or reads nothing
-            pass
-        finally:
-            self._streams -= 1
         return response
+
+    @contextmanager
+    def _streaming(self) -> Iterator[None]:
+        """Count a stream, and end it when the server ends."""
+        task = asyncio.current_task()
+        self._streams.add(task)
+        try:
+            yield
+        finally:
+            self._streams.discard(task)
 
     async def _logs(self, request: web.Request, key: ObjectKey) -> web.StreamResponse:
         query = request.query
@@ -194,7 +201,7 @@ class Dashboard:
         tail = decimals.natural(query.get("tail", str(logstream.TAIL)))
         if not all(map(logstream.is_place, places)) or len(places) > logstream.MOST_STREAMS or tail is None:
             return _missing()
-        if self._streams >= MOST_STREAMS:
+        if len(self._streams) >= MOST_STREAMS:
             return _busy()
         wanted = LogRequest(
             key=key,
@@ -204,19 +211,17 @@ class Dashboard:
             previous=query.get("previous") == "true",
         )
         response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson"})
-        await response.prepare(request)
 
         async def write(data: bytes) -> None:
             async with timeouts.within(PATIENCE):
                 await response.write(data)
 
-        self._streams += 1
-        try:
-            await logstream.send(self.model, wanted, write)
-        except* (ConnectionError, TimeoutError):
-            pass
-        finally:
-            self._streams -= 1
+        with self._streaming():
+            try:
+                await response.prepare(request)
+                await logstream.send(self.model, wanted, write)
+            except* (ConnectionError, TimeoutError):
+                pass
         return response
 
     async def _pane(self, key: ObjectKey, group: str, rank: str) -> web.StreamResponse:
@@ -300,8 +305,7 @@ def _asked(request: web.Request) -> Asked:
 
 
 def _html(text: str) -> web.Response:
-    body = text.encode(errors="replace")
-    return web.Response(body=body, content_type="text/html", charset="utf-8")
+    return web.Response(body=text.encode(errors="replace"), content_type="text/html", charset="utf-8")
 
 
 def _refused(refusal: Refusal) -> web.Response:

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -195,7 +195,7 @@ def count(text: str) -> int:
     return int(text)
 
 
-def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+def read_arguments() -> argparse.Namespace:
     """Return what was asked for; end with exit code 2 if it is not valid."""
     parser = argparse.ArgumentParser(prog="python -m leaderworkerset.rendezvous", description=__doc__)
     parser.add_argument("whom", choices=("leader", "all", "shell"), help="`shell` prints the form for shells")
@@ -204,7 +204,7 @@ def read_arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--timeout", type=seconds, default=600.0, metavar="SECONDS", help="600 by default")
     parser.add_argument("--size", type=count, help="how many ranks the program expects in its group")
-    return parser.parse_args(words)
+    return parser.parse_args()
 
 
 def main() -> None:

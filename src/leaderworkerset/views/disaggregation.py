@@ -102,7 +102,7 @@ Shown: TypeAlias = View | SetView
 
 def set_view(obj: JSONObject, views: Iterable[View]) -> SetView:
     """Build the view of a set from the LeaderWorkerSets that it controls."""
-    own = [PartView(view) for view in views if (meta.controller_of(view.object) or {}).get("uid") == meta.uid(obj)]
+    own = [PartView(view) for view in views if meta.is_controlled(view.object, obj)]
     statuses = meta.status(obj).get("roleStatuses") or []
     return SetView(
         name=meta.name(obj),

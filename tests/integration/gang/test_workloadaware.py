@@ -9,6 +9,7 @@ from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, half_a_node, is_bound
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, conditions, is_ready
+from tests.scheduled import link_of
 
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
@@ -41,10 +42,6 @@ async def pod_groups(space: Space) -> dict[str, JSONObject]:
     """Return the PodGroups of the namespace by name."""
     found = await space.client.list(POD_GROUPS, namespace=space.namespace)
     return {meta.name(one): one for one in found.items}
-
-
-def link_of(pod: JSONObject) -> str:
-    return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName"))
 
 
 def placed(state: State) -> dict[str, int]:

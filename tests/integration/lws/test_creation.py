@@ -276,5 +276,5 @@ def assert_progressing(state: State, *names: str) -> None:
     """Exactly these pods run, and the status says that the set progresses."""
     assert_created(state, *names)
     found = {one["type"]: one["status"] for one in meta.status(state.leaderworkersets["web"])["conditions"]}
-    assert found == {"Progressing": "True"}
+    assert found == {"Progressing": "True", "Degraded": "False"}
     assert {meta.status(pod).get("phase") for pod in state.pods.values()} == {"Running"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import sys
 import webbrowser
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -101,8 +101,9 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
         runner = _Commands(session, target).run if wanted.allows_actions else None
         async with opened(model, runner, wanted.port, session.lifeline) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
-                await _announce(served, Path(directory), wanted)
-                await _interrupted()
+                async with until_stopped() as stopped:
+                    await _announce(served, Path(directory), wanted)
+                    await stopped.wait()
 
 
 async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:
@@ -119,18 +120,6 @@ async def _announce(served: "Dashboard", directory: Path, wanted: DashboardReque
     path.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={served.link}"><title>lws</title>')
     if not await asyncio.to_thread(webbrowser.open, path.as_uri()):  # some browsers run in the terminal, and end late
         say("No browser was found here: open the link yourself.", err=True)
-
-
-async def _interrupted() -> None:
-    """Wait for Ctrl-C or SIGTERM."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, ended.set)
-    try:
-        await ended.wait()
-    finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,7 @@ from leaderworkerset.core.policies.levels import PATH, LevelFields, Part, Schedu
 
 TEMPLATE: Final = "spec.leaderWorkerTemplate"
 REPLICA: Final = f"{PATH}.replica"
-KUBERNETES: Final = "kubernetes"
-VOLCANO: Final = "volcano"
-PROVIDERS: Final = (VOLCANO, KUBERNETES)
+PROVIDERS: Final = ("volcano", "kubernetes")
 CONTROLLED: Final = "delegated scheduling requires a controller owner"
 LONGEST_CLAIMS: Final = 4
 

@@ -151,7 +151,7 @@ class Gangs:
         known = _find(group.live.gang_objects, kind, name)
         if known is None:
             return PolicyDecision(actions=tuple(self._creations(group, provider, kind, name)))
-        if (meta.controller_of(known) or {}).get("uid") == meta.uid(leader) and not meta.is_deleting(known):
+        if meta.is_controlled(known, leader) and not meta.is_deleting(known):
             return PolicyDecision()
         holds = f"waits for {kind.kind} {name} of an earlier leader to be deleted"
         removal = Delete(resource=kind, key=meta.key(known), uid=meta.uid(known))
@@ -172,7 +172,7 @@ class Gangs:
             guarded_delete(resource, obj)
             for obj in observed
             for resource in shared
-            if _is_of(obj, resource) and not meta.is_deleting(obj)
+            if resource.has(obj) and not meta.is_deleting(obj)
             if (revision := meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH)) and revision not in revisions
         ]
 
@@ -184,7 +184,11 @@ class Gangs:
         return next(suiting, None)
 
     def _mark_leader(self, pod: JSONObject, provider: Provider, request: str) -> JSONObject:
-        record = {} if provider.name == self.default and provider.is_named_by_revision else _record(provider)
+        record = (
+            {}
+            if provider.name == self.default and provider.is_named_by_revision
+            else {labels.GANG_SCHEDULER: provider.name}
+        )
         if not provider.is_named_by_revision:
             record[labels.GANG_GROUP] = _incarnation(groupname.host(pod), request)
         marked = with_annotations(pod, record) if record else pod
@@ -221,10 +225,6 @@ def _choice(annotations: Mapping[str, str]) -> str:
     return annotations.get(labels.GANG_SCHEDULER, "")
 
 
-def _record(provider: Provider) -> dict[str, str]:
-    return {labels.GANG_SCHEDULER: provider.name}
-
-
 def _recorded(leader: JSONObject, provider: Provider) -> str:
     """Return the name of the group's object that the leader was linked to, empty where it was not."""
     own = meta.annotations(leader)
@@ -238,8 +238,4 @@ def _incarnation(leader: str, request: str) -> str:
 
 
 def _find(observed: Sequence[JSONObject], resource: Resource, name: str) -> JSONObject | None:
-    return next((one for one in observed if _is_of(one, resource) and meta.name(one) == name), None)
-
-
-def _is_of(obj: JSONObject, resource: Resource) -> bool:
-    return bool(obj["apiVersion"] == resource.api_version and obj["kind"] == resource.kind)
+    return next((one for one in observed if resource.has(one) and meta.name(one) == name), None)

@@ -10,7 +10,6 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action, Create, Delete, Finally, Patch, guarded_delete, guarded_patch
 from leaderworkerset.api import labels
 from leaderworkerset.api.schedulinglevels import Scheduling
@@ -98,10 +97,10 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
     """Return the Workload of the LeaderWorkerSet; those of single revisions are of the provider `native`."""
     name, key = workloadnames.workload_name(whole.lws), whole.lws.key
     found = [
-        one for one in whole.objects if _is_of(one, WORKLOADS) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
+        one for one in whole.objects if WORKLOADS.has(one) and labels.TEMPLATE_REVISION_HASH not in meta.labels(one)
     ]
-    own = [one for one in found if workloads.is_controlled(one, whole.obj)]
-    if any(meta.name(one) == name for one in found if not workloads.is_controlled(one, whole.obj)):
+    own = [one for one in found if meta.is_controlled(one, whole.obj)]
+    if any(meta.name(one) == name for one in found if not meta.is_controlled(one, whole.obj)):
         text = f"Workload {name} already exists but is not controlled by this LeaderWorkerSet UID"
         raise _FailedError(WORKLOAD_FAILED, text)
     if len(own) > 1:
@@ -113,10 +112,6 @@ def _find_workload(whole: GangSet) -> JSONObject | None:
     if own and meta.is_deleting(own[0]):
         raise _FailedError(WORKLOAD_FAILED, f"Workload {meta.key(own[0])} is still terminating")
     return own[0] if own else None
-
-
-def _is_of(obj: JSONObject, resource: Resource) -> bool:
-    return bool(obj["apiVersion"] == resource.api_version and obj["kind"] == resource.kind)
 
 
 def _corrected(workload: JSONObject, wanted: JSONObject) -> Iterator[Patch]:
@@ -132,12 +127,12 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
     """Return the write that the PodGroup of the whole needs, None if it is as it shall be."""
     level = {labels.SCHEDULING_LEVEL: SchedulingLevel.WHOLE.value}
     wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
-    found = next((one for one in whole.objects if _is_of(one, POD_GROUPS) and meta.name(one) == name), None)
+    found = next((one for one in whole.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)
     if found is None:
         return Create(resource=POD_GROUPS, object=wanted)
     if meta.is_deleting(found):
         raise _FailedError(POD_GROUP_FAILED, f"PodGroup {name} is still terminating")
-    if not workloads.is_controlled(found, whole.obj):
+    if not meta.is_controlled(found, whole.obj):
         raise _FailedError(POD_GROUP_FAILED, f"PodGroup {meta.key(found)} has immutable scheduling configuration drift")
     if drift := workloads.pod_group_drift(found, wanted):
         raise _FailedError(POD_GROUP_FAILED, drift)
@@ -164,7 +159,7 @@ def _cleaned(whole: GangSet, needed: str) -> tuple[Action, ...]:
     removed = [
         _reported(whole, guarded_delete(POD_GROUPS, one), CLEANUP_BLOCKED)
         for one in whole.unused
-        if meta.name(one) != needed and workloads.is_controlled(one, whole.obj) and not meta.is_deleting(one)
+        if meta.name(one) != needed and meta.is_controlled(one, whole.obj) and not meta.is_deleting(one)
     ]
     return tuple(removed)
 

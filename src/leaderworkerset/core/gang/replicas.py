@@ -9,15 +9,14 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Create, Delete, Emit
+from kuberuntime.plan import Create, Emit
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.schedulinglevels import Scheduling
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang import preparation, workloads
-from leaderworkerset.core.gang.native import FIELD, POD_GROUPS
-from leaderworkerset.core.policies import delegation, levels, replacement, workloadnames
+from leaderworkerset.core.gang.native import FIELD, POD_GROUPS, WORKLOADS
+from leaderworkerset.core.policies import delegation, levels, replacement, restartpolicy, workloadnames
 from leaderworkerset.core.policies.edits import with_annotations, with_spec
 from leaderworkerset.core.policies.gang import GangGroup
 from leaderworkerset.core.policies.levels import SchedulingLevel
@@ -51,15 +50,10 @@ def _read_level(pod: JSONObject) -> SchedulingLevel:
         raise DeniedError(f'unsupported workload-aware scheduling mode "{mode}"') from None
 
 
-def linked(pod: JSONObject) -> str:
-    """Return the name of the PodGroup that a pod is linked to, empty without one."""
-    return str((meta.spec(pod).get(FIELD) or {}).get("podGroupName") or "")
-
-
 def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     """Create the PodGroups of a group that was linked at admission; raise `ValueError` for what cannot be corrected."""
     level, leader = levels.level_of(scheduling), group.live.leader
-    if level is SchedulingLevel.WHOLE or not linked(leader):
+    if level is SchedulingLevel.WHOLE or not workloadnames.linked(leader):
         return PolicyDecision()
     _check_labels(leader)
     if delegation.is_delegated(group.live.obj):
@@ -92,16 +86,16 @@ def _decide_delegated(group: GangGroup, level: SchedulingLevel) -> PolicyDecisio
     if isinstance(parent, SchedulingFailure):
         raise ValueError(parent.message)  # noqa: TRY004 - no type is wrong
     template, own_labels = workloads.delegated_template(parent, obj), workloads.group_labels(leader, level, "")
-    return _create(group, [workloads.build_pod_group(obj, linked(leader), parent, template, own_labels)])
+    return _create(group, [workloads.build_pod_group(obj, workloadnames.linked(leader), parent, template, own_labels)])
 
 
 def _find_workload(group: GangGroup) -> JSONObject:
     lws = group.live.lws
     name = workloadnames.workload_name(lws)
-    found = next((one for one in group.live.gang_objects if meta.name(one) == name), None)
+    found = next((one for one in group.live.gang_objects if WORKLOADS.has(one) and meta.name(one) == name), None)
     if found is None:
         raise ValueError(f"Workload {lws.namespace}/{name} has not been created yet")
-    if not workloads.is_controlled(found, group.live.obj):
+    if not meta.is_controlled(found, group.live.obj):
         raise ValueError(f"Workload {meta.key(found)} is not controlled by the expected LeaderWorkerSet UID")
     return found
 
@@ -112,31 +106,26 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
     own = groupname.find_workers(leader, group.live.statefulsets)
     if own is None:
         return None
-    workers = [pod for pod in group.live.pods if (meta.controller_of(pod) or {}).get("uid") == meta.uid(own)]
-    if all(linked(pod) == expected for pod in workers) or any(meta.spec(pod).get("nodeName") for pod in workers):
+    workers = [pod for pod in group.live.pods if meta.is_controlled(pod, own)]
+    if all(workloadnames.linked(pod) == expected for pod in workers) or any(
+        meta.spec(pod).get("nodeName") for pod in workers
+    ):
         return None
     note = f"Workers of leader pod {meta.name(leader)} are not of PodGroup {expected}; recreating the group"
-    removal = Delete(
-        resource=PODS,
-        key=meta.key(leader),
-        propagation="Foreground",
-        uid=meta.uid(leader),
-        on_success=(decisionevents.recreating_group(group.live.obj, leader, note),),
-    )
-    return PolicyDecision(holds=note, actions=(removal,))
+    return PolicyDecision(holds=note, actions=(restartpolicy.recreate(group.live, note),))
 
 
 def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
     """Create PodGroups that are missing; hold the workers back while one of the same name ends, or is another's."""
     obj, leader = group.live.obj, group.live.leader
-    known = {meta.name(one): one for one in group.live.gang_objects if one["kind"] == POD_GROUPS.kind}
+    known = {meta.name(one): one for one in group.live.gang_objects if POD_GROUPS.has(one)}
     failed = decisionevents.scheduling_failed(obj, preparation.POD_GROUP_FAILED, "{error}", leader)
     creations = []
     for one in wanted:
         found = known.get(meta.name(one))
         if found is None:
             creations.append(Create(resource=POD_GROUPS, object=one, on_failure=(failed,)))
-        elif not workloads.is_controlled(found, obj):
+        elif not meta.is_controlled(found, obj):
             event = decisionevents.unexpected_owner(leader, meta.name(one))
             return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)
         elif meta.is_deleting(found):

@@ -11,7 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.api.schedulinglevels import DisruptionMode, ResourceClaim, RoleScheduling, Scheduling
+from leaderworkerset.api.schedulinglevels import ResourceClaim, RoleScheduling, Scheduling
 from leaderworkerset.core.gang.native import POD_GROUPS, PRIORITY, WORKLOADS
 from leaderworkerset.core.policies import levels, workloadnames
 from leaderworkerset.core.policies.levels import Part, SchedulingLevel
@@ -49,14 +49,14 @@ def build_template(lws: LeaderWorkerSet, part: Part) -> JSONObject:
     return {
         "schedulingPolicy": {"basic": {}} if part.min_count is None else {"gang": {"minCount": part.min_count}},
         **({"schedulingConstraints": {"topology": [{"key": one.key} for one in topology]}} if topology else {}),
-        **({} if fields.disruption_mode is None else {"disruptionMode": _mode(fields.disruption_mode)}),
+        **(
+            {}
+            if fields.disruption_mode is None
+            else {"disruptionMode": SINGLE if fields.disruption_mode.all is None else {"all": {}}}
+        ),
         **({"resourceClaims": [encode_claim(one) for one in claims]} if claims else {}),
         **({PRIORITY: priority} if priority else {}),
     }
-
-
-def _mode(mode: DisruptionMode) -> JSONObject:
-    return SINGLE if mode.all is None else {"all": {}}
 
 
 def encode_claim(claim: ResourceClaim) -> JSONObject:
@@ -73,8 +73,15 @@ def build_pod_group(
 ) -> JSONObject:
     """Build a PodGroup from the template of a Workload; both the LeaderWorkerSet and an own Workload own it."""
     owners: list[OwnerReference] = [meta.controller_reference(obj)]
-    if is_controlled(workload, obj):
-        owners.append({field: workload[field] for field in ("apiVersion", "kind")} | _identity(workload))  # type: ignore[arg-type]
+    if meta.is_controlled(workload, obj):
+        owners.append(
+            OwnerReference(
+                apiVersion=workload["apiVersion"],
+                kind=workload["kind"],
+                name=meta.name(workload),
+                uid=meta.uid(workload),
+            )
+        )
     reference = {"workloadName": meta.name(workload), "templateName": template["name"]}
     return {
         "apiVersion": POD_GROUPS.api_version,
@@ -87,10 +94,6 @@ def build_pod_group(
         },
         "spec": {"workloadRef": reference, **{field: template[field] for field in template if field != "name"}},
     }
-
-
-def _identity(obj: JSONObject) -> JSONObject:
-    return {"name": meta.name(obj), "uid": meta.uid(obj)}
 
 
 def group_labels(leader: JSONObject, level: SchedulingLevel, role: str) -> dict[str, str]:
@@ -111,11 +114,6 @@ def delegated_template(parent: JSONObject, obj: JSONObject) -> JSONObject:
     if found is None:
         raise ValueError(f'Workload {meta.key(parent)} has no PodGroup template "{name}"')
     return found
-
-
-def is_controlled(found: JSONObject, obj: JSONObject) -> bool:
-    """Return whether this LeaderWorkerSet, not another of its name, controls the object."""
-    return (meta.controller_of(found) or {}).get("uid") == meta.uid(obj)
 
 
 def workload_drift(found: JSONObject, wanted: JSONObject) -> str:

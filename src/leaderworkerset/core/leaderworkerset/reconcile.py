@@ -49,8 +49,6 @@ RECHECK_DELETION: Final = 5.0
 RECHECK_NAMESPACE: Final = 30.0
 """Seconds until the namespace of evidence is read again, if nothing else happens in it: it is not watched."""
 
-NO_SERVICE: Final = "Failed to create headless service for error: {error}"
-
 AGAIN: Final = 0.0
 """Seconds until the next reconcile after an apply that may change nothing, since no watch reports one that did not."""
 
@@ -129,7 +127,9 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     conflict = _service_conflict(facts)
     if conflict:
-        actions.append(Emit(events=(decisionevents.failed_create(facts.obj, NO_SERVICE.format(error=conflict)),)))
+        actions.append(
+            Emit(events=(decisionevents.failed_create(facts.obj, services.NOT_CREATED.format(error=conflict)),))
+        )
     error = f"LeaderWorkerSet {meta.key(facts.obj)}: {conflict}" if conflict else leaders.error
     plan = Plan(tuple(actions), again, error)
     return Decision(plan, frozenset(needs), facts.revision.edition, leaders.source, leaders.surplus)
@@ -181,18 +181,15 @@ def _remove_gang(facts: SetFacts) -> Sequence[Action]:
     """Delete the gang scheduler's objects that no group uses any more."""
     if not facts.observed.gang_objects:
         return ()
-    return facts.gang.outdated(facts.observed.gang_objects, _revisions_in_use(facts))
-
-
-def _revisions_in_use(facts: SetFacts) -> set[str]:
-    return {facts.revision.key, *(group.revision for group in facts.observed.groups)}
+    in_use = {facts.revision.key, *(group.revision for group in facts.observed.groups)}
+    return facts.gang.outdated(facts.observed.gang_objects, in_use)
 
 
 def _revision_note(revision: Resolution) -> str:
-    text = f"Creating revision with key {revision.key} for"
     if revision.inherited:
         return f"Creating missing revision with key {revision.key} for existing LeaderWorkerSet"
-    return f"{text} updated LWS" if revision.is_new else f"{text} a newly created LeaderWorkerSet"
+    what = "updated LWS" if revision.is_new else "a newly created LeaderWorkerSet"
+    return f"Creating revision with key {revision.key} for {what}"
 
 
 def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
@@ -226,7 +223,7 @@ def _make_service(facts: SetFacts) -> list[Action]:
             resource=SERVICES,
             object=services.build_shared(facts.obj),
             if_absent=True,
-            on_failure=(decisionevents.failed_create(facts.obj, NO_SERVICE),),
+            on_failure=(decisionevents.failed_create(facts.obj, services.NOT_CREATED),),
         )
     ]
 

@@ -44,9 +44,10 @@ def settle(obj: JSONObject, key: str, outdated: Iterable[JSONObject], known: Ite
     without owner are deleted, since they would not be garbage collected with the LeaderWorkerSet.
     """
     leaving = list(outdated)
-    past = [one for one in known if _is_owned(one, obj)]
+    past = [one for one in known if meta.is_controlled(one, obj)]
     kept = {
-        meta.uid(one) for one in newest([*filter(lambda one: _is_owned(one, obj), leaving), *past], key, limit(obj))
+        meta.uid(one)
+        for one in newest([*filter(lambda one: meta.is_controlled(one, obj), leaving), *past], key, limit(obj))
     }
     moves: list[Action] = [
         _keep(obj, one) if meta.uid(one) in kept else guarded_delete(CONTROLLER_REVISIONS, one) for one in leaving
@@ -65,10 +66,6 @@ def newest(found: Iterable[JSONObject], key: str, count: int) -> list[JSONObject
 def key_of(revision: JSONObject) -> str:
     """Return the key of a revision, in the history or before."""
     return revisions.key_of(revision) or meta.annotations(revision).get(labels.TEMPLATE_REVISION_HASH, "")
-
-
-def _is_owned(revision: JSONObject, obj: JSONObject) -> bool:
-    return (meta.controller_of(revision) or {}).get("uid") == meta.uid(obj)
 
 
 def _keep(obj: JSONObject, revision: JSONObject) -> Patch:

@@ -4,10 +4,15 @@ In: the owner (the LeaderWorkerSet, or a leader pod where each group has its own
 A service is created if none of its name exists, and never changed again (R-SVC-4).
 """
 
+from typing import Final
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import SERVICES
 from leaderworkerset.api import groupname, labels
+
+NOT_CREATED: Final = "Failed to create headless service for error: {error}"
+"""The text of the event about a service that is refused, or whose name is another object's."""
 
 
 def build_shared(obj: JSONObject) -> JSONObject:

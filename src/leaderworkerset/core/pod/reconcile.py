@@ -156,7 +156,7 @@ def _make_service(group: LiveGroup) -> tuple[Action, ...]:
     if _shares_service(group):
         return ()
     if group.service_conflict:
-        note = f"Failed to create headless service for error: {group.service_conflict}"
+        note = services.NOT_CREATED.format(error=group.service_conflict)
         return (Emit(events=(decisionevents.failed_create(group.obj, note, group.leader),)),)
     if group.has_service:
         return ()

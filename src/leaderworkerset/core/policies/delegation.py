@@ -11,6 +11,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
+from leaderworkerset.core.policies import workloadnames
 from leaderworkerset.core.policies.policy import LiveGroup
 
 OF_WHOLE: Final = frozenset({"schedulingPolicy", "schedulingConstraints", "disruptionMode"})
@@ -39,7 +40,7 @@ def is_needed(lws: JSONObject, shared: Sequence[JSONObject]) -> bool:
 
 def is_needed_by(group: LiveGroup) -> bool:
     """Return whether the owner's Workload must be read before a decision about a group: its PodGroup is missing."""
-    link = (meta.spec(group.leader).get("schedulingGroup") or {}).get("podGroupName")
+    link = workloadnames.linked(group.leader)
     return bool(link) and is_delegated(group.obj) and all(meta.name(one) != link for one in group.gang_objects)
 
 

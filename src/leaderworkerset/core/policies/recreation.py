@@ -3,8 +3,7 @@
 The Go controller recreates a group on every failure at once. Here a group that fails again soon after its last
 recreation waits: by default 10 seconds, doubling up to 5 minutes, which are the kubelet's numbers for containers that
 crash. The number of recreations may be limited, too (`core/restarts/counts.py`); what fails after the last one is
-exhausted. Why the record is an
-object of its own: docs/adr/0003-recreation-backoff.md.
+exhausted. Why the record is an object of its own: docs/adr/0003-recreation-backoff.md.
 
 In: the record of the group's last recreation (a ControllerRevision without revision key, so that it is not treated as a
 revision), the leader pod, the failure, the settings, the time. Out: the next record. A record names the leader to delete

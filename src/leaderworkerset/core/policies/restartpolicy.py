@@ -144,15 +144,16 @@ def replace_ended(group: LiveGroup) -> Delete:
     """Delete a leader that has ended, with its group: another one is there already, whatever the restart policy."""
     name = meta.name(group.leader)
     phase = meta.status(group.leader)["phase"]
-    return _recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
+    return recreate(group, f"Leader pod {name} is {phase}, deleted it to end group {_index(group)}")
 
 
 def _delete(group: LiveGroup, due: Recreation) -> Delete:
     name, index = meta.name(group.leader), _index(group)
-    return _recreate(group, f"Worker pod {due.failure.pod} failed, deleted leader pod {name} to recreate group {index}")
+    return recreate(group, f"Worker pod {due.failure.pod} failed, deleted leader pod {name} to recreate group {index}")
 
 
-def _recreate(group: LiveGroup, note: str) -> Delete:
+def recreate(group: LiveGroup, note: str) -> Delete:
+    """Delete the leader, and with it the group; the note says why."""
     return _delete_leader(group, decisionevents.recreating_group(group.obj, group.leader, note))
 
 

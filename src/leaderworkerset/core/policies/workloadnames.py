@@ -9,6 +9,7 @@ import hashlib
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.fnv import fnv1a
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
@@ -22,8 +23,6 @@ ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 INCARNATION: Final = 5
 """The number of characters that distinguish the PodGroups of successive leaders of one name."""
 
-FNV_OFFSET, FNV_PRIME = 2166136261, 16777619
-
 
 def workload_name(lws: LeaderWorkerSet) -> str:
     """Return the name of the Workload of a LeaderWorkerSet."""
@@ -36,7 +35,7 @@ def name_of(name: str, uid: UID) -> str:
     >>> name_of("web", UID("11111111-2222-3333-4444-555555555555"))
     'web-68d7549f75'
     """
-    suffix = f"-{encode(str(_fnv(f'(types.UID){uid}')).encode())}"
+    suffix = f"-{encode(str(fnv1a(f'(types.UID){uid}'.encode())).encode())}"
     return name[: LONGEST - len(suffix)] + suffix
 
 
@@ -79,16 +78,13 @@ def users(pod_group: JSONObject) -> tuple[str, ...]:
     return (name, f"{name.removesuffix(f'{labels.WORKER}-{revision}')}{labels.LEADER}-{revision}")
 
 
+def linked(pod: JSONObject) -> str:
+    """Return the name of the PodGroup of Kubernetes that a pod is linked to, empty without one."""
+    return str((meta.spec(pod).get("schedulingGroup") or {}).get("podGroupName") or "")
+
+
 def _cut(workload: str, suffix: str) -> str:
     """Return both, with as much of the LeaderWorkerSet's own name as fits."""
     name, dash, identity = workload.rpartition("-")
     kept = f"{dash}{identity}{suffix}"
     return name[: LONGEST - len(kept)] + kept
-
-
-def _fnv(text: str) -> int:
-    """Return the 32 bits of FNV-1a."""
-    found = FNV_OFFSET
-    for byte in text.encode():
-        found = (found ^ byte) * FNV_PRIME % 2**32
-    return found

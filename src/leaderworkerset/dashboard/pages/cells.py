@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.picture import CellState, Picture, of_group, of_rank
-from leaderworkerset.dashboard.pieces import Piece
+from leaderworkerset.dashboard.pieces import Piece, Rendering
 from leaderworkerset.diagnosis.document import headline
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views import changes
@@ -101,7 +101,7 @@ def cause(told: Diagnosis) -> Safe:
 
 def cause_piece(key: str, told: Diagnosis) -> Piece:
     """Return the piece of a diagnosis; it is read out when it changes."""
-    return Piece(key, Safe(tag("div", cause(told), id=key)), says=spoken(told))
+    return Piece(key, tag("div", cause(told), id=key), says=spoken(told))
 
 
 def spoken(told: Diagnosis) -> str:
@@ -114,6 +114,14 @@ def trouble(picture: Picture) -> list[Piece]:
     if not picture.trouble:
         return []
     return [Piece("trouble-text", tag("p", "⚠ ", picture.trouble, id="trouble-text"), says=picture.trouble)]
+
+
+def absent(picture: Picture, address: Address, *regions: str) -> Rendering:
+    """Return the pieces of the page of a set that does not exist: only that it does not."""
+    kind = "DisaggregatedSet" if address.kind is PageKind.WHOLE else "LeaderWorkerSet"
+    words = f"{address.key.name}: no such {kind} in namespace {address.key.namespace}"
+    shown = {"trouble": trouble(picture), "head": [Piece("title", tag("h1", words, id="title"))]}
+    return shown | {region: [] for region in regions}
 
 
 def link(kind: PageKind, key: ObjectKey, *content: str | Safe, **attributes: str) -> Safe:
@@ -131,11 +139,16 @@ def table(key: str, header: Iterable[str], body: Safe, caption: str) -> Safe:
     return tag(
         "table",
         tag("caption", caption),
-        tag("thead", tag("tr", [tag("th", word, scope="col") for word in header])),
+        tag("thead", tag("tr", _names(header))),
         body,
         id=key,
         class_="plain",
     )
+
+
+def columns(words: Iterable[str], key: str = "column-names") -> Piece:
+    """Return the row with the names of columns, where these change."""
+    return Piece(key, tag("tr", _names(words), id=key))
 
 
 def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
@@ -143,6 +156,10 @@ def row(key: str, *cells: str | int | Safe, find: str = "") -> Piece:
     first, *rest = cells
     html = tag("tr", tag("th", first, scope="row"), [tag("td", one) for one in rest], id=key, data_find=find or None)
     return Piece(key, html)
+
+
+def _names(words: Iterable[str]) -> list[Safe]:
+    return [tag("th", word, scope="col") for word in words]
 
 
 def _listed(title: str, lines: Iterable[str]) -> Safe | None:

@@ -39,8 +39,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces: the title, and a box for each rank that may be chosen."""
     view = picture.find(address.key)
     if view is None:
-        words = f"{address.key.name}: no such LeaderWorkerSet in namespace {address.key.namespace}"
-        return {"trouble": cells.trouble(picture), "head": [Piece("title", tag("h1", words, id="title"))], "ranks": []}
+        return cells.absent(picture, address, "ranks")
     back = cells.link(PageKind.SET, address.key, view.name)
     title = tag("h1", "Logs of ", back, " ", tag("small", view.namespace), id="title")
     ranks = [rank for group in view.groups for rank in group.ranks if rank.object is not None][:MOST_RANKS]

@@ -5,6 +5,7 @@ from typing import Final
 
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.ordinals import ranges
 from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
@@ -47,17 +48,15 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
-        words = f"{address.key.name}: no such LeaderWorkerSet in namespace {address.key.namespace}"
-        head = [Piece("title", tag("h1", words, id="title"))]
-        return {"trouble": cells.trouble(picture), "head": head, "cause": [], "steps": [], "rows": []}
+        return cells.absent(picture, address, "cause", "steps", "rows")
     leaders = _leaders(view, facts)
-    found = pace.progress(view, leaders, picture.now)
+    found, plan = pace.progress(view, leaders, picture.now), _foresee(view, leaders)
     told = picture.told(view).told
     return {
         "trouble": cells.trouble(picture),
-        "head": [_head(view, found, foreseen(view, leaders))],
+        "head": [_head(view, found, plan)],
         "cause": [] if found.is_complete else [cells.cause_piece("cause-text", told)],
-        "steps": _steps(foreseen(view, leaders)),
+        "steps": _steps(plan),
         "rows": [_row(group, leaders, found) for group in view.groups],
     }
 
@@ -73,7 +72,7 @@ def text(picture: Picture, address: Address, facts: PageFacts) -> Iterator[str]:
     yield from [found.why] if found.why else []
 
 
-def foreseen(view: View, leaders: JSONObject | None) -> Foreseen | None:
+def _foresee(view: View, leaders: JSONObject | None) -> Foreseen | None:
     """Return what the controller will still do; None if that cannot be told."""
     try:
         return foresight.foresee(Situation(view=view, statefulset=leaders), view.object)
@@ -122,7 +121,7 @@ def _steps(plan: Foreseen | None) -> list[Piece]:
 
 
 def _row(group: Group, leaders: JSONObject | None, found: RolloutProgress) -> Piece:
-    newest = (leaders or {}).get("metadata", {}).get("labels", {}).get(labels.TEMPLATE_REVISION_HASH, "")
+    newest = meta.labels(leaders or {}).get(labels.TEMPLATE_REVISION_HASH, "")
     is_new = bool(newest) and group.revision == newest
     match is_new, group.is_ready:
         case True, True:

@@ -54,16 +54,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
-        gone = tag(
-            "h1", f"{address.key.name}: no such LeaderWorkerSet in namespace {address.key.namespace}", id="title"
-        )
-        return {
-            "trouble": cells.trouble(picture),
-            "head": [Piece("title", gone)],
-            "cause": [],
-            "columns": [],
-            "rows": [],
-        }
+        return cells.absent(picture, address, "cause", "columns", "rows")
     told = picture.told(view)
     shown: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
@@ -73,7 +64,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     if address.form is PageForm.TABLE:
         return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
     columns, rows = _grid(picture, view, address.arrangement)
-    return shown | {"columns": [_column_names(columns)], "rows": rows}
+    return shown | {"columns": [cells.columns(columns)], "rows": rows}
 
 
 def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
@@ -119,11 +110,6 @@ def _grid(picture: Picture, view: View, way: Arrangement) -> tuple[list[str], li
             return ["node", "ranks"], _gathered(view, lambda _, rank: rank.node or "without a node")
         case Arrangement.REVISION:
             return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
-
-
-def _column_names(columns: Sequence[str]) -> Piece:
-    names = [tag("th", word, scope="col") for word in columns]
-    return Piece("column-names", tag("tr", names, id="column-names"))
 
 
 def _group_row(picture: Picture, group: Group) -> Piece:

@@ -14,7 +14,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang import fit
+from leaderworkerset.core.gang import demand, fit
+from leaderworkerset.core.gang.demand import Demand
+from leaderworkerset.core.gang.fit import Amounts
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
@@ -22,7 +24,6 @@ from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis import nodeamounts
-from leaderworkerset.diagnosis.nodeamounts import ByNode
 from leaderworkerset.views.groups import LISTED, Rank, View
 from leaderworkerset.views.wording import counted
 
@@ -38,10 +39,13 @@ UNKNOWN: Final = "pods of all namespaces may not be listed, or are too many, so 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """The nodes by name, the pods on each (None: not known), and the label of the domains (empty: there is none)."""
+    """The nodes by name, and the label of the domains (empty: there is none).
+
+    `held` is what pods of sets, and other pods, hold of each node, by its name; None if it is not known.
+    """
 
     listed: Sequence[JSONObject]
-    pods: ByNode | None
+    held: Mapping[str, Sequence[Demand]] | None
     key: str
 
     def domain(self, node: JSONObject) -> str:
@@ -91,12 +95,10 @@ def render(picture: Picture, _: Address, facts: PageFacts) -> Rendering:
     return {
         "trouble": cells.trouble(picture),
         "summary": [Piece("summary-text", tag("span", _summary(found), id="summary-text"))],
-        "columns": [_header("column-names", ["node", "domain", "status", *names, "ranks"])],
+        "columns": [cells.columns(["node", "domain", "status", *names, "ranks"])],
         "nodes": [_node_row(found, node, names, ranks.get(meta.name(node), ())) for node in found.listed],
-        "domains": [_header("domain-names", ["set", "a group", *domains])],
-        "fits": []
-        if found.pods is None
-        else [_fit_row(view, domains, found.pods) for view in picture.views[:MOST_SETS]],
+        "domains": [cells.columns(["set", "a group", *domains], "domain-names")],
+        "fits": [] if found.held is None else _fits(picture, domains, found.held),
     }
 
 
@@ -111,11 +113,17 @@ def text(picture: Picture, _: Address, facts: PageFacts) -> Iterator[str]:
 
 def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
     listed = sorted(facts.get(NODES), key=meta.name)
-    pods = nodeamounts.by_node(facts.get(PODS)) if facts.knows(PODS) else None
+    pods = nodeamounts.by_node(facts.get(PODS))
+    held = {name: _held(pods.get(name, ())) for name in map(meta.name, listed)} if facts.knows(PODS) else None
     asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in picture.views)
     keys = [*filter(None, asked), *USUAL_KEYS]
     key = next((key for key in keys if any(key in meta.labels(node) for node in listed)), "")
-    return Nodes(listed, pods, key)
+    return Nodes(listed, held, key)
+
+
+def _held(pods: Sequence[JSONObject]) -> list[Demand]:
+    parts = [[pod for pod in pods if (labels.NAME in meta.labels(pod)) is is_ours] for is_ours in (True, False)]
+    return [nodeamounts.held(part) for part in parts]
 
 
 def _summary(found: Nodes) -> str:
@@ -123,7 +131,7 @@ def _summary(found: Nodes) -> str:
         return "no nodes, or they may not be listed"
     ready = sum(meta.is_condition_true(node, "Ready") for node in found.listed)
     where = f", domains by {found.key}" if found.key else ""
-    known = "" if found.pods is not None else f"; {UNKNOWN}"
+    known = "" if found.held is not None else f"; {UNKNOWN}"
     return f"{counted(len(found.listed), 'node')}, {ready} ready{where}{known}"
 
 
@@ -133,10 +141,6 @@ def _ranks(picture: Picture) -> Mapping[str, Sequence[tuple[View, Rank]]]:
         for rank in (rank for group in view.groups for rank in group.ranks if rank.node):
             found.setdefault(rank.node, []).append((view, rank))
     return found
-
-
-def _header(key: str, words: Sequence[str]) -> Piece:
-    return Piece(key, tag("tr", [tag("th", word, scope="col") for word in words], id=key))
 
 
 def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Sequence[tuple[View, Rank]]) -> Piece:
@@ -150,31 +154,28 @@ def _node_row(found: Nodes, node: JSONObject, names: Sequence[str], ranks: Seque
         role="img",
         aria_label=", ".join(held),
     )
-    ranks_cell = marks if ranks else Safe("")
     return cells.row(
         f"n/{name}",
         name,
         found.domain(node),
         nodeamounts.status(node),
         *shares,
-        ranks_cell,
+        marks if ranks else "",
         find=f"{name} {' '.join(held)}",
     )
 
 
 def _share(found: Nodes, node: JSONObject, name: str) -> str:
-    taken = None if found.pods is None else nodeamounts.held(found.pods.get(meta.name(node), ()))
+    taken = None if found.held is None else demand.add(*found.held[meta.name(node)])
     return nodeamounts.share(name, nodeamounts.allocatable(node).get(name, ZERO), taken)
 
 
 def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
     """Return a bar of what sets and others hold of a resource."""
     whole = nodeamounts.allocatable(node).get(name, ZERO)
-    if found.pods is None or not whole:
+    if found.held is None or not whole:
         return None
-    pods = found.pods.get(meta.name(node), ())
-    parts = [[pod for pod in pods if (labels.NAME in meta.labels(pod)) is is_ours] for is_ours in (True, False)]
-    held = [nodeamounts.held(part).get(name, ZERO) for part in parts]
+    held = [part.get(name, ZERO) for part in found.held[meta.name(node)]]
     ours, others = (min(100, round(100 * one.nanos / whole.nanos)) for one in held)
     words = f"{name}: sets {nodeamounts.amount(name, held[0])}, others {nodeamounts.amount(name, held[1])}"
     return tag(
@@ -189,10 +190,18 @@ def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
     )
 
 
-def _fit_row(view: View, domains: Mapping[str, Sequence[JSONObject]], pods: ByNode) -> Piece:
+def _fits(
+    picture: Picture, domains: Mapping[str, Sequence[JSONObject]], held: Mapping[str, Sequence[Demand]]
+) -> list[Piece]:
+    sums = {node: demand.add(*parts) for node, parts in held.items()}
+    used = {node: {name: amount.nanos for name, amount in found.items()} for node, found in sums.items()}
+    return [_fit_row(view, domains, used) for view in picture.views[:MOST_SETS]]
+
+
+def _fit_row(view: View, domains: Mapping[str, Sequence[JSONObject]], used: Mapping[str, Amounts]) -> Piece:
     group = group_pods(view)
     link = cells.link(PageKind.SET, cells.key_of(view), view.name)
-    found = [_fitting(group, nodes, pods) for nodes in domains.values()]
+    found = [_fitting(group, nodes, used) for nodes in domains.values()]
     words = [f"{MOST_GROUPS} or more" if number == MOST_GROUPS else str(number) for number in found]
     return cells.row(f"f/{view.namespace}/{view.name}", link, counted(len(group), "pod"), *words, find=view.name)
 
@@ -205,11 +214,7 @@ def group_pods(view: View) -> list[JSONObject]:
     return [leader, *([worker] * (min(int(template.get("size", 1)), LISTED) - 1))]
 
 
-def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], pods: ByNode) -> int:
-    used: dict[str, dict[str, int]] = {}
-    for node in nodes:
-        amounts = nodeamounts.held(pods.get(meta.name(node), ()))
-        used[meta.name(node)] = {name: amount.nanos for name, amount in amounts.items()}
+def _fitting(group: Sequence[JSONObject], nodes: Sequence[JSONObject], used: Mapping[str, Amounts]) -> int:
     space, needs = fit.free_space(nodes, used), fit.count_needs(group)
     return next((number for number in range(MOST_GROUPS) if not space.place(needs)), MOST_GROUPS)
 

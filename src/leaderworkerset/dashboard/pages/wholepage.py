@@ -26,9 +26,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     found = picture.find_whole(address.key)
     if found is None:
-        words = f"{address.key.name}: no such DisaggregatedSet in namespace {address.key.namespace}"
-        head = [Piece("title", tag("h1", words, id="title"))]
-        return {"trouble": cells.trouble(picture), "head": head, "cause": [], "rows": []}
+        return cells.absent(picture, address, "cause", "rows")
     told = picture.told_whole(found)
     return {
         "trouble": cells.trouble(picture),

@@ -13,7 +13,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang.native import FIELD, NAME, NATIVE
+from leaderworkerset.core.gang.native import NAME, NATIVE
+from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
@@ -43,9 +44,9 @@ def lacking(groups: Iterable[JSONObject], pods: Iterable[JSONObject], now: datet
     """Yield the components that lack the gate, each with the name of a PodGroup that shows it; `pods` are of its namespace."""
     members: dict[str, list[JSONObject]] = defaultdict(list)
     for pod in pods:
-        linked, marks = meta.spec(pod).get(FIELD), meta.annotations(pod)
-        if linked:
-            members[str(linked.get("podGroupName"))].append(pod)
+        marks = meta.annotations(pod)
+        if name := linked(pod):
+            members[name].append(pod)
         elif marks.get(labels.GANG_SCHEDULER) == NAME and labels.GANG_GROUP in marks:
             yield API_SERVER, marks[labels.GANG_GROUP]
         elif labels.WORKLOAD_AWARE_SCHEDULING in marks and labels.WORKLOAD_NAME in marks:
@@ -94,7 +95,7 @@ def lacks_gate(observed: Observed) -> Finding | None:
 
 def _names(pod: JSONObject) -> Iterator[str]:
     """Yield what the components that lack the gate are found by: the PodGroup of a pod, or what it was to be named after."""
-    yield str((meta.spec(pod).get(FIELD) or {}).get("podGroupName") or "")
+    yield linked(pod)
     yield from (meta.annotations(pod).get(key, "") for key in (labels.GANG_GROUP, labels.WORKLOAD_NAME))
 
 

@@ -8,6 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import DEFAULT_SCHEDULER, scheduler_name
+from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, SERVED_BY_KUEUE, Observed
@@ -122,8 +123,8 @@ def gang_is_incomplete(observed: Observed) -> Finding | None:
 
 def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
     """Return whether a PodGroup is of the group that a pod belongs to, or the one that the pod names."""
-    if linked := (meta.spec(rank.object or {}).get("schedulingGroup") or {}).get("podGroupName"):
-        return bool(linked == meta.name(podgroup))
+    if name := linked(rank.object or {}):
+        return name == meta.name(podgroup)
     own = meta.labels(rank.object or {})
     theirs = meta.labels(podgroup)
     return all(theirs.get(key) == own.get(key) for key in (labels.NAME, labels.GROUP_INDEX)) and bool(theirs)

@@ -8,7 +8,6 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.validation import object_meta
 
 MAX_PORT = 65535
-SELECTOR_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 
 
 def duplicate(path: str, value: JSON) -> FieldError:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests import builders
 from tests.disaggregated import disaggregatedset_object
+from tests.property.growth import work
 from tests.unit.leaderworkerset.cli.views.test_nodetable import GPUS, of, pod
 from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
 
@@ -176,6 +177,15 @@ def test_topology_tells_sets_from_others_and_where_a_group_would_fit() -> None:
     assert "2 of 8 " in shown["nodes"][0].html
     assert "cpu: sets 2, others 4" in shown["nodes"][0].html
     assert [text.partition("<")[0] for text in shown["fits"][0].html.split("<td>")[1:]] == ["2 pods", "3", "2", "1"]
+
+
+def test_topology_counts_what_a_pod_holds_once_however_many_sets_there_are() -> None:
+    def cost(sets: int, pods: int) -> int:
+        found = picture(*(web(metadata={"name": f"w{index}"}) for index in range(sets)))
+        facts = {NODES: [of("a", GPUS)], PODS: [pod(f"p{index}", "a", cpu="1m") for index in range(pods)]}
+        return work.lines(lambda: rendered(found, PageKind.TOPOLOGY, facts=facts))
+
+    assert cost(20, 40) - cost(20, 20) < 1.5 * (cost(1, 40) - cost(1, 20))
 
 
 def test_topology_without_pods_says_that_nothing_is_known_of_what_is_free() -> None:

@@ -123,9 +123,9 @@ def test_a_server_that_was_away_says_everything_to_those_who_come_back() -> None
     async def scenario() -> None:
         async with open_house() as house:
             await house.put_set("web", replicas=1, size=1)
-            async with serving(house.client) as other, other.browser() as session:
+            async with serving(house.transport) as other, other.browser() as session:
                 ident = ident_of(await other.text(session))
-            async with serving(house.client) as other, other.browser() as session:
+            async with serving(house.transport) as other, other.browser() as session:
                 ((name, _), *_) = await first_events(other, session, "", ident, 1)
                 assert name == "whole"
 
@@ -155,19 +155,32 @@ def test_a_page_that_reads_slowly_delays_no_other_and_loses_nothing() -> None:
             await house.shows(web_0="Running")
             topology, grid = [ident_of(await house.text(session, path)) for path in ("topology", "sets/default/web")]
             async with session.get(house.base + "topology", params={"stream": topology}) as stream:
-                house.nodes_may_answer.clear()
+                house.transport.may_answer.clear()
                 await asyncio.sleep(BETWEEN_READINGS)
                 await house.crash("web-0", message="first")
                 await house.shows(web_0="CrashLoopBackOff")
                 await house.crash("web-0", message="second")
                 assert "second" in await seen_in(house, session, "sets/default/web", grid, "second")
-                house.nodes_may_answer.set()
+                house.transport.may_answer.set()
                 chunks: list[bytes] = []
                 async for chunk in stream.content.iter_any():
                     chunks.append(chunk)
                     if b"second" in b"".join(chunks):
                         return
         raise AssertionError("the stream ended")
+
+    asyncio.run(scenario())
+
+
+def test_the_api_server_is_not_blamed_for_what_cannot_be_understood() -> None:
+    async def scenario() -> None:
+        async with open_house() as house:
+            await house.put_set("web", replicas=1, size=1)
+            await house.crash("web-0")
+            await house.shows(web_0="CrashLoopBackOff")
+            house.transport.odd = CORE_EVENTS
+            await house.model.diagnose()
+            assert house.model.picture.trouble == ""
 
     asyncio.run(scenario())
 
