@@ -22,7 +22,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import Group, GroupName, View, places, view
+from leaderworkerset.views.groups import Group, View, groups_named, view
 from leaderworkerset.views.wording import counted, duration
 
 FIELDS_SHOWN: Final = 30
@@ -258,15 +258,11 @@ def _exhausted(found: Foreseen) -> Iterator[str]:
     ]
     if in_turn:
         yield (
-            f"no restart left: {_groups(in_turn)}, passed over and outside maxUnavailable until replaced; read why it failed"
+            f"no restart left: {groups_named(in_turn)}, passed over and outside maxUnavailable until replaced; read why it failed"
             f" before: lws explain {found.name}"
         )
     if staying:
-        yield f"no restart left: {_groups(staying)}, which would stay terminated; to let it try again: lws recover {found.name}"
-
-
-def _groups(names: list[GroupName]) -> str:
-    return f"group{'s' if len(names) > 1 else ''} {places(names)}"
+        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to let it try again: lws recover {found.name}"
 
 
 def _made(wave: Wave) -> str:

@@ -14,7 +14,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import GroupName, View, places
+from leaderworkerset.views.groups import GroupName, View, groups_named
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted, duration
 
@@ -88,9 +88,11 @@ def line(found: RolloutProgress) -> str:
     if found.held:
         parts.append(f"the partition holds {counted(found.held, 'group')}")
     if found.passed:
-        parts.append(f"no restart left: {places(found.passed)}, passed over and outside maxUnavailable until replaced")
+        parts.append(
+            f"no restart left: {groups_named(found.passed)}, passed over and outside maxUnavailable until replaced"
+        )
     if found.exhausted:
-        parts.append(f"no restart left: {places(found.exhausted)}; to let it try again: lws recover {found.name}")
+        parts.append(f"no restart left: {groups_named(found.exhausted)}; to let it try again: lws recover {found.name}")
     if found.is_paused:
         parts.append("paused")
     elif found.left is not None:

@@ -274,7 +274,7 @@ async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
     status = await RolloutFollower(session, space.key("web"), 60).once()
-    assert "no restart left: 0; to let it try again: lws recover web" in status
+    assert "no restart left: group 0; to let it try again: lws recover web" in status
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")

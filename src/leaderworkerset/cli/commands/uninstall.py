@@ -112,10 +112,10 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     names = ", ".join(str(meta.key(pod)) for pod in evidence[:NAMED])
     more = f" and {len(evidence) - NAMED} more" if len(evidence) > NAMED else ""
     owners = dict.fromkeys((meta.namespace(pod), meta.labels(pod)[labels.NAME]) for pod in evidence)
-    commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in owners)
+    commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
     raise CommandError(
         f"pods of groups that used up their restarts would stay for ever, and with them their namespaces: {names}{more};"
-        f" recover these groups while the manager runs ({commands}), or, where none does, take the finalizer"
+        f" recover these groups while the manager runs ({commands}{'; …' if len(owners) > NAMED else ''}), or, where none does, take the finalizer"
         f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
     )
 

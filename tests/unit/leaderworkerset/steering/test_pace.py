@@ -48,8 +48,8 @@ def test_groups_without_a_restart_left_are_passed_over_or_recovered() -> None:
     found = measured("old!", "old", "new!", "new")
     assert pace.line(found) == (
         "web: 1 of 4 groups updated and ready, 1 starting; 2 ready in all;"
-        " no restart left: 0, passed over and outside maxUnavailable until replaced;"
-        " no restart left: 2; to let it try again: lws recover web; about 6m left"
+        " no restart left: group 0, passed over and outside maxUnavailable until replaced;"
+        " no restart left: group 2; to let it try again: lws recover web; about 6m left"
     )
     assert pace.document(found)["exhaustedGroups"] == [0, 2]
 
