@@ -60,12 +60,13 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The leader StatefulSet, and the groups that exist, are ready, and are of the desired revision."""
+    """The leader StatefulSet, and the groups that exist, are ready, are of the desired revision, and have no restart left."""
 
     current: Current
     members: int = 0
     ready: int = 0
     updated: int = 0
+    exhausted: int = 0
 
 
 def forecast(limits: Budget, world: World, *, is_new_revision: bool) -> Forecast:
@@ -101,12 +102,14 @@ def _waves(world: World, limits: Budget, *, is_new_revision: bool) -> Iterator[t
     for _ in range(4 * LARGEST):
         decided = _decide(world, limits, is_new_revision=is_new)
         is_new = False
-        kept = decided.members & ~_chosen(decided, limits)
+        kept = decided.members & ~_chosen(decided, limits, current=OLD if has_old else NEW)
         whole = (1 << decided.current.replicas) - 1
         made = whole & ~kept
         outdated = below(made, decided.current.partition) if has_old else 0
         updated = (decided.updated & kept) | (made & ~outdated)
-        ended = replace(decided, members=whole, ready=(decided.ready & kept) | made | updated, updated=updated)
+        exhausted = decided.exhausted & kept
+        ready = ((decided.ready & kept) | made | updated) & ~exhausted
+        ended = replace(decided, members=whole, ready=ready, updated=updated, exhausted=exhausted)
         if made or world.members & ~whole:
             extra = max(decided.current.replicas - limits.replicas, 0)
             available = (decided.ready & kept).bit_count()
@@ -122,7 +125,8 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
     It waits for groups that it adds before it continues.
     """
     while True:
-        states = States(world.ready, world.updated, broken=world.members & ~world.ready & ~world.updated)
+        broken = world.members & ~world.ready & ~world.updated
+        states = States(world.ready, world.updated, broken=broken, exhausted=world.exhausted & ~world.updated)
         step = rollingupdate.next_step(limits, world.current, states, is_new_revision=is_new_revision)
         current = Current(step.replicas, step.partition, str(limits.replicas))
         moved = replace(
@@ -131,6 +135,7 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
             members=below(world.members, current.replicas),
             ready=below(world.ready, current.replicas),
             updated=below(world.updated, current.replicas),
+            exhausted=below(world.exhausted, current.replicas),
         )
         is_moved = moved != world
         world, is_new_revision = moved, False
@@ -138,21 +143,22 @@ def _decide(world: World, limits: Budget, *, is_new_revision: bool) -> World:
             return world
 
 
-def _chosen(world: World, limits: Budget) -> int:
-    """Return the groups whose leaders are replaced now."""
+def _chosen(world: World, limits: Budget, *, current: str) -> int:
+    """Return the groups whose leaders are replaced now; `current` is the revision of groups below the partition."""
     folded = Folded(
         members=world.members,
         leader_ready=world.ready,
+        exhausted=world.exhausted,
         leaders={NEW: world.updated, OLD: world.members & ~world.updated},
         statefulset_revisions={NEW: world.updated, OLD: world.members & ~world.updated},
     )
     chosen = 0
-    for index in rollingupdate.choose(_statefulset(world.current), folded, limits=limits, size=1, key=NEW):
+    for index in rollingupdate.choose(_statefulset(world.current, current), folded, limits=limits, size=1, key=NEW):
         chosen |= 1 << index
     return chosen
 
 
-def _statefulset(current: Current) -> JSONObject:
+def _statefulset(current: Current, revision: str) -> JSONObject:
     """Return a leader StatefulSet that its controller has observed, and whose replacement of leaders is ours."""
     return {
         "metadata": {"generation": 1},
@@ -160,5 +166,5 @@ def _statefulset(current: Current) -> JSONObject:
             "replicas": current.replicas,
             "updateStrategy": {"rollingUpdate": {"partition": current.partition}},
         },
-        "status": {"observedGeneration": 1, "updateRevision": NEW},
+        "status": {"observedGeneration": 1, "updateRevision": NEW, "currentRevision": revision},
     }

@@ -22,7 +22,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import Group, View, view
+from leaderworkerset.views.groups import Group, View, groups_named, view
 from leaderworkerset.views.wording import counted, duration
 
 FIELDS_SHOWN: Final = 30
@@ -70,6 +70,8 @@ class Foreseen:
     forecast: Forecast
     startup: timedelta | None
     samples: int
+    exhausted: tuple[Group, ...] = ()
+    """The groups that have no restart left."""
     is_open: bool = False
     """Whether the Deployment controller chooses the order of groups, so that no steps are predicted."""
 
@@ -106,6 +108,7 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         if is_open
         else forecast(limits, world, is_new_revision=rolls),
         is_open=is_open,
+        exhausted=tuple(group for group in before.view.groups if group.is_exhausted) if before else (),
         startup=median_low(starts) if starts else None,
         samples=len(starts),
     )
@@ -133,7 +136,7 @@ def lines(found: Foreseen) -> list[str]:
     told += [f"  {change}" for change in found.changes[:FIELDS_SHOWN]]
     if len(found.changes) > FIELDS_SHOWN:
         told.append(f"  and {counted(len(found.changes) - FIELDS_SHOWN, 'more field')}")
-    return [*told, _summary(found), *_steps(found), *_bounds(found)]
+    return [*told, _summary(found), *_steps(found), *_exhausted(found), *_bounds(found)]
 
 
 def document(found: Foreseen) -> JSONObject:
@@ -155,6 +158,7 @@ def document(found: Foreseen) -> JSONObject:
         "peakExtraPods": found.forecast.extra * found.size,
         "lowestAvailableGroups": found.forecast.available,
         "estimatedSeconds": None if takes is None else int(takes.total_seconds()),
+        "exhaustedGroups": [group.name for group in found.exhausted],
         "endsByItself": not found.forecast.is_stuck,
     }
 
@@ -178,6 +182,7 @@ def _world(before: Situation | None, wanted: str) -> World:
         members=_bits(existing),
         ready=_bits([group for group in existing if group.is_ready]),
         updated=_bits([group for group in existing if not key or group.revision == key]),
+        exhausted=_bits([group for group in existing if group.is_exhausted]),
     )
 
 
@@ -240,6 +245,24 @@ def _steps(found: Foreseen) -> Iterator[str]:
             yield f"  step {number}: {_made(wave)}; {wave.available} available{_extra(wave, found.size)}"
         elif number == WAVES_SHOWN:
             yield f"  … {counted(len(waves) - WAVES_SHOWN, 'more step')}"
+
+
+def _exhausted(found: Foreseen) -> Iterator[str]:
+    """Yield what becomes of groups without a restart left: they are replaced in their turn, scaled away, or stay."""
+    made = {index for wave in found.forecast.waves for index in wave.groups}
+    if found.is_open and found.rolls:
+        made = {group.index for group in found.exhausted}
+    in_turn = [group.name for group in found.exhausted if group.index in made]
+    staying = [
+        group.name for group in found.exhausted if group.index not in made and group.index < found.budget.replicas
+    ]
+    if in_turn:
+        yield (
+            f"no restart left: {groups_named(in_turn)}, passed over and outside maxUnavailable until replaced; read why it failed"
+            f" before: lws explain {found.name}"
+        )
+    if staying:
+        yield f"no restart left: {groups_named(staying)}, which would stay terminated; to let it try again: lws recover {found.name}"
 
 
 def _made(wave: Wave) -> str:

@@ -14,7 +14,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
 from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.groups import GroupName, View, groups_named
 from leaderworkerset.views.reasons import reasons
 from leaderworkerset.views.wording import counted, duration
 
@@ -36,6 +36,10 @@ class RolloutProgress:
     is_paused: bool
     left: timedelta | None
     why: str
+    passed: tuple[GroupName, ...] = ()
+    """Groups of an older revision that have no restart left: nobody waits for them, and their turn comes."""
+    exhausted: tuple[GroupName, ...] = ()
+    """Groups of the newest revision that have no restart left: the rollout waits until they are recovered."""
 
     @property
     def standing(self) -> tuple[int, int, int]:
@@ -65,6 +69,8 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
         is_paused=is_paused(lws),
         left=None if is_complete else _left(lws, len(done), wanted, now),
         why=reasons(view).removeprefix("; "),
+        passed=tuple(group.name for group in rolled if group.is_exhausted and group not in updated),
+        exhausted=tuple(group.name for group in updated if group.is_exhausted),
     )
 
 
@@ -81,6 +87,12 @@ def line(found: RolloutProgress) -> str:
     parts.append(f"{found.ready} ready in all")
     if found.held:
         parts.append(f"the partition holds {counted(found.held, 'group')}")
+    if found.passed:
+        parts.append(
+            f"no restart left: {groups_named(found.passed)}, passed over and outside maxUnavailable until replaced"
+        )
+    if found.exhausted:
+        parts.append(f"no restart left: {groups_named(found.exhausted)}; to let it try again: lws recover {found.name}")
     if found.is_paused:
         parts.append("paused")
     elif found.left is not None:
@@ -101,6 +113,7 @@ def document(found: RolloutProgress) -> JSONObject:
         "readyGroups": found.ready,
         "wantedGroups": found.wanted,
         "heldGroups": found.held,
+        "exhaustedGroups": [*found.passed, *found.exhausted],
         "estimatedSeconds": None if found.left is None else int(found.left.total_seconds()),
         "reason": found.why,
     }

@@ -215,6 +215,15 @@ def places(names: Sequence[GroupName]) -> str:
     return ",".join(filter(None, [ordinals.ranges(numbers), *(name for name in names if isinstance(name, str))]))
 
 
+def groups_named(names: Sequence[GroupName]) -> str:
+    """Return groups for a sentence.
+
+    >>> groups_named([1]), groups_named([0, 1])
+    ('group 1', 'groups 0-1')
+    """
+    return f"group{'s' if len(names) > 1 else ''} {places(names)}"
+
+
 def order_of(pod: JSONObject) -> tuple[int, str, int]:
     """Return the key by which the pods of one LeaderWorkerSet are sorted: by group and rank."""
     group, rank = place_of(pod) or (-1, -1)

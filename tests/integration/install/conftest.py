@@ -56,6 +56,12 @@ class Administrator:
         assert result.returncode == code, f"{words} ended with {result.returncode}:\n{result.stdout}{result.stderr}"
         return result.stderr if code else result.stdout
 
+    def shell(self, text: str) -> None:
+        """Run commands of a page that call `kubectl`."""
+        found = {"PATH": f"{self.plane.assets}:{os.environ['PATH']}"}
+        result = self._run(["sh", "-ec", text], found, None)
+        assert result.returncode == 0, result.stderr
+
     def get(self, *words: str) -> dict[str, Any] | None:
         """Return an object as kubectl prints it, None where there is none."""
         text = self.kubectl("get", "--ignore-not-found", "-o", "json", *words)

@@ -20,6 +20,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.commands.rollout.recover import recover
 from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest
+from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.views.selection import Selection
 
@@ -261,7 +262,7 @@ async def test_a_limit_needs_a_policy_that_recreates(space: Space) -> None:
 
 
 async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
-    """It is explained, not restarted, and recovered by name."""
+    """It is explained, not restarted, named while a rollout is followed, and recovered by name."""
     await space.create(limited(0))
     await space.settled()
     await exhaust(space, 0)
@@ -272,6 +273,8 @@ async def test_the_commands_about_an_exhausted_group(space: Space) -> None:
     with pytest.raises(CommandError, match="web/1 has not used up its restarts: nothing was changed"):
         await recover(session, Selection("web", 1))
     assert await Restart(session, RestartRequest("web", (1,))).run(60) == "web group 1 restarted"
+    status = await RolloutFollower(session, space.key("web"), 60).once()
+    assert "no restart left: group 0; to let it try again: lws recover web" in status
 
     assert await recover(session, Selection("web", None), is_trial=True) == "web group 0 recovered (dry run)"
     assert_exhausted(space.state, "web-0", "web-0-1")

@@ -17,7 +17,7 @@ KEPT: Final = ("apiVersion", "kind", "spec")
 """Of a Deployment, what the product says of it."""
 
 HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds",
-                     labels.REPLACES}  # fmt: skip
+                     labels.REPLACES, labels.GROUP_RESTART_COUNTS}  # fmt: skip
 """Fields that tell of the past."""
 
 
@@ -28,7 +28,8 @@ def declared(facts: Facts) -> JSONObject | None:
         return None
     metadata = {name: lws["metadata"][name] for name in ("name", "namespace", "labels", "annotations")
                 if lws["metadata"].get(name)}  # fmt: skip
-    return {field: lws[field] for field in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+    declared = {field: lws[field] for field in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+    return {field: _without_history(value) for field, value in declared.items()}
 
 
 def final(facts: Facts) -> dict[str, JSONObject]:

@@ -102,6 +102,8 @@ class Facts:
     """Specs of the LeaderWorkerSet since the beginning of the schedule."""
     has_recreated: bool = False
     """Whether any of these specs recreates groups."""
+    has_limited: bool = False
+    """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
     has_rolled: bool = False
     """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
@@ -184,6 +186,12 @@ class Facts:
         is_held_back = isinstance(group.index, int) and group.index < partition
         return not is_held_back and self.is_outdated(group.leader)
 
+    @property
+    def limit(self) -> int | None:
+        """Return how often a group may be restarted, by the most generous of the specs; None where one sets no limit."""
+        limits = [spec["leaderWorkerTemplate"].get("maxGroupRestarts") for spec in self.specs] or [None]
+        return None if None in limits else max(limits)
+
     def floor(self) -> int:
         """Return how many groups must stay available, by the weakest of the specs."""
         return min(_replicas(spec) - _unavailable(spec) for spec in self.specs)
@@ -223,6 +231,7 @@ class Facts:
             self.specs.append(spec)
         self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
+        self.has_limited |= "maxGroupRestarts" in spec["leaderWorkerTemplate"]
         self.has_recreated |= spec["leaderWorkerTemplate"].get("restartPolicy", "") in RECREATING
 
 

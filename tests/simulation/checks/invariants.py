@@ -12,6 +12,7 @@ In: every change that the API server commits, and every write of a manager as it
   surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed, nor one
   that the leader StatefulSet had been told to replace before it became available.
 - Leadership: no write of a manager arrives while another one holds the lease.
+- Budgets: see `budgets.py`.
 - One revision: the ready pods of an incarnation have one, and run what it says.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
+from tests.simulation.checks.budgets import Budgets
 from tests.simulation.checks.facts import FOREIGN, Facts, Group, Index, Target, has_restarted, index_of, read_target
 from tests.simulation.cluster import NAMESPACE
 
@@ -36,7 +38,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
     STATEFULSETS,
 )
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 from localkube.apiserver.storage.store import Change, Store
@@ -50,6 +52,9 @@ KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, 
 
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
 PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resource}
+LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
+"""What managers may patch where restarts are limited: evidence and counts."""
+
 DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource}
 
 
@@ -66,6 +71,7 @@ class Invariants:
         self.steps = 0
         self.recreations = 0
         self.facts = Facts()
+        self.budgets = Budgets(self.facts)
         self.lost: Callable[[str, float], int] = lambda leader, since: 0
         """Returns how many writes about a leader and the record of its recreations failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
@@ -107,7 +113,8 @@ class Invariants:
             return []
         groups = sorted(self.facts.groups().items())
         return [f"group {index} was not recreated, though a container of it restarted"
-                for index, group in groups if any(map(has_restarted, (group.leader, *group.workers)))]  # fmt: skip
+                for index, group in groups if any(map(has_restarted, (group.leader, *group.workers)))
+                and not groupname.is_exhausted(group.leader)]  # fmt: skip
 
     # What the API server commits.
 
@@ -127,10 +134,15 @@ class Invariants:
             facts.remove(change.key.resource, change.object)
         else:
             facts.put(change.key.resource, change.object)
+            if change.key.resource == PODS.group_resource:
+                for text in self.budgets.kept(change.object):
+                    self._violate(text)
         if change.key.resource == LEASES.group_resource:
             self._holder = _holder(change.object)
         elif change.key.resource == LEADERWORKERSETS.group_resource:
             self._new_spec(change)
+            for text in self.budgets.counted(change.object):
+                self._violate(text)
         elif change.key.resource in (PODS.group_resource, STATEFULSETS.group_resource):
             self._check_groups(change)
 
@@ -140,6 +152,7 @@ class Invariants:
             self._excused.clear()
             self._available.clear()
             self._recent.clear()
+            self.budgets.ended()
 
     def _check_groups(self, change: Change) -> None:
         groups, now = self.facts.groups(), self._clock.monotonic()
@@ -202,7 +215,7 @@ class Invariants:
             self._check_creation(actor, target, request)
         elif request.method == "PUT":
             self._check_status(actor, target, request)
-        elif target.resource not in self.patched:
+        elif target.resource not in (self.patched | LIMITED if self.facts.has_limited else self.patched):
             self._violate(f"{actor} patches {target}")
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
@@ -248,6 +261,8 @@ class Invariants:
 
     def _note_recreation(self, actor: str, target: Target, leader: JSONObject) -> None:
         self.recreations += 1
+        for text in self.budgets.restarted(leader):
+            self._violate(text)
         index = index_of(leader)
         recent = self._recent[index, meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "")]
         now = self._clock.monotonic()

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from tests.simulation.checks.budgets import exhausted
 from tests.simulation.checks.facts import Group, Target
 from tests.simulation.checks.invariants import PATCHED, Invariants, is_ready, what
 
@@ -45,8 +46,9 @@ class RandomKeyInvariants(Invariants):
         return [*super().unanswered_failures(), *self._at_rest(), *repeated]
 
     def _at_rest(self) -> Iterator[str]:
+        is_full = bool(exhausted(self.facts))
         for group in self.facts.groups().values():
-            if is_gated(group.leader) and not meta.is_deleting(group.leader):
+            if not is_full and is_gated(group.leader) and not meta.is_deleting(group.leader):
                 yield f"{meta.name(group.leader)} waits though nobody writes any more"
             yield from _names(group)
         for lws in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 import msgspec
+from tests.simulation.checks.budgets import exhausted
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.faults import Death, Schedule
@@ -18,7 +19,7 @@ from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
-from tests.simulation.schedules.playing import Script, Verdict, play
+from tests.simulation.schedules.playing import Script, Verdict, play, recover
 from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
@@ -26,6 +27,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname
 from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.core.restarts.retention import is_kept
 
 UNSEEN: Final = "fail unseen"
 """The scenario in which no manager sees a worker go."""
@@ -144,6 +146,24 @@ async def roll_and_shrink(play: Play) -> None:
     await play.edit("scales", replicas=1)
 
 
+async def exhaust(play: Play) -> None:
+    """Let a group fail once more often than it may be restarted, and see that both of its pods are kept (N-RB-4)."""
+    for _ in range(2):
+        await play.world.return_of_managers()
+        await play.world.at_rest()
+        youngest = max((_born(pod), meta.name(pod)) for pod in play.pods() if not is_leader(pod))
+        _fail(play, youngest[1])
+    await play.world.return_of_managers()
+    await play.world.at_rest()
+    kept = [meta.name(pod) for pod in play.pods() if is_kept(pod)]
+    if len(exhausted(play.checks.facts)) != 1 or len(kept) != 2:
+        play.checks.violations.append(f"a group has used up its restarts, and {kept} are kept of it")
+
+
+def _born(pod: JSONObject) -> str:
+    return str(meta.metadata(pod)["creationTimestamp"])
+
+
 KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "create by key": (create,),
     "roll by key": (roll,),
@@ -152,6 +172,7 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "fail by key": (fail_by_key,),
     "fail beside surplus": (fail_beside_surplus,),
     "roll and shrink": (roll_and_shrink,),
+    "exhaust by key": (exhaust, recover),
 }
 """Those of groups with random keys."""
 
@@ -169,6 +190,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "revert": (happenings.roll_and_return,),
     "replace": (happenings.replace,),
     "crash loop": (crash_loop,),
+    "exhaust": (exhaust, recover),
     **KEYED,
 }
 
@@ -192,6 +214,8 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
     if name in KEYED:
         await world.start_deployments()
         lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
+    if exhaust in SCENARIOS[name]:
+        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
     creates = SCENARIOS[name] == (create,)
     if not creates:
         await world.create(lws)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from tests.simulation.schedules import plantedkeys
+from tests.simulation.schedules import plantedbudgets, plantedkeys
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
@@ -325,6 +325,10 @@ BUGS: Final = {
         Bug(plantedkeys.never_ends_an_update, "roll by key.0"),
         Bug(plantedkeys.builds_by_the_live_size, "resize by key.0"),
         Bug(plantedkeys.shrinks_between_two_steps, "roll and shrink.0"),
+        Bug(plantedbudgets.never_counts, "exhaust.0"),
+        Bug(plantedbudgets.never_keeps, "exhaust.0"),
+        Bug(plantedbudgets.never_releases, "exhaust.0"),
+        Bug(plantedbudgets.never_claims, "exhaust by key.0"),
     )
 }
 """All bugs by name."""

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 from tests.simulation.checks import endstate
+from tests.simulation.checks.budgets import exhausted
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import faultplans, happenings
@@ -25,6 +26,8 @@ from tests.simulation.workloads import groups, template
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 LONG: Final = 400.0
@@ -39,6 +42,15 @@ revision, its deletion; and one is spare.
 
 ATTACKS: Final = 0.2
 """The share of schedules in which a hostile tenant has another namespace."""
+
+RECOVERED: Final = 0.5
+"""The share of schedules with exhausted groups at whose end these are recovered; the others end with them."""
+
+ROUNDS: Final = 4
+"""How often exhausted groups are recovered: one that waits behind a gate may have failed meanwhile."""
+
+LIMITS: Final = (None, None, None, 0, 1, 2)
+"""What `maxGroupRestarts` may be."""
 
 LASTING: Final = {"crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks"}
 """What may leave a group waiting for its next recreation, or the StatefulSet controller for its next attempt, by name."""
@@ -133,6 +145,9 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
             await it.attempt(world.create(script.lws))
         await _happen(it, script.picked)
         await come_to_rest(it, long=any(happening.__name__ in LASTING for _, happening in script.picked))
+        checks.violations += checks.budgets.at_rest()
+        if exhausted(checks.facts) and random.random() < RECOVERED:
+            await recover(it)
     checks.violations += [*checks.unanswered_failures(), *world.torn.groups()]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
     wanted, final = endstate.declared(checks.facts), endstate.final(checks.facts)
@@ -148,7 +163,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         seconds=world.clock.monotonic() - begin,
         faults=dict(faults),
         happened=[happening.__name__ for _, happening in script.picked],
-        declared=endstate.encode(wanted) if wanted and not it.is_ambiguous else b"",
+        declared=endstate.encode(wanted) if wanted and not it.is_ambiguous and not exhausted(checks.facts) else b"",
         final=endstate.encode(final),
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
@@ -189,6 +204,7 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
     )
     unavailable, surge = random.choice(((1, 0), (1, 0), (2, 0), (0, 1), (1, 1)))
     rolling = {"partition": 0, "maxUnavailable": unavailable, "maxSurge": surge}
+    limit = _draw_limit(random)
     spec: dict[str, Any] = {
         "replicas": random.choice((1, 2, 2, 3)),
         "leaderWorkerTemplate": {
@@ -200,7 +216,16 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
         "rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling},
         "networkConfig": {"subdomainPolicy": random.choice(("Shared", "Shared", "UniquePerReplica"))},
     }
+    if limit is not None and policy != "None":
+        spec["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
     return groups() | {"spec": spec}
+
+
+def _draw_limit(random: Random) -> int | None:
+    """Pick how often groups may be restarted, beside all that is picked with `random`: known seeds stay what they are."""
+    beside = Random()
+    beside.setstate(random.getstate())
+    return Random(f"limit {beside.random()}").choice(LIMITS)
 
 
 async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:
@@ -223,6 +248,19 @@ async def come_to_rest(it: Play, *, long: bool) -> None:
         await asyncio.sleep(LONG)
         await world.at_rest()
         long = world.trace.settled_at() > before
+
+
+async def recover(it: Play) -> None:
+    """Recover exhausted groups until none is left."""
+    for _ in range(ROUNDS):
+        for leader in exhausted(it.checks.facts):
+            it.note("user", "recovers", f"the group of {meta.name(leader)}")
+            patch: JSONObject = {"metadata": {"annotations": {labels.RECOVER: "true"}}}
+            await it.attempt(it.world.client.patch(PODS, meta.key(leader), patch, kind="merge"))
+        await come_to_rest(it, long=False)
+        if not exhausted(it.checks.facts):
+            return
+    it.checks.violations.append("evidence stays, however often it is recovered")
 
 
 async def _end(it: Play) -> list[str]:

@@ -1,7 +1,8 @@
 """`lws uninstall`: remove the manager from a cluster, and nothing that an installation did not create.
 
 Objects of the manager's kinds prevent that, as they would be deleted with their definitions. Either they stay with the
-definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`).
+definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`). Where they stay, so would pods that only the
+manager lets go: those of groups that used up their restarts, which therefore have to be recovered before.
 """
 
 import asyncio
@@ -12,8 +13,10 @@ import click
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.installing.removal import Remover
@@ -41,8 +44,9 @@ NAMED: Final = 3
     metavar="DURATION",
     help="The maximum time to wait for the deletion of one object.",
 )
+@dry_run_option("Print what would be removed; write nothing.")
 @click.pass_obj
-def command(target: Target, /, **options: Any) -> None:
+def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
     """Remove the manager; while its kinds have objects, only with an option that says what happens to them."""
     namespace, deletes, keeps = place(target), bool(options["deletes"]), bool(options["keeps"])
     if deletes and keeps:
@@ -59,10 +63,14 @@ def command(target: Target, /, **options: Any) -> None:
             installer = Installer(session.client, namespace, say)
             await installer.check_operator()
             await installer.check_place()
-            remover = Remover(session.client, namespace, options["timeout"], say)
+            remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
             if not (deletes or keeps):
                 refuse_loss(await remover.sets())
+            if keeps:
+                refuse_stranding(await remover.evidence(), session.lws)
             await remove(remover, keeps=keeps)
+            if keeps:  # until it was gone, the manager went on
+                refuse_stranding(await remover.evidence(), session.lws)
 
     asyncio.run(act())
     if not said:
@@ -73,12 +81,14 @@ async def remove(remover: Remover, *, keeps: bool) -> None:
     """Remove all objects, or all except the definitions and their objects."""
     if keeps:
         await remover.remove_manager()
+        await remover.release_evidence()
         click.echo(
             f"{kinds()} and their pods stay; nothing recreates, scales or updates them until it is installed again"
         )
         return
     await remover.remove_sets()
     await remover.remove_manager()
+    await remover.release_evidence()
     await remover.remove_definitions()
     await remover.remove_namespace()
 
@@ -92,6 +102,21 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
     raise CommandError(
         f"objects would be deleted with their definitions: {names}{more}; delete them first, or use --delete-workloads"
         " to delete them, or --keep-crd to keep them and their definitions"
+    )
+
+
+def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
+    """Raise an error if pods would be kept that nobody lets go any more; `lws` is what the program is called by."""
+    if not evidence:
+        return
+    names = ", ".join(str(meta.key(pod)) for pod in evidence[:NAMED])
+    more = f" and {len(evidence) - NAMED} more" if len(evidence) > NAMED else ""
+    owners = dict.fromkeys((meta.namespace(pod), meta.labels(pod)[labels.NAME]) for pod in evidence)
+    commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
+    raise CommandError(
+        f"pods of groups that used up their restarts would stay for ever, and with them their namespaces: {names}{more};"
+        f" recover these groups while the manager runs ({commands}{'; …' if len(owners) > NAMED else ''}), or, where none does, take the finalizer"
+        f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
     )
 
 

@@ -2,16 +2,20 @@
 
 Only objects with the labels of an installation are removed; others are left and reported. A repeated call continues
 where the last one stopped.
+
+Pods that the manager keeps as evidence would stay for ever without it, and their namespaces with them. Where their
+LeaderWorkerSets are gone they are let go, after the manager, so that it keeps no further ones.
 """
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Final
 
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
-from kuberuntime.errors import NotFoundError
+from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
@@ -32,10 +36,13 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from kuberuntime.plan import Propagation
-from leaderworkerset.api import labels, metadata
+from leaderworkerset.api import groupname, labels, metadata
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.dryrun import DRY
 from leaderworkerset.cli.errors import TimedOutError
 from leaderworkerset.cli.installing.installation import title
 from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.core.restarts import retention
 from leaderworkerset.install.certmanager import METRICS_SECRET, SERVING_SECRET
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
@@ -63,13 +70,19 @@ FURNITURE: Final = {
 
 
 class Remover:
-    """Removes the installation of one namespace; each wait takes at most `timeout` seconds."""
+    """Removes the installation of one namespace; each wait takes at most `timeout` seconds.
 
-    def __init__(self, client: Client, namespace: str, timeout: float, say: Callable[[str], None]) -> None:
+    A trial writes nothing, waits for nothing, and says what would be done.
+    """
+
+    def __init__(
+        self, client: Client, namespace: str, timeout: float, say: Callable[[str], None], *, is_trial: bool = False
+    ) -> None:
         self._client = client
         self._namespace = namespace
         self._timeout = timeout
         self._say = say
+        self._is_trial = is_trial
 
     async def sets(self) -> list[JSONObject]:
         """Return all objects of our kinds in the cluster."""
@@ -80,23 +93,38 @@ class Remover:
         for resource in reversed(MANAGED.defined):
             for obj in await self._list(resource):
                 await self._delete(resource, obj, "Background")
-                self._say(f"{title(resource, str(meta.key(obj)))} deleted")
+                self._report(f"{title(resource, str(meta.key(obj)))} deleted")
                 await self._until_gone(resource, meta.key(obj))
-        for resource in DEPENDENTS:
+        for resource in () if self._is_trial else DEPENDENTS:
             informer = Informer(self._client, Selection(resource, label_selector=labels.NAME))
             await self._until_none(informer, resource, lambda: filter(is_dependent, informer.store.list()))  # noqa: B023 - awaited in the loop
 
+    async def evidence(self) -> list[JSONObject]:
+        """Return the pods that are kept as evidence of groups that used up their restarts, those of existing sets only."""
+        names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
+        return [pod for pod in await self._kept() if _set_of(pod) in names]
+
+    async def release_evidence(self) -> None:
+        """Let pods go that are kept as evidence of LeaderWorkerSets that are gone, workers first (N-RB-16)."""
+        staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
+        for pod in sorted(await self._kept(), key=groupname.is_exhausted):
+            if meta.uid(pod) not in staying:
+                await self._let_go(pod)
+                self._report(f"{title(PODS, str(meta.key(pod)))} released: it was kept as evidence of a failed group")
+
     async def remove_manager(self) -> None:
         """Remove everything except the definitions and the namespace, in reverse order."""
-        for resource, key in reversed(installable(self._namespace)):
+        known = installable(self._namespace)
+        for resource, key in reversed(known):
             await self._remove(resource, key)
         for resource in (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES):  # also those for users, and of other installers
             for obj in filter(metadata.is_installed, await self._list(resource)):
-                await self._remove(resource, meta.key(obj))
+                if (resource, meta.key(obj)) not in known:
+                    await self._remove(resource, meta.key(obj))
         lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
         if lease is not None:
             await self._delete(LEASES, lease)
-            self._say(f"{title(LEASES, metadata.LEASE)} deleted")
+            self._report(f"{title(LEASES, metadata.LEASE)} deleted")
 
     async def remove_definitions(self) -> None:
         """Remove the definitions; no object of their kinds exists any more."""
@@ -111,6 +139,19 @@ class Remover:
             self._say(f"{title(NAMESPACES, key.name)} left as it is: {tenant} is in it")
         else:
             await self._remove(NAMESPACES, key)
+
+    async def _kept(self) -> list[JSONObject]:
+        pods = await self._client.list(PODS, label_selector=labels.NAME)
+        return [pod for pod in pods.items if retention.is_kept(pod)]
+
+    async def _let_go(self, pod: JSONObject) -> None:
+        change = retention.let_go(pod)
+        write = self._client.try_patch if self._is_trial else self._client.patch
+        with suppress(NotFoundError, ConflictError):  # gone meanwhile, and another one of its name may be there
+            await write(change.resource, change.key, change.patch, kind=change.kind)
+
+    def _report(self, line: str) -> None:
+        self._say(line + DRY if self._is_trial else line)
 
     async def _list(self, resource: Resource) -> list[JSONObject]:
         """Return all objects of a kind, none if the kind is not served."""
@@ -137,13 +178,13 @@ class Remover:
         # Pods of the manager terminate gracefully, with their permissions, before these are removed.
         await self._delete(resource, live, "Foreground" if resource == DEPLOYMENTS else "Background")
         await self._until_gone(resource, key)
-        self._say(f"{title(resource, key.name)} deleted")
+        self._report(f"{title(resource, key.name)} deleted")
 
     async def _delete(self, resource: Resource, live: JSONObject, propagation: Propagation = "Background") -> None:
-        try:
-            await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
-        except NotFoundError:
+        if self._is_trial:
             return
+        with suppress(NotFoundError):
+            await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
 
     async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
         try:
@@ -152,7 +193,7 @@ class Remover:
             return None
 
     async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
-        if await self._find(resource, key) is None:
+        if self._is_trial or await self._find(resource, key) is None:
             return
         informer = Informer(self._client, only(resource, key))
         await self._until_none(informer, resource, informer.store.list)
@@ -169,6 +210,10 @@ class Remover:
             held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
             name = title(resource, str(meta.key(first))) if first else resource.kind
             raise TimedOutError(f"{name} is still there after {self._timeout:g} s{held}; uninstall again") from error
+
+
+def _set_of(pod: JSONObject) -> ObjectKey:
+    return ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME])
 
 
 def is_dependent(obj: JSONObject) -> bool:

@@ -45,11 +45,13 @@ def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Let the pods of groups go: workers first, then leaders, which lose their marks, too."""
     leaders = [pod for pod in pods if groupname.is_exhausted(pod)]
     workers = [pod for pod in pods if not groupname.is_exhausted(pod)]
+    return (*_together([let_go(pod) for pod in workers]), *_together([let_go(pod) for pod in leaders]))
+
+
+def let_go(pod: JSONObject) -> Patch:
+    """Take the finalizer off one pod, and its marks off a leader."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
-    return (
-        *_together([_patch(pod, dict(_WITHOUT)) for pod in workers]),
-        *_together([_patch(pod, _WITHOUT | {"annotations": marks}) for pod in leaders]),
-    )
+    return _patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_exhausted(pod) else {}))
 
 
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}

@@ -139,6 +139,42 @@ def test_a_rollout_that_would_not_end_is_told() -> None:
     assert any("it would not end by itself" in line for line in foresight.lines(stuck))
 
 
+def exhausted_at(index: int, lws: dict[str, Any] = OLD) -> Situation:
+    """Return groups of which one has no restart left: it was terminated, and is kept."""
+    leaders = pods(lws)
+    leaders[index] = builders.leader_pod(lws, index, ready=False, deleting=True)
+    leaders[index]["metadata"]["annotations"][labels.GROUP_RESTART_BUDGET_EXHAUSTED] = "true"
+    return foresight.situation(lws, leaders, leader_statefulset(lws))
+
+
+def test_a_rollout_passes_a_group_without_a_restart_left() -> None:
+    """N-RB-8, N-AT-21: with the default of maxUnavailable the others are replaced one by one; it ends by itself."""
+    found = foresight.foresee(exhausted_at(0), NEW)
+    told = foresight.lines(found)
+    assert [line for line in told if "step" in line] == [
+        "  step 1: group 2; 1 available",
+        "  step 2: group 1; 1 available",
+        "  step 3: group 0; 2 available",
+    ]
+    assert (
+        "no restart left: group 0, passed over and outside maxUnavailable until replaced; read why it failed before:"
+        " lws explain web"
+    ) in told
+    assert not any("would not end by itself" in line for line in told)
+    assert foresight.document(found)["exhaustedGroups"] == [0]
+
+
+def test_a_group_without_a_restart_left_stays_where_nothing_rolls() -> None:
+    """N-RB-5, N-RB-6: nor below a partition; scaled away it is no more."""
+    stays = "no restart left: group 1, which would stay terminated; to let it try again: lws recover web"
+    partition = {"partition": 2}
+    held = builders.leaderworkerset_object(image="app:2", replicas=3, size=1, rollout=partition)
+    assert stays in foresight.lines(foresight.foresee(exhausted_at(1), OLD))
+    assert stays in foresight.lines(foresight.foresee(exhausted_at(1), held))
+    fewer = builders.leaderworkerset_object(image="app:1", replicas=1, size=1)
+    assert not any("no restart left" in line for line in foresight.lines(foresight.foresee(exhausted_at(1), fewer)))
+
+
 def test_long_values_are_cut() -> None:
     after = builders.leaderworkerset_object(image="x" * 100, replicas=3, size=1)
     (change,) = foresight.field_changes(OLD, after)

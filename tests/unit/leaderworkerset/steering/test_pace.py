@@ -20,7 +20,7 @@ def conditions(*, updating: bool) -> list[dict[str, Any]]:
 def measured(
     *groups: str, partition: int = 0, updating: bool = True, observed: int = 1, **metadata: Any
 ) -> pace.RolloutProgress:
-    """Measure groups that are `old`, `new` and ready, or `starting`."""
+    """Measure groups that are `old`, `new` and ready, or `starting`; `old!` and `new!` have no restart left."""
     lws = builders.leaderworkerset_object(
         image="app:2",
         size=1,
@@ -30,11 +30,28 @@ def measured(
         status={"observedGeneration": observed, "conditions": conditions(updating=updating)},
     )
     leaders = [
-        builders.leader_pod(OLD if group == "old" else lws, index, ready=group != "starting")
+        marked(builders.leader_pod(OLD if "old" in group else lws, index, ready=group in ("old", "new")), group)
         for index, group in enumerate(groups)
     ]
     own = {labels.TEMPLATE_REVISION_HASH: builders.key_of(lws)}
     return pace.progress(view(lws, leaders), {"metadata": {"labels": own}}, builders.NOW)
+
+
+def marked(leader: dict[str, Any], group: str) -> dict[str, Any]:
+    if group.endswith("!"):
+        leader["metadata"].setdefault("annotations", {})[labels.GROUP_RESTART_BUDGET_EXHAUSTED] = "true"
+    return leader
+
+
+def test_groups_without_a_restart_left_are_passed_over_or_recovered() -> None:
+    """N-RB-8, N-AT-21: of an older revision nobody waits for them; of the newest a user lets them go on."""
+    found = measured("old!", "old", "new!", "new")
+    assert pace.line(found) == (
+        "web: 1 of 4 groups updated and ready, 1 starting; 2 ready in all;"
+        " no restart left: group 0, passed over and outside maxUnavailable until replaced;"
+        " no restart left: group 2; to let it try again: lws recover web; about 6m left"
+    )
+    assert pace.document(found)["exhaustedGroups"] == [0, 2]
 
 
 def test_the_time_left_follows_from_the_pace_so_far() -> None:
@@ -92,6 +109,7 @@ def test_the_document_has_stable_names() -> None:
         "readyGroups": 3,
         "wantedGroups": 4,
         "heldGroups": 0,
+        "exhaustedGroups": [],
         "estimatedSeconds": 360,
         "reason": "web-2 is Init:0/0",
     }

@@ -1,0 +1,99 @@
+"""What must hold of groups whose restarts are limited, at every write and at rest.
+
+In: what the API server has, and recreations as managers perform them. Out: sentences.
+
+- Counts: no group uses more restarts than there are, whether they are counted by the annotation or by the deletions of its
+  leaders (those of a new revision set apart). What was recovered, or scaled away, begins anew, as its count does.
+- Evidence: an exhausted leader is kept; at rest nothing is kept but exhausted groups, and each of these used up its restarts.
+- Others go on: at rest every group that is not exhausted is whole.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tests.simulation.checks.facts import Facts, Group
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies.replacement import is_gated
+from leaderworkerset.core.restarts import counts
+from leaderworkerset.core.restarts.counts import Key
+from leaderworkerset.core.restarts.retention import is_kept
+
+
+class Budgets:
+    """Counts restarts by their deletions, and holds them against the limit and the annotation."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._used: Counter[Key] = Counter()
+        self._counted: set[Key] = set()
+
+    def restarted(self, leader: JSONObject) -> Iterator[str]:
+        """Count the deletion of a leader by a manager; of one that is exhausted it is the end of the group."""
+        if self._facts.limit is None or groupname.is_exhausted(leader):
+            return
+        key = Key.of(leader)
+        self._used[key] += 1
+        if self._used[key] > self._facts.limit:
+            yield f"group {key} was restarted {self._used[key]} times of {self._facts.limit}"
+
+    def counted(self, lws: JSONObject) -> Iterator[str]:
+        """Compare the annotation with the limit; what is no longer counted begins anew."""
+        known = counts.read(lws)
+        for key in self._counted - known.keys():
+            del self._used[key]
+        self._counted = set(known)
+        yield from (
+            f"group {key} counts {count} restarts of {self._facts.limit}"
+            for key, count in known.items()
+            if self._facts.limit is not None and count > self._facts.limit
+        )
+
+    def ended(self) -> None:
+        """Forget the groups of a LeaderWorkerSet that is deleted."""
+        self._used.clear()
+        self._counted.clear()
+
+    def kept(self, pod: JSONObject) -> Iterator[str]:
+        """Check a pod as it is written."""
+        if groupname.is_exhausted(pod) and not is_kept(pod) and not meta.is_deleting(pod):
+            yield f"{meta.name(pod)} is exhausted, and nothing keeps it"
+
+    def at_rest(self) -> Iterator[str]:
+        """Check what stays when nobody writes any more."""
+        found = self._facts.groups()
+        exhausted = [group for group in found.values() if groupname.is_exhausted(group.leader)]
+        evidence = {meta.uid(pod) for group in exhausted for pod in (group.leader, *group.workers)}
+        for pod in self._facts.objects.get(PODS.group_resource, {}).values():
+            if is_kept(pod) and meta.uid(pod) not in evidence:
+                yield f"{meta.name(pod)} is kept, and its group is not exhausted"
+        for group in exhausted:
+            yield from self._spent(group)
+        yield from (
+            f"group {index} is not whole, and not exhausted"
+            for index, group in sorted(found.items(), key=str)
+            if exhausted and group not in exhausted and not group.is_available and not is_gated(group.leader)
+        )
+
+    def _spent(self, group: Group) -> Iterator[str]:
+        key = Key.of(group.leader)
+        for lws in self._facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():
+            used = counts.read(lws).get(key, 0)
+            if used != self._facts.limit:
+                yield f"group {key} is exhausted with {used} of {self._facts.limit} restarts"
+        if not meta.is_deleting(group.leader):
+            yield f"{meta.name(group.leader)} is exhausted, and was not terminated"
+        yield from (
+            f"{meta.name(pod)} of an exhausted group goes, and nothing keeps it"
+            for pod in (group.leader, *group.workers)
+            if not is_kept(pod)
+        )
+
+
+def exhausted(facts: Facts) -> list[JSONObject]:
+    """Return the leaders of exhausted groups."""
+    return [group.leader for group in facts.groups().values() if groupname.is_exhausted(group.leader)]
