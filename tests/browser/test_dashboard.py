@@ -68,6 +68,27 @@ def test_the_token_leaves_the_address_and_no_script_can_read_the_cookie(visiting
     journey(scenario)
 
 
+def test_chosen_ranks_stay_chosen_when_the_server_sends_everything_again(visiting: Visiting) -> None:
+    """Its newest state is of another stream, as after more changes than it keeps."""
+
+    async def scenario() -> None:
+        async with visiting() as visit:
+            await furnish(visit)
+            await visit.go("sets/default/web/logs")
+            await visit.page.check("input[name=rank][value='2/1']")
+            port = visit.house.dashboard.port
+            await visit.house.dashboard.leave()
+            await visit.page.locator("#connection").wait_for()
+            visit.house.dashboard.hub._opened.clear()
+            await visit.house.put_pod("web", 3, 0)
+            await visit.house.dashboard.listen(port)
+            await visit.page.locator("input[name=rank][value='3/0']").wait_for()
+            assert await visit.page.is_checked("input[name=rank][value='2/1']")
+            visit.complaints.clear()  # the browser notes that it was refused
+
+    journey(scenario)
+
+
 def test_a_server_that_was_away_loses_no_change(visiting: Visiting) -> None:
     """Its connections are closed and its port is shut while pods change; then the page resumes by itself."""
 

@@ -1,5 +1,6 @@
 // Lines of several ranks, merged by time or side by side. Everything a program printed is shown as text, never as HTML.
 import { download } from "./saving.js";
+import { onChange } from "./stream.js";
 
 const MOST = 10_000; // lines that are kept; the oldest go first
 const ERROR = /\b(error|exception|traceback|fatal|panic|failed)\b/i;
@@ -14,10 +15,8 @@ let follows = true;
 
 export function start() {
   if (!root) return;
-  for (const place of new URLSearchParams(location.search).getAll("rank")) {
-    const one = document.querySelector(`input[name=rank][value="${CSS.escape(place)}"]`);
-    if (one) one.checked = true;
-  }
+  check();
+  onChange(check); // boxes that the server sent again are not checked
   document.getElementById("ranks").addEventListener("change", choose);
   button("layout", (on) => ((isBeside = on), paint()));
   button("follow", (on) => ((follows = on), on && toEnd()));
@@ -25,6 +24,11 @@ export function start() {
   document.getElementById("save").addEventListener("click", save);
   words.addEventListener("input", paint);
   read();
+}
+
+function check() {
+  const places = new URLSearchParams(location.search).getAll("rank");
+  for (const one of document.querySelectorAll("input[name=rank]")) one.checked = places.includes(one.value);
 }
 
 function button(id, use) {
@@ -108,7 +112,12 @@ function paint() {
   box.classList.toggle("columns", isBeside);
   const shown = lines.filter(matches);
   if (!isBeside) return box.replaceChildren(...shown.map(paragraph));
-  const columns = Map.groupBy ? Map.groupBy(shown, rankOf) : grouped(shown);
+  const columns = new Map();
+  for (const line of shown) {
+    const rank = line.rank ?? "notes";
+    if (!columns.has(rank)) columns.set(rank, []);
+    columns.get(rank).push(line);
+  }
   box.replaceChildren(
     ...[...columns].map(([rank, own]) => {
       const section = document.createElement("section");
@@ -119,16 +128,6 @@ function paint() {
       return section;
     }),
   );
-}
-
-function rankOf(line) {
-  return line.rank ?? "notes";
-}
-
-function grouped(shown) {
-  const found = new Map();
-  for (const line of shown) found.set(rankOf(line), [...(found.get(rankOf(line)) ?? []), line]);
-  return found;
 }
 
 function firstError() {

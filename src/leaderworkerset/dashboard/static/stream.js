@@ -95,7 +95,7 @@ function element(html) {
 
 function focused() {
   const one = document.activeElement;
-  return one && one !== document.body ? { id: one.id, tabIndex: one.tabIndex, value: one.checked } : null;
+  return one && one !== document.body ? { id: one.id, tabIndex: one.tabIndex } : null;
 }
 
 function restore(kept) {
