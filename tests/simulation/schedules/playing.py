@@ -150,7 +150,8 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
             await recover(it)
     checks.violations += [*checks.unanswered_failures(), *world.torn.groups()]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
-    wanted, final = endstate.declared(checks.facts), endstate.final(checks.facts)
+    wanted = None if exhausted(checks.facts) else endstate.declared(checks.facts)
+    final = endstate.final(checks.facts)
     if not checks.violations and random.random() < 0.25:
         checks.violations += await _end(it)
     faults = sum((wire.counts for wire in it.wires()), world.others.counts.copy())
@@ -163,7 +164,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         seconds=world.clock.monotonic() - begin,
         faults=dict(faults),
         happened=[happening.__name__ for _, happening in script.picked],
-        declared=endstate.encode(wanted) if wanted and not it.is_ambiguous and not exhausted(checks.facts) else b"",
+        declared=endstate.encode(wanted) if wanted and not it.is_ambiguous else b"",
         final=endstate.encode(final),
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
