@@ -59,6 +59,8 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/commands/inspect/describe.py": "prints ages for people",
     "leaderworkerset/cli/commands/inspect/doctor.py": "compares the ends of certificates and leases for people",
     "leaderworkerset/cli/commands/inspect/events.py": "prints ages for people",
+    "leaderworkerset/cli/commands/inspect/pastfailures.py": "prints ages for people",
+    "leaderworkerset/cli/commands/explain.py": "prints ages for people",
     "leaderworkerset/cli/commands/inspect/tree.py": "prints ages for people",
     "leaderworkerset/dashboard/livemodel.py": "compares the ages of objects for people",
     "leaderworkerset/observation/explaining.py": "compares the ages of events for people",
