@@ -113,9 +113,10 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     more = f" and {len(evidence) - NAMED} more" if len(evidence) > NAMED else ""
     owners = dict.fromkeys((meta.namespace(pod), meta.labels(pod)[labels.NAME]) for pod in evidence)
     commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
+    others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
     raise CommandError(
         f"pods of groups that used up their restarts would stay for ever, and with them their namespaces: {names}{more};"
-        f" recover these groups while the manager runs ({commands}{'; …' if len(owners) > NAMED else ''}), or, where none does, take the finalizer"
+        f" recover these groups while the manager runs ({commands}{others}), or, where none does, take the finalizer"
         f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
     )
 

@@ -8,8 +8,9 @@ import yaml
 
 from kuberuntime.manifests.libyaml import SafeLoader
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
 from leaderworkerset.cli import app, errors
-from leaderworkerset.cli.commands.uninstall import refuse_loss
+from leaderworkerset.cli.commands.uninstall import refuse_loss, refuse_stranding
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
@@ -192,3 +193,19 @@ def test_the_role_follows_the_gang_schedulers_of_the_configuration(
     objects = json.loads(capsys.readouterr().out)["items"]
     (role,) = [one for one in objects if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "lws-manager-role"]
     assert sorted({rule["apiGroups"][0] for rule in role["rules"] if "scheduling" in rule["apiGroups"][0]}) == groups
+
+
+def test_pods_that_would_be_stranded_are_named_with_the_command_of_each_set() -> None:
+    """N-RB-5: however many there are."""
+    pods: list[JSONObject] = [
+        {"metadata": {"namespace": "ns", "name": f"{name}-{group}", "labels": {labels.NAME: name}}}
+        for name in "abcd"
+        for group in range(2)
+    ]
+    refuse_stranding([], "lws")
+    with pytest.raises(errors.CommandError) as refused:
+        refuse_stranding(pods, "kubectl lws")
+    text = str(refused.value)
+    assert ": ns/a-0, ns/a-1, ns/b-0 and 5 more;" in text
+    recovering = "(kubectl lws recover a -n ns; kubectl lws recover b -n ns; kubectl lws recover c -n ns; and 1 more)"
+    assert recovering in text
