@@ -149,8 +149,7 @@ class Recorder:
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if leader_uid in self._records or leader_uid in self._due or leader_uid in self._own:
             self._add(leader_uid, members)
-        if leader_uid not in self._records:
-            _remember(self._departed, leader_uid, members)
+        _remember(self._departed, leader_uid, members)  # two watches have no order: its record may say so only later
 
     def _on_record(self, change: Change) -> None:
         if change.old is not None:
@@ -160,7 +159,7 @@ class Recorder:
             return
         self._records[uid] = change.new
         living = (one for one in self._groups.values() if any(meta.uid(pod) == uid for pod in one.living.values()))
-        members = self._departed.pop(uid, None) or next(living, None)
+        members = self._departed.get(uid) or next(living, None)
         if members is not None:
             self._add(uid, members)
 

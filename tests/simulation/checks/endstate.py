@@ -100,5 +100,6 @@ def _without_history(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_history(one) for one in value]
     if isinstance(value, dict):
-        return {name: _without_history(field) for name, field in value.items() if name not in HISTORICAL}
+        found = {name: _without_history(field) for name, field in value.items() if name not in HISTORICAL}
+        return {name: field for name, field in found.items() if field or name != "annotations"}
     return value
