@@ -73,7 +73,7 @@ def _orphans_workers() -> Plant:
 
 def _counts_failures_of_predecessors() -> Plant:
     """Take a failed pod of the incarnation before for one of this one: one failure, two recreations."""
-    return patch.object(failures._Group, "_has", lambda self, pod: True)
+    return patch.object(failures._Group, "has", lambda self, pod: True)
 
 
 def _recreates_whatever_the_policy() -> Plant:
