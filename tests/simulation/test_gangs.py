@@ -14,12 +14,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
+from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.coscheduling import POD_GROUP
 from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.kinds.managed import managed
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.model import Program, run_forever

@@ -53,6 +53,11 @@ def subdomain(leader: JSONObject) -> str:
     return str(meta.spec(leader).get("subdomain") or "")
 
 
+def is_leader(pod: JSONObject) -> bool:
+    """Return whether the pod is a leader."""
+    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+
+
 def leader_of(pod: JSONObject) -> str:
     """Return the name of the leader of a pod's group; the pod's own name if it is one, or names none."""
     if (meta.labels(pod).get(labels.WORKER_INDEX) or labels.LEADER_WORKER_INDEX) == labels.LEADER_WORKER_INDEX:

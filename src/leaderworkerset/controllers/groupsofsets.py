@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.controllers import indexes
 from leaderworkerset.core.leaderworkerset.fold import Folded, Groups
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
-from leaderworkerset.core.pod.reconcile import is_leader
 
 
 class GroupsOfSets:

@@ -16,10 +16,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS, Resource
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import kept
 from leaderworkerset.controllers.caches import Cache, Caches
-from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.core.restarts.retention import is_kept
 

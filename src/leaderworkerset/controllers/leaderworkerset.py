@@ -21,6 +21,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
 from kuberuntime.plan import Plan, PutStatus
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
@@ -35,7 +36,6 @@ from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, Last
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
-from leaderworkerset.core.pod.reconcile import is_leader
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import Parent
@@ -45,9 +45,6 @@ NAME: Final = "leaderworkerset"
 
 KEEPERS: Final = (STATEFULSETS, DEPLOYMENTS)
 """The kinds that keep the leaders; the controller writes one object of one of them for each LeaderWorkerSet."""
-
-LINK: Final = "schedulingGroup"
-"""The field of pods whose PodGroup is deleted after them (N-K8S-13)."""
 
 QUIET: Final = 0.2
 """Seconds without another change after which a status that changes counts alone is written."""
@@ -271,7 +268,8 @@ def keys_of_revision(change: Change) -> Iterable[ObjectKey]:
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:
     """Map a leader pod to its LeaderWorkerSet if its facts changed, a deleted pod that a new leader may wait for, evidence."""
-    is_awaited = change.new is None and (groupname.is_hash(change.object) or meta.spec(change.object).get(LINK))
+    # the PodGroup that a pod is linked to is deleted after it (N-K8S-13)
+    is_awaited = change.new is None and (groupname.is_hash(change.object) or workloadnames.linked(change.object))
     has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
     is_evidence = any(retention.is_kept(pod) for pod in (change.old, change.new) if pod is not None)
     return (indexes.lws_key(change.object),) if is_awaited or has_news or is_evidence else ()

@@ -26,7 +26,7 @@ from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, ga
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import services
-from leaderworkerset.core.pod.reconcile import is_leader, reconcile, wants_lost_nodes, wants_node
+from leaderworkerset.core.pod.reconcile import reconcile, wants_lost_nodes, wants_node
 from leaderworkerset.core.policies import delegation, recreation
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import LiveGroup
@@ -158,7 +158,7 @@ class PodDriver(Driver):
     def _remember(self, change: Change) -> None:
         """Keep a deleted worker until its group is observed; forget a group whose leader was deleted."""
         if change.new is not None:
-            if change.old is None and is_leader(change.new):
+            if change.old is None and groupname.is_leader(change.new):
                 self._unobserved.add(meta.key(change.new))
             return
         for key in keys_of_pod(change):
@@ -215,7 +215,7 @@ class PodDriver(Driver):
             return keys_of_controlled(change)
         groups = indexes.group_values(change.object)
         pods = (pod for group in groups for pod in self._informers.pods.store.by_index(indexes.BY_GROUP, group))
-        return [meta.key(pod) for pod in pods if is_leader(pod)]
+        return [meta.key(pod) for pod in pods if groupname.is_leader(pod)]
 
 
 def _restarts(lws: JSONObject) -> list[str | None]:

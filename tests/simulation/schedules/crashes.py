@@ -26,7 +26,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname
-from leaderworkerset.core.pod.reconcile import is_leader
+from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.core.restarts.retention import is_kept
 
 UNSEEN: Final = "fail unseen"

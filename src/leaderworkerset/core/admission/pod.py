@@ -8,7 +8,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies import (
     accelerators,
@@ -45,7 +45,7 @@ def admit_pod(pod: JSONObject, gang: Gang = NO_GANG, request: str = "") -> JSONO
     if labels.SIZE not in meta.annotations(pod):
         raise DeniedError(f"size annotation is unexpectedly missing for pod {meta.name(pod)}")
     size = read_annotation(pod, labels.SIZE)
-    is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+    is_leader = groupname.is_leader(pod)
     worker_index = 0 if is_leader else identity.ordinal(pod)
     member = Member(size=size, worker_index=worker_index, is_leader=is_leader, request=request)
     for policy in ADMITTING:

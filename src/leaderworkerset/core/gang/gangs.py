@@ -128,7 +128,7 @@ class Gangs:
         """Link the pod to its group's object; the leader decides for its group, workers follow it."""
         if self._follows and labels.WORKLOAD_AWARE_SCHEDULING in meta.annotations(pod):
             return replicas.mark(pod, request)
-        is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+        is_leader = groupname.is_leader(pod)
         choice = _choice(meta.annotations(pod))
         if is_leader:
             provider = self._provider(choice, pod)

@@ -16,7 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Patch, Plan, Together
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Amounts
 
@@ -93,9 +93,7 @@ def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
 
 def _whole(pods: Sequence[JSONObject]) -> _Group | None:
     """Return the group of these pods; None if pods are missing, or if none has our gate alone."""
-    leader = next(
-        (pod for pod in pods if meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX), None
-    )
+    leader = next(filter(groupname.is_leader, pods), None)
     gated = [pod for pod in pods if is_gated(pod)]
     if leader is None or not gated or meta.annotations(leader).get(labels.SIZE) != str(len(pods)):
         return None

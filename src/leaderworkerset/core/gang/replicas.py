@@ -32,7 +32,7 @@ RETRY: Final = 10.0
 def mark(pod: JSONObject, request: str) -> JSONObject:
     """Return the pod with the name of its PodGroup; a leader with an index waits for its gate, and gets an incarnation."""
     own, level = meta.annotations(pod), _read_level(pod)
-    is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+    is_leader = groupname.is_leader(pod)
     workload = own.get(labels.WORKLOAD_NAME) or meta.labels(pod).get(labels.NAME, "")
     if is_leader and level is not SchedulingLevel.WHOLE and not groupname.is_hash(pod):
         if not workloadnames.is_incarnated(workload):

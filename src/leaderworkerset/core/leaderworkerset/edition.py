@@ -29,7 +29,7 @@ class Identity(NamedTuple):
     def of(cls, obj: JSONObject) -> "Identity":
         """Return the identity of an object as it is."""
         owners = meta.metadata(obj).get("ownerReferences") or []
-        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), _lasting(meta.annotations(obj)), owners)
+        return cls(meta.uid(obj), meta.generation(obj), meta.labels(obj), lasting(meta.annotations(obj)), owners)
 
 
 class Edition(NamedTuple):
@@ -69,7 +69,7 @@ def follow(
     return source, living is None or last != LastApply(source, Identity.of(living))
 
 
-def _lasting(annotations: dict[str, str]) -> dict[str, str]:
+def lasting(annotations: dict[str, str]) -> dict[str, str]:
     """Return the annotations without the counts of restarts, which change often and concern no other object."""
     if labels.GROUP_RESTART_COUNTS not in annotations:
         return annotations

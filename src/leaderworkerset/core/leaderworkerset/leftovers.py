@@ -40,7 +40,7 @@ class Leftovers:
 def sort_out(facts: SetFacts) -> Leftovers:
     """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
     kept = facts.observed.evidence
-    exhausted = sorted((pod for pod in kept if _is_leader(pod) and groupname.is_exhausted(pod)), key=_age)
+    exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_exhausted(pod)), key=_age)
     recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
     is_hash = facts.lws.spec.group_identity.is_hash
@@ -143,10 +143,6 @@ def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts])
     """Return the records of groups with random keys that are gone, and that no leader replaces."""
     needed = leaders.keys() | {group.replaces for group in leaders.values()}
     return [record for record in records if recreation.leader_of(record) not in needed]
-
-
-def _is_leader(pod: JSONObject) -> bool:
-    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
 
 
 def _created(obj: JSONObject) -> str:

@@ -11,6 +11,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.edition import lasting
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
 from leaderworkerset.core.policies import levels, workloadnames
 
@@ -41,12 +42,11 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
     """Build the metadata of what keeps the leaders of all groups; the counts of restarts, which change often, stay away."""
-    annotations = {key: text for key, text in lws.annotations.items() if key != labels.GROUP_RESTART_COUNTS}
     return {
         "name": lws.name,
         "namespace": lws.namespace,
         "labels": lws.labels | _own_labels(lws, key) | {labels.ROLE: labels.LEADER},
-        "annotations": annotations | {labels.REPLICAS: str(lws.spec.replicas)},
+        "annotations": lasting(lws.annotations) | {labels.REPLICAS: str(lws.spec.replicas)},
         "ownerReferences": [meta.controller_reference(obj)],
     }
 

@@ -43,11 +43,6 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
         return Plan(error=f"pod {meta.key(group.leader)}: {error}")
 
 
-def is_leader(pod: JSONObject) -> bool:
-    """Return whether the pod is a leader."""
-    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
-
-
 def lacking_label(pod: JSONObject) -> str:
     """Return the label that identifies a pod and that this one lacks (R-POD-1); empty if it lacks none."""
     return next((label for label in (labels.NAME, labels.WORKER_INDEX) if not meta.labels(pod).get(label)), "")
@@ -75,7 +70,7 @@ def _stuck(group: LiveGroup) -> Stuck | None:
 
 
 def _decide(group: LiveGroup, gang: Gang) -> Plan:
-    if not is_leader(group.leader):
+    if not groupname.is_leader(group.leader):
         return _decide_stray(group)
     stuck = _stuck(group)
     plan = _decide_leader(group, gang)

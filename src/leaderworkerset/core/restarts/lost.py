@@ -18,7 +18,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Delete, Emit
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname
 from leaderworkerset.core import decisionevents
 
 OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
@@ -76,7 +76,7 @@ def _release_one(stuck: Stuck, pod: JSONObject, node: JSONObject | None, *, is_f
     if not state:
         return
     where = f"Pod {meta.name(pod)} is Terminating on node {_node_name(pod)}, which {state}"
-    if _is_leader(pod) and not _is_down(node):
+    if groupname.is_leader(pod) and not _is_down(node):
         note = f"{where}: a leader is released when its node is deleted or has the taint {OUT_OF_SERVICE}"
         if is_first:
             yield Emit(events=(decisionevents.waiting_for_lost_pod(stuck.lws, pod, note),))
@@ -120,10 +120,6 @@ def _state(node: JSONObject | None) -> str:
 def _is_down(node: JSONObject | None) -> bool:
     """Return whether the node is certainly down."""
     return node is None or any(taint.get("key") == OUT_OF_SERVICE for taint in meta.spec(node).get("taints") or [])
-
-
-def _is_leader(pod: JSONObject) -> bool:
-    return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
 
 
 def _node_name(pod: JSONObject) -> str:
