@@ -35,6 +35,7 @@ ELSEWHERE = {
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
     "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/integration/manager/test_hostile.py",
+    "docs/how-to/what-happened.md": "speaks of a set that failed: tests/e2e/test_history.py does what it says",
     "docs/how-to/operate.md": "needs a manager on a cluster",
 }
 """The pages whose commands cannot run here, and why."""
