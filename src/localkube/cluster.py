@@ -6,7 +6,7 @@ the kubelet are imported when a cluster is started.
 """
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +64,20 @@ class RunningCluster:
     def client(self, user: str = "admin") -> "Client":
         """Return a client in this process, which calls the API server without a connection."""
         return self._cluster.client(user)
+
+    def last_lines(self, uid: str, container: str, lines: int, size: int) -> list[bytes]:
+        """Return the last whole lines of each kept run of a pod's container, the oldest first: at most `size` bytes each.
+
+        The logs of a pod that is gone are kept for a while. It reads files, and may be called in any thread.
+        """
+        from localkube.kubelet.logfiles import logreader
+
+        pods, former = (self._settings.directory / name / uid for name in ("pods", "former"))
+        for directory in (pods / "logs", former, former):  # they are moved when the pod is gone, maybe at this moment
+            with suppress(FileNotFoundError):
+                if found := logreader.ends_of_runs(directory / container, lines, size):
+                    return found
+        return []
 
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:

@@ -146,6 +146,12 @@ COMMANDS: Final = named(
             at="inspect.events",
         ),
         Command(
+            "history",
+            "List failures of groups, and show what is kept of them when their pods are gone.",
+            ("lws history --local", "lws history web", "lws history web/0/3", "lws history web/0 -o json"),
+            at="inspect.pastfailures",
+        ),
+        Command(
             "doctor",
             "Check the installation and this machine.",
             ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster"),

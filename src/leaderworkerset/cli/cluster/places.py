@@ -63,6 +63,11 @@ class ClusterDirectory:
         return self.directory / "cluster.log.1"
 
     @property
+    def history(self) -> Path:
+        """Return the directory of the recorder: what happened to groups that failed."""
+        return self.directory / "history"
+
+    @property
     def mark(self) -> Path:
         """Return the file by which `lws run` recognizes a directory that it made, and may remove."""
         return self.directory / "ephemeral"

@@ -6,22 +6,26 @@ from typing import Final
 import click
 
 from kuberuntime.client.requests import Selection as Query
+from kuberuntime.clock import SystemClock
 from kuberuntime.errors import APIError
 from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading.serviceselectors import selects
 from leaderworkerset.cli.sets.diagnoses import explain, survey
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import output
+from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.overview import overview
+from leaderworkerset.recording import store
+from leaderworkerset.views.selection import Selection
 
 MOST_SERVICES: Final = 20
 """The maximum of Services whose pods are asked for."""
@@ -48,7 +52,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")
     chosen = targets.parse(name) if name else None
 
-    async def act() -> list[Diagnosis]:
+    async def act() -> tuple[list[Diagnosis], list[str]]:
         async with target.session() as session:
             namespace = "" if everywhere else session.namespace
             for line in await idle_services(session, namespace):
@@ -57,12 +61,15 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
                 found = await survey(session, namespace, selector)
                 if not found:
                     say(await targets.nothing_found(session, namespace, selector), err=True)
-                return found
-            return await explain(session, chosen)
+                return found, []
+            found = await explain(session, chosen)
+            return found, [] if form else recorded(target, session, chosen, worst(found))
 
-    found = asyncio.run(act())
+    found, last_failure = asyncio.run(act())
     if form is None:
         for line in render(found) if chosen else overview(found, with_namespace=everywhere):
+            say(line)
+        for line in last_failure:
             say(line)
     else:
         value = document(found)
@@ -70,6 +77,19 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     if not found:
         return 0
     return EXIT_CODES[worst(found).verdict]
+
+
+def recorded(target: Target, session: Session, chosen: Selection, found: Diagnosis) -> list[str]:
+    """Return lines about the last recorded failure of what is not healthy, where no failed container is left to show it.
+
+    There are none on clusters that record no failures.
+    """
+    root = recordings.directory(target)
+    if root is None or found.verdict is Verdict.HEALTHY or found.log is not None:
+        return []
+    readable = filter(None, map(store.read, recordings.of(root, session.namespace, chosen)))
+    last = max(readable, key=lambda one: (one.time, one.number), default=None)
+    return [] if last is None else ["", *episodetable.brief(last, SystemClock().now(), session.lws)]
 
 
 async def idle_services(session: Session, namespace: str) -> list[str]:

@@ -14,6 +14,7 @@ from leaderworkerset.webhooks.certificates import CertificateError
 CLUSTER: Final = PurePosixPath("cluster-scoped-resources")
 NAMESPACES: Final = PurePosixPath("namespaces")
 NOTES: Final = PurePosixPath("gather.log")
+HISTORY: Final = PurePosixPath("history")
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 

@@ -15,6 +15,7 @@ from kuberuntime.access import kubeconfig
 from kuberuntime.client.client import Client
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.clock import SystemClock
+from kuberuntime.objects import meta
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
@@ -26,8 +27,10 @@ from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.manager import lwsmanager
+from leaderworkerset.recording import recorder
+from leaderworkerset.recording.store import Store
 from localkube import cluster as localkube
-from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, Settings, SettingsError
+from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
@@ -84,6 +87,7 @@ async def local_cluster(
                 async with (
                     lwsmanager.webhooks(client, clock, await full_definitions(client)),
                     server.work(),
+                    recorder.recording(server.client(), Store(place.history), read_logs(server), clock),
                     lwsmanager.controllers(client, clock),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
@@ -91,6 +95,11 @@ async def local_cluster(
                         yield LocalCluster(own, transport.channels, noted(server.notes, places.home() / SAID))
             finally:
                 await client.close()
+
+
+def read_logs(server: RunningCluster) -> recorder.ReadLogs:
+    """Return the function by which the recorder reads the logs of this cluster's pods, those that are gone included."""
+    return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
 
 
 def noted(lost: Sequence[str], said: Path) -> tuple[str, ...]:

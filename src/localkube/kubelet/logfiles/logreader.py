@@ -53,6 +53,15 @@ def last_lines(directory: Path, run: int, lines: int, size: int) -> bytes:
     return b"".join(shown)[-size:]
 
 
+def ends_of_runs(directory: Path, lines: int, size: int) -> list[bytes]:
+    """Return the last whole lines of each kept run of a container, the oldest run first, each at most `size` bytes."""
+    found = []
+    for run in sorted({segment.run for segment in segments(directory)}):
+        text = last_lines(directory, run, lines, size + 1)
+        found.append(text if len(text) <= size else text.partition(b"\n")[2])
+    return found
+
+
 def _since(options: LogOptions, now: datetime) -> bytes:
     """Return the timestamp before which entries are skipped; timestamps compare as text."""
     if options.since_seconds is not None:

@@ -1,6 +1,7 @@
 """`lws must-gather`: write diagnostic data into a directory, to read or to send."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ import click
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.gathering import layout
@@ -33,7 +35,7 @@ PLACES: Final = (NAMESPACE, OPERATOR)
 def command(target: Target, /, directory: Path) -> None:
     """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
 
-    Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
+    On a cluster of this machine the recorded failures of groups are in it, too. Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
     contain in plain text, as those of variables, are in the files, too. So only you may read the files.
     """
     if directory.exists() and any(directory.iterdir()):
@@ -58,6 +60,10 @@ def command(target: Target, /, directory: Path) -> None:
             return gatherer
 
     found = asyncio.run(act())
+    if root := recordings.directory(target):
+        for episode in recordings.of(root, target.namespace or ""):
+            with suppress(FileNotFoundError):  # it was the oldest, and made room
+                write(str(layout.HISTORY / episode.path.relative_to(root)), episode.path.read_bytes())
     notes = found.notes
     unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
     write(str(layout.NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())

@@ -173,3 +173,17 @@ def test_whoever_attaches_sees_what_is_written_from_then_on_by_stream(tmp_path: 
         assert sorted(seen) == [("stderr", b"err\n"), ("stdout", b"out\n"), ("stdout", b"rest")]
 
     run(scenario())
+
+
+def test_the_end_of_each_kept_run_is_read_in_whole_lines(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        for output in (b"lost\n", b"first\nlong " + b"x" * 50 + b"\nend\n", b"1\n2\n3\n"):
+            writer = LogWriter(tmp_path, VirtualClock())
+            os.write(writer.stdout, output)
+            writer.close()
+        assert logreader.ends_of_runs(tmp_path, 2, 100) == [b"long " + b"x" * 50 + b"\nend\n", b"2\n3\n"]
+        assert logreader.ends_of_runs(tmp_path, 3, 20) == [b"end\n", b"1\n2\n3\n"]
+        assert logreader.ends_of_runs(tmp_path, 3, 3) == [b"", b"3\n"]
+        assert logreader.ends_of_runs(tmp_path / "absent", 3, 3) == []
+
+    run(scenario())

@@ -1,0 +1,146 @@
+"""Makes an episode of what was observed of a group: its pods in their last state, its record, logs, events, revisions. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import decimals, meta, podstate, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionError
+from leaderworkerset.core.restarts import failure
+from leaderworkerset.recording import episode
+from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
+from leaderworkerset.recording.masking import Mask
+from leaderworkerset.steering import foresight, pasts
+from leaderworkerset.views.events import eventhistory
+from leaderworkerset.views.groups import name_of, place_of, view
+
+Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
+"""The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""
+
+OUTCOMES: Final = {labels.WAITING: Outcome.FAILED, labels.EXHAUSTED: Outcome.EXHAUSTED}
+"""What the state of a record says of the group; any other state is a recreation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """What was observed of a group that failed; the LeaderWorkerSet may be gone, and the record not be there."""
+
+    pods: Sequence[JSONObject]
+    now: datetime
+    lws: JSONObject | None = None
+    record: JSONObject | None = None
+    logs: Logs = field(default_factory=dict)
+    events: Sequence[JSONObject] = ()
+    revisions: Sequence[JSONObject] = ()
+    notes: tuple[str, ...] = ()
+
+
+def build(found: Traces, mask: Mask) -> Episode:
+    """Return the episode; raise ValueError if none of the pods belongs to a group."""
+    some = next((pod for pod in found.pods if place_of(pod) is not None), None)
+    if some is None:
+        raise ValueError("no pod of an episode has the labels of a group")
+    ranks = tuple(sorted(_ranks(found, mask), key=lambda one: (one.rank, one.pod)))
+    told = meta.annotations(found.record or {})
+    failed_pod = told.get(labels.FAILED_POD, "")
+    first = episode.first_failed(ranks, failed_pod)
+    failed_pod = failed_pod or next((one.pod for one in ranks if one.rank == first), "")
+    failed = next((pod for pod in found.pods if meta.name(pod) == failed_pod), {})
+    return Episode(
+        namespace=meta.namespace(some),
+        lws=meta.labels(some)[labels.NAME],
+        group=str(name_of(groupname.label(some))),
+        outcome=OUTCOMES.get(told.get(labels.RECREATION_STATE, ""), Outcome.RECREATED) if told else Outcome.FAILED,
+        time=timestamps.render(found.now),
+        first_rank=first,
+        failed_pod=failed_pod,
+        failure=mask.text(told.get(labels.FAILURE) or (failure.describe(failed).what if failed else "")),
+        recreations=decimals.natural(told.get(labels.RECREATIONS, "")) or 0,
+        recreate_after=told.get(labels.RECREATE_AFTER, ""),
+        revision=_revision(found, mask),
+        ranks=ranks,
+        events=tuple(_events(found, mask)),
+        notes=found.notes,
+        masked=mask.count,  # last: everything above was masked
+    )
+
+
+def ends(container: JSONObject) -> Iterator[RunEnd]:
+    """Yield how the last runs of a container ended, the older first, from its status."""
+    for state in (container.get("lastState"), container.get("state")):
+        ended = (state or {}).get("terminated")
+        if ended:
+            finished = str(ended.get("finishedAt") or "")
+            yield RunEnd(
+                exit_code=int(ended.get("exitCode") or 0), reason=str(ended.get("reason") or ""), finished_at=finished
+            )
+
+
+def _ranks(found: Traces, mask: Mask) -> Iterator[RankEnd]:
+    for pod in found.pods:
+        place = place_of(pod)
+        if place is not None:
+            yield RankEnd(
+                rank=place[1],
+                pod=meta.name(pod),
+                node=str(meta.spec(pod).get("nodeName") or ""),
+                phase=str(meta.status(pod).get("phase") or ""),
+                containers=tuple(_container(pod, one, found.logs, mask) for one in podstate.container_statuses(pod)),
+            )
+
+
+def _container(pod: JSONObject, status: JSONObject, logs: Logs, mask: Mask) -> ContainerEnd:
+    name = str(status.get("name"))
+    runs = logs.get((meta.uid(pod), name), ())
+    return ContainerEnd(
+        name=name,
+        restarts=int(status.get("restartCount") or 0),
+        ends=tuple(ends(status)),
+        logs=tuple(tuple(mask.text(run).splitlines()[-episode.LINES :]) for run in runs),
+    )
+
+
+def _events(found: Traces, mask: Mask) -> list[Happened]:
+    """Return the events of the pods, and those of the LeaderWorkerSet, the newest last."""
+    uids = {meta.uid(pod) for pod in found.pods} | ({meta.uid(found.lws)} if found.lws else set())
+    own = [one for one in found.events if (one.get("involvedObject") or {}).get("uid") in uids]
+    happened = sorted(map(eventhistory.happening, own), key=lambda one: one.last)
+    return [
+        Happened(
+            time=timestamps.render(one.last),
+            object=one.object,
+            message=mask.text(one.message),
+            is_warning=one.is_warning,
+            reason=one.reason,
+            count=one.count,
+        )
+        for one in happened[-episode.MOST_EVENTS :]
+    ]
+
+
+def _revision(found: Traces, mask: Mask) -> Revision | None:
+    """Return the revision of the group's pods, with the fields that differ from the one before it."""
+    key = next((key for pod in found.pods if (key := meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH))), "")
+    entries = pasts.entries(view(found.lws, ()), found.revisions) if found.lws else []
+    own = next((one for one in entries if one.key == key), None)
+    if own is None:
+        return None
+    before = next((one for one in reversed(entries) if one.number < own.number), None)
+    changes: list[str] = []
+    if before is not None:
+        try:
+            old, new = ({"spec": pasts.content(one)} for one in (before, own))
+        except UnreadableRevisionError as error:
+            changes = [f"not known: {error}"]
+        else:
+            changes = [mask.text(str(one)) for one in foresight.field_changes(old, new)]
+    return Revision(
+        number=own.number,
+        key=key,
+        created=own.created,
+        before=None if before is None else before.number,
+        changes=tuple(changes[: episode.MOST_CHANGES]),
+    )

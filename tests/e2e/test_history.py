@@ -1,0 +1,152 @@
+"""`lws history` on real processes: what is kept of a group that failed, when its pods are gone, and the cluster, too."""
+
+import base64
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import LWS, Cluster, Shell, lws, python, shell_script, until
+
+from kuberuntime.objects.meta import JSONObject
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+_EXPLAIN = [*LWS, "explain"]
+CRASH = "echo rank $LWS_WORKER_INDEX; if test $LWS_WORKER_INDEX = 1; then echo out of luck >&2; exit 3; fi; sleep 1000"
+
+
+def episodes(cluster: Cluster, name: str) -> list[JSONObject]:
+    """Return what `lws history -o json` lists."""
+    found: list[JSONObject] = json.loads(cluster.lws("history", name, "-o", "json"))["items"]
+    return found
+
+
+def wait(cluster: Cluster, name: str, outcome: str) -> JSONObject:
+    """Wait for an episode with this outcome; return the first."""
+    until(lambda: [one for one in episodes(cluster, name) if one["outcome"] == outcome], f"{outcome} of {name}")
+    return next(one for one in episodes(cluster, name) if one["outcome"] == outcome)
+
+
+def logs(one: JSONObject, rank: int) -> list[list[str]]:
+    """Return the logs of the runs of a rank's container."""
+    return next(found for found in one["ranks"] if found["rank"] == rank)["containers"][0]["logs"]  # type: ignore[no-any-return]
+
+
+def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cluster: Cluster, tmp_path: Path) -> None:
+    assert cluster.lws("history", "fails") == ""
+    cluster.apply(lws("fails", shell_script(CRASH, grace=1), size=2))
+    one = wait(cluster, "fails", "recreated")
+    assert (one["number"], one["group"], one["firstRank"], one["failedPod"]) == (1, "0", 1, "fails-0-1")
+    assert one["failure"] == "rank: exit code 3, Error: out of luck"
+    assert one["revision"]["number"] == 1
+    assert {rank["node"] for rank in one["ranks"]} == {"node-0"}
+    assert logs(one, 0) == [["rank 0"]]
+    assert logs(one, 1)[0] == ["rank 1", "out of luck"]
+    assert any(event["reason"] == "RecreateGroup" for event in one["events"])
+    listed = cluster.lws("history", "fails/0").splitlines()
+    assert listed[0].split() == ["EPISODE", "AGE", "OUTCOME", "FIRST", "FAILURE"]
+    assert listed[1].startswith("fails/0/1 ")
+    shown = cluster.lws("history", "fails/0/1")
+    assert "fails/0/1: group 0 was recreated" in shown
+    assert "Log of rank 1 (fails-0-1, rank, run 1 of" in shown
+    assert "there is no episode fails/0/99" in cluster.refused("history", "fails/0/99")
+    cluster.lws("must-gather", f"--dest-dir={tmp_path / 'gathered'}")
+    (gathered,) = (tmp_path / "gathered" / "history" / "default" / "fails" / "0").glob("1-*.json")
+    assert json.loads(gathered.read_text())["failure"] == one["failure"]
+    assert cluster.shell.lws(
+        "history", "fails", f"--kubeconfig={cluster.shell.state / cluster.name / 'kubeconfig'}"
+    ).stdout
+    cluster.lws("delete", "fails")
+    assert episodes(cluster, "fails")
+
+
+def test_explain_tells_the_last_failure_when_the_pods_are_gone(cluster: Cluster) -> None:
+    cluster.apply(lws("told", shell_script(CRASH, grace=1), size=2))
+    wait(cluster, "told", "recreated")
+    cluster.lws("scale", "told", "--replicas=0")
+    cluster.lws("wait", "told", "--for=replicas=0", "--timeout=30")
+    cluster.apply(lws("told", {"command": ["sleep", "1000"], "resources": {"requests": {"cpu": "9k"}}}, size=2))
+    shown = cluster.shell.run([*_EXPLAIN, f"--local={cluster.name}", "told"], code=4).stdout
+    assert "Last recorded failure: group 0 " in shown
+    assert "  out of luck" in shown
+    assert "history -n default told/0/" in shown
+
+
+def test_a_group_that_was_given_up_says_so(cluster: Cluster) -> None:
+    obj = lws("spent", shell_script(CRASH, grace=1), size=2)
+    obj["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 0
+    cluster.apply(obj)
+    one = wait(cluster, "spent", "exhausted")
+    assert one["firstRank"] == 1
+    assert logs(one, 1)[0] == ["rank 1", "out of luck"]
+
+
+def test_a_failure_that_recreates_no_group_is_recorded_too(cluster: Cluster) -> None:
+    cluster.apply(lws("alone", shell_script(CRASH, grace=1), size=2, restart="None"))
+    one = wait(cluster, "alone", "failed")
+    assert (one["firstRank"], one["failedPod"]) == (1, "alone-0-1")
+    assert logs(one, 1)[0] == ["rank 1", "out of luck"]
+
+
+def test_the_value_of_a_secret_that_a_program_prints_is_masked_and_it_says_so(cluster: Cluster) -> None:
+    value = "correct horse battery"
+    data = {"key": base64.b64encode(value.encode()).decode()}
+    cluster.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "vault"}, "data": data})
+    environment = [{"name": "WORDS", "valueFrom": {"secretKeyRef": {"name": "vault", "key": "key"}}}]
+    cluster.apply(lws("leaks", shell_script('echo "it is $WORDS"; exit 1', grace=1, env=environment)))
+    wait(cluster, "leaks", "recreated")
+    shown = cluster.lws("history", "leaks/0/1")
+    assert "it is [masked]" in shown
+    assert "Note: what looks like a secret is replaced by [masked], " in shown
+    kept = [path.read_text() for path in (cluster.shell.state / cluster.name / "history").rglob("*.json")]
+    assert not [text for text in kept if value in text or data["key"] in text]
+
+
+def test_a_program_that_prints_ten_megabytes_a_second_leaves_its_last_lines(cluster: Cluster) -> None:
+    program = (
+        "import time\nfor tick in range(20):\n    print(('x' * 99 + '\\n') * 10_000, end='')\n    time.sleep(0.1)\n"
+        "print('the end', flush=True)\nraise SystemExit(9)"
+    )
+    cluster.apply(lws("loud", python(program, grace=1)))
+    one = wait(cluster, "loud", "recreated")
+    run = logs(one, 0)[0]
+    assert len(run) == 200
+    assert run[-1] == "the end"
+    size = sum(path.stat().st_size for path in (cluster.shell.state / cluster.name / "history").rglob("*.json"))
+    assert size < 4 * 1024 * 1024
+    cluster.lws("delete", "loud")
+
+
+def test_what_a_killed_cluster_recorded_is_read_without_it_and_goes_on_after_it(shell: Shell) -> None:
+    shell.lws("up", "short", "--detach")
+    cluster = Cluster(shell, "short")
+    cluster.apply(lws("fails", shell_script(CRASH, grace=1), replicas=3, size=2))
+    wait(cluster, "fails", "recreated")
+    os.kill(int((shell.state / "short" / "lock").read_text()), signal.SIGKILL)
+    before = episodes(cluster, "fails")
+    assert before[0]["failure"]
+    assert "fails/" in cluster.lws("history", "-A")
+    shell.lws("up", "short", "--detach")
+    known = {(one["group"], one["number"]) for one in before}
+    until(lambda: {(one["group"], one["number"]) for one in episodes(cluster, "fails")} > known, "another episode")
+    again = {(one["group"], one["number"]): one for one in episodes(cluster, "fails")}
+    assert [again[one["group"], one["number"]]["time"] for one in before] == [one["time"] for one in before]
+
+
+def test_the_end_of_a_cluster_is_no_failure_of_its_groups(shell: Shell) -> None:
+    shell.lws("up", "calm", "--detach")
+    cluster = Cluster(shell, "calm")
+    cluster.start(lws("sleeps", {"command": ["sleep", "1000"], "grace": 1}, size=2))
+    shell.lws("down", "calm")
+    shell.lws("up", "calm", "--detach")
+    cluster.lws("wait", "sleeps", "--for=ready", "--timeout=30")
+    assert episodes(cluster, "sleeps") == []
+
+
+def test_other_clusters_record_nothing_and_it_says_so(shell: Shell) -> None:
+    assert "recorded on clusters of this machine only" in shell.lws("history", "web", code=1).stderr
+    assert "there is no cluster absent" in shell.lws("history", "--local=absent", code=1).stderr
+    assert "names no episode" in shell.lws("history", "web/0/x", "--local", code=2).stderr
+    assert "leave out -A" in shell.lws("history", "web/0/1", "-A", "--local", code=2).stderr
