@@ -206,7 +206,6 @@ REPLACED: Final = (
             "unit/leaderworkerset/operator/test_restoration.py",
         ),
     ),
-    Replaced(PATCHED, "e2e/test_history.py", ("unit/leaderworkerset/recording/test_recorder.py",)),
     Replaced(
         PATCHED,
         "integration/lwsoperator/test_scenarios.py",

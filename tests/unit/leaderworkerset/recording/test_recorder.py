@@ -5,7 +5,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests import builders
 from tests.inprocess import api
 
@@ -181,20 +180,20 @@ def test_what_an_earlier_process_recorded_is_not_written_again_without_its_logs(
     play(tmp_path, scenario)
 
 
-def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = Client.list
+class WithoutSecrets(Client):
+    """A client of a user who may not list Secrets."""
 
-    async def refuses(self: Client, what: Any, **options: Any) -> Any:
-        if what == SECRETS:
+    async def list(self, resource: Any, **options: Any) -> Any:
+        """List objects."""
+        if resource == SECRETS:
             raise ForbiddenError({"message": "secrets is forbidden"})
-        return await read(self, what, **options)
+        return await super().list(resource, **options)
 
-    monkeypatch.setattr(Client, "list", refuses)
 
+def test_secrets_that_may_not_be_read_are_noted_and_an_unwritable_store_stops_nothing(tmp_path: Path) -> None:
     async def scenario(house: House) -> None:
         await house.make_set()
+        house.client = WithoutSecrets(house.client._transport)
         async with house.recording():
             (house.directory / "default").write_text("a file where a folder should be")
             leader = await house.make_pod(0)
