@@ -137,13 +137,15 @@ class Space:
 
         return await self.until(is_settled, limit=limit)
 
-    async def eventually(self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
-        """Read what is not followed until it is as wanted; return it."""
+    async def eventually(
+        self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
+    ) -> T:
+        """Read what is not followed until it is as wanted; return it. What starts a process is not asked for so often."""
         found = await read()
         deadline = asyncio.get_running_loop().time() + LIMIT
         while not holds(found):
             assert asyncio.get_running_loop().time() < deadline, f"not within {LIMIT:.0f} s; last: {found}"
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(poll)
             found = await read()
         return found
 
