@@ -10,7 +10,6 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
-
 PAUSE: Final = 0.05
 """Seconds between a deletion and the next creation: webhooks that are away are so for longer."""
 
