@@ -14,7 +14,7 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels recording docs docs-serve lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,10 @@ extras: dev ## build Helm, promtool, Kueue, the Go manager, operator-verify and 
 wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
+
+release: setup ## build what a release consists of into dist/: wheels, sources, chart, manifests, bundles, checksums
+	rm -rf dist
+	$(BIN)/python -m deploy.release dist $(RELEASE)
 
 recording: dev ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py
