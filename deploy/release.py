@@ -91,7 +91,7 @@ def packed(root: Path, version: str, bundles: Mapping[str, Path]) -> dict[str, t
             below(".containerignore", "deploy/Containerfile", *sent),
         ),
         f"lws-kustomize-{version}.tar.gz": (f"lws-{version}", below("deploy/crds", "deploy/kustomize")),
-        f"lws-monitoring-{version}.tar.gz": (f"lws-{version}", below("deploy/monitoring")),
+        f"lws-monitoring-{version}.tar.gz": (f"lws-{version}", below("deploy/monitoring", "deploy/neighbours")),
         f"lws-operator-{version}.tar.gz": (f"lws-{version}", below("deploy/operator")),
     }
 
