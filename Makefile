@@ -57,6 +57,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_cli --check
 	$(BIN)/python -m docs.generate_causes --check
 	$(BIN)/python -m docs.generate_matrix --check
+	$(BIN)/python -m docs.generate_compatibility --check
 
 bench: dev ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
@@ -66,6 +67,7 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_cli
 	$(BIN)/python -m docs.generate_causes
 	$(BIN)/python -m docs.generate_matrix
+	$(BIN)/python -m docs.generate_compatibility
 
 test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
 	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }

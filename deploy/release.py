@@ -32,7 +32,7 @@ PROJECTS: Final = ("src/kuberuntime", "src/localkube", ".")
 """The packages, each after those that it needs."""
 
 CHECKSUMS: Final = "SHA256SUMS"
-NOTES: Final = "RELEASE_NOTES.md"
+NOTES: Final = "RELEASE_NOTES.txt"
 COPIED: Final = {"deploy/manifests.yaml": "manifests.yaml", "deploy/sbom.cdx.json": "sbom.cdx.json"}
 HEADING: Final = re.compile(r"^## (?P<version>\d+\.\d+\.\d+) - (?P<day>\d{4}-\d\d-\d\d)$", re.MULTILINE)
 """What begins the notes of a release in CHANGELOG.md."""
