@@ -14,7 +14,7 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test nightly night unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ test: dev controlplane ## all tests; the first time, the programs of a Kubernete
 nightly: test unit-all docs ## all tests, and the site; tests on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
 	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) -k 'not embedded' tests/integration tests/kubectl tests/parity
 	$(MAKE) simulate SEEDS=1000
+
+night: dev ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
+	@$(BIN)/python -m tests.night $(ARGS)
 
 unit: dev ## the fast tests
 	$(BIN)/pytest $(ONE_FOR_EACH_CORE) tests/unit

@@ -20,6 +20,7 @@ from tests.controlplane import build
 from tests.packages import build as packages
 
 import leaderworkerset
+from leaderworkerset.api import labels
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
 from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.manager import managerflags
@@ -236,7 +237,7 @@ def gates() -> Iterator[str]:
 
 def codes(names: Iterable[str]) -> str:
     """Return names as code, separated by commas; those of our prefix without it."""
-    return ", ".join(f"`{name.removeprefix(stability.labels.PREFIX)}`" for name in names)
+    return ", ".join(f"`{name.removeprefix(labels.PREFIX)}`" for name in names)
 
 
 def module(program: str, path: str) -> str:
