@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from deploy import release
+from docs import buildsite
 
 import kuberuntime
 import leaderworkerset
@@ -52,6 +53,10 @@ def test_the_newest_heading_of_the_changelog_is_the_version() -> None:
     assert newest["version"] == VERSION
     notes, _ = release.released(text, VERSION)
     assert "### Added" in notes
+
+
+def test_every_page_of_the_site_says_which_version_it_is_about() -> None:
+    assert buildsite.configuration()["copyright"] == f"Version {VERSION}"
 
 
 def test_notes_end_where_those_of_the_release_before_begin() -> None:
