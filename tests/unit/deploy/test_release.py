@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from deploy import release
+from deploy.packages.operatordeployment import OperatorSettings
 from docs import buildsite
 
 import kuberuntime
@@ -119,3 +120,16 @@ def test_the_linter_of_workflows_finds_nothing() -> None:
     words = [str(ZIZMOR), "--offline", "--no-progress", "--pedantic", str(WORKFLOW)]
     found = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert found.returncode == 0, found.stdout + found.stderr
+
+
+@pytest.mark.slow
+def test_bundles_of_a_release_name_the_pushed_image_and_those_of_the_tree_none(tmp_path: Path) -> None:
+    """R-OP-70."""
+    digest = f"registry.example.com/lws@sha256:{'0a' * 32}"
+    chosen = OperatorSettings(image=digest, operand_image=digest)
+    pushed = release.chosen_bundles(ROOT, tmp_path, chosen, "https://example.com/lws")
+    plain = release.chosen_bundles(ROOT, tmp_path, None, "")
+    version = "leader-worker-set/manifests/leader-worker-set.clusterserviceversion.yaml"
+    assert digest in pushed[version].read_text()
+    assert digest not in plain[version].read_text()
+    assert {name for name in pushed if "/manifests/" in name} == {name for name in plain if "/manifests/" in name}
