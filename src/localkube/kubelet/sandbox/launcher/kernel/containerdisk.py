@@ -20,6 +20,7 @@ def bound(first: int, path: str, size: int) -> int:
 
     0 means what it holds now. A child of this process enters the container, as this process must not.
     """
+    _require_own(first, path)
     reading, writing = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -45,7 +46,6 @@ def _answer(first: int, path: str, size: int, writing: int) -> NoReturn:
 
 
 def _resize(path: str, size: int) -> int:
-    _require_own(path)
     there = os.statvfs(path)
     if there.f_blocks == 0:
         raise RefusedError(f"{path}: this file system has no size, so that it cannot be full")
@@ -54,10 +54,10 @@ def _resize(path: str, size: int) -> int:
     return there.f_blocks * there.f_frsize
 
 
-def _require_own(path: str) -> None:
-    """Refuse what is not the mount point of a file system in memory."""
+def _require_own(first: int, path: str) -> None:
+    """Refuse what is not the mount point of a file system in memory, as process `first` sees it."""
     kinds = {}
-    with open("/proc/self/mounts") as mounts:
+    with open(f"/proc/{first}/mounts") as mounts:
         for line in mounts:
             _, point, kind, *_ = line.split(" ")
             kinds[point.replace("\\040", " ")] = kind

@@ -37,8 +37,8 @@ _OVER = 1
 _VERDICT = 0
 _DROP = 0
 _SECOND = 1
-_BURST = 1.0
-"""Seconds of a rate that may pass at once: TCP needs a little to find the rate."""
+_LEAST_BURST = 1 << 16
+"""Bytes that may pass at once whatever the rate: between pods, TCP sends packets of this size, which must not all be lost."""
 
 
 class PacketRule(NamedTuple):
@@ -83,7 +83,7 @@ def _expressions(rule: PacketRule) -> list[bytes]:
             _compare(_LESS, lost.to_bytes(4)),
         ]
     if rule.rate:
-        burst = max(1, round(rule.rate * _BURST))
+        burst = max(_LEAST_BURST, rule.rate // 4)
         found.append(
             expression(
                 "limit",
