@@ -33,10 +33,10 @@ class Leaving:
         node = await self._find(name)
         if meta.spec(node).get("unschedulable"):
             raise FaultError(f"{fault.kind}: node {name} is unschedulable already: choose another one")
-        taints = [*(meta.spec(node).get("taints") or []), *([LOST] if is_lost else [])]
+        taints = {"taints": [*(meta.spec(node).get("taints") or []), LOST]} if is_lost else {}
         change = {
             "metadata": {"annotations": {MARK: str(fault.kind)}},
-            "spec": {"unschedulable": True, "taints": taints},
+            "spec": {"unschedulable": True} | taints,
         }
 
         async def undo() -> None:
@@ -66,8 +66,10 @@ async def recover(client: Client, name: str) -> None:
     """Make a node schedulable again; one that is gone is not an error."""
     try:
         node = await client.get(NODES, ObjectKey("", name))
-        taints = [taint for taint in meta.spec(node).get("taints") or [] if taint["key"] != LOST["key"]]
-        change = {"metadata": {"annotations": {MARK: None}}, "spec": {"unschedulable": None, "taints": taints}}
+        taints = meta.spec(node).get("taints") or []
+        kept = [taint for taint in taints if taint["key"] != LOST["key"]]
+        spec = {"unschedulable": None} | ({"taints": kept} if kept != taints else {})
+        change = {"metadata": {"annotations": {MARK: None}}, "spec": spec}
         await client.patch(NODES, meta.key(node), change, kind="merge")
     except NotFoundError:
         return

@@ -118,7 +118,7 @@ def test_a_file_system_of_a_container_is_full_and_has_its_space_again(tmp_path: 
     async def scenario() -> None:
         async with machine(tmp_path) as made:
             pod = await made.pod("a")
-            for path in ("/tmp", "/dev/shm"):  # noqa: S108 - in a container
+            for path in ("/tmp", "/dev/shm"):
                 script = f"echo kept > {path}/before; echo ready; exec sleep 60"
                 program = await made.start(pod, "sh", "-c", script)
                 assert await program.line() == "ready"
@@ -135,7 +135,7 @@ def test_a_file_system_of_a_container_is_full_and_has_its_space_again(tmp_path: 
             with pytest.raises(StartError, match="/usr: is not a file system of the container in memory"):
                 await made.runner.bound_memory(program.id, "/usr", 0)
             with pytest.raises(StartError, match="the container is not running"):
-                await made.runner.bound_memory("nobody", "/tmp", 0)  # noqa: S108 - in a container
+                await made.runner.bound_memory("nobody", "/tmp", 0)
 
     asyncio.run(scenario())
 

@@ -4,7 +4,7 @@ The cluster ends every fault by itself; what this asks for in the end, or on Ctr
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
@@ -26,6 +26,7 @@ from leaderworkerset.cli.storms.storm import Step
 from leaderworkerset.cli.storms.witness import rank_of
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import AllSets, Following
+from leaderworkerset.views.groups import View
 
 PATH: Final = "/localkube/faults"
 BETWEEN_PROBES: Final = 0.2
@@ -57,7 +58,7 @@ class Play:
         self._tell = tell
         self._sets = AllSets(session.client, session.namespace, "")
         self._begun: list[int] = []
-        self._began = 0.0
+        self._began: float | None = None
 
     @property
     def ranks(self) -> list[str]:
@@ -69,8 +70,8 @@ class Play:
         """Watch ranks meanwhile; whatever happens, undo in the end what is left of the storm's faults."""
         await faults(self._session.client, "GET")
         async with following(self._session.lifeline, *self._sets.all) as followed:
-            self._began = self._now()
             self._sets.pods.subscribe(self._see)
+            self._began = self._now()  # from now on, as a subscriber gets what is there first
             try:
                 yield followed
             finally:
@@ -81,16 +82,15 @@ class Play:
         async with asyncio.TaskGroup() as tasks:
             for one in steps:
                 tasks.create_task(self._take(one))
-        ended = self._now()
+        ended = self._elapsed()
         await self._undo()
         await asyncio.sleep(MOMENT)
         try:
             async with timeouts.within(settle):
                 await followed.until(self._are_all_ready)
-            self.report.recovered = max(0.0, self.report.witness.last_ready() - (ended - self._began))
+            self.report.recovered = max(0.0, self.report.witness.last_ready() - ended)
         except TimeoutError:
-            ranks = (rank for view in self._sets.views() for group in view.groups for rank in group.ranks)
-            self.report.unready = [rank.pod for rank in ranks if not rank.is_ready]
+            self.report.unready = [text for view in self._sets.views() for text in _unsettled(view)]
 
     async def probe(self, url: str) -> None:
         """Ask a URL again and again until cancelled."""
@@ -117,8 +117,8 @@ class Play:
                 await asyncio.sleep(BETWEEN_PROBES)
 
     async def _take(self, step: Step) -> None:
-        await asyncio.sleep(max(0.0, step.at - (self._now() - self._began)))
-        at = self._now() - self._began
+        await asyncio.sleep(max(0.0, step.at - self._elapsed()))
+        at = self._elapsed()
         try:
             body = {
                 "kind": step.fault.name,
@@ -156,10 +156,25 @@ class Play:
                 await faults(self._session.client, "DELETE", number=number)
 
     def _see(self, change: Change) -> None:
-        self.report.witness.see(self._now() - self._began, change.old, change.new)
+        if self._began is not None:
+            self.report.witness.see(self._elapsed(), change.old, change.new)
 
     def _are_all_ready(self) -> bool | None:
-        return all(view.is_ready for view in self._sets.views()) or None
+        return not any(text for view in self._sets.views() for text in _unsettled(view)) or None
+
+    def _elapsed(self) -> float:
+        """Return the seconds since the storm began."""
+        return self._now() - (self._began or 0.0)
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
+
+
+def _unsettled(view: View) -> Iterator[str]:
+    """Yield what is not as it should be: groups that wait to be recreated, ranks that are not ready, or the whole."""
+    waiting = [group.name for group in view.groups if group.recreations and group.recreations.is_waiting]
+    yield from (f"{view.name}/{name} (waits to be recreated)" for name in waiting)
+    ranks = [rank for group in view.groups if group.name not in waiting for rank in group.ranks if not rank.is_ready]
+    yield from (f"{view.name}/{rank.place}" for rank in ranks)
+    if not view.is_ready and not waiting and not ranks:
+        yield f"{view.name} ({view.ready} of {view.desired} groups ready)"

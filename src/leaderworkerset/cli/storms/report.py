@@ -2,10 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.storms.storm import Step
-from leaderworkerset.cli.storms.witness import Witness
+from leaderworkerset.cli.storms.witness import Happened, Witness
+
+WORDS: Final[dict[Happened, str]] = {
+    "failed": "it was not ready",
+    "ending": "it was deleted",
+    "gone": "its pod went",
+    "made": "made anew",
+    "ready": "ready",
+}
 
 
 @dataclass(slots=True)
@@ -32,7 +41,7 @@ class Deed:
 class StormReport:
     """A storm and what came of it.
 
-    `recovered` is how many seconds after its last fault all ranks were ready; None: those of `unready` are not.
+    `recovered` is how many seconds after its last fault all ranks were ready; None: `unready` says what is not.
     """
 
     deeds: list[Deed] = field(default_factory=list)
@@ -52,7 +61,7 @@ def lines(report: StormReport) -> Iterator[str]:
     witness, probe = report.witness, report.probe
     first = witness.first_failure()
     yield (
-        f"First failed: {first.rank} after {first.at:.1f} s ({first.why or first.what})."
+        f"First failed: {first.rank} after {first.at:.1f} s ({first.why or WORDS[first.what]})."
         if first
         else "Nothing failed."
     )
@@ -61,7 +70,7 @@ def lines(report: StormReport) -> Iterator[str]:
     if failed := witness.failures():
         yield f"Failures of ranks: {_times(failed)}."
     if report.recovered is None:
-        yield f"Not ready in the end: {', '.join(report.unready) or 'LeaderWorkerSets that have no ranks'}."
+        yield f"Not ready in the end: {', '.join(report.unready)}."
     else:
         yield f"All ranks were ready {report.recovered:.1f} s after the last fault."
     if probe is not None:
@@ -80,7 +89,7 @@ def document(report: StormReport) -> JSONObject:
         "faults": [
             {"at": round(deed.at, 3), "fault": str(deed.step), "refused": deed.refused or None} for deed in report.deeds
         ],
-        "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.why or first.what}
+        "firstFailed": {"rank": first.rank, "at": round(first.at, 3), "why": first.why or WORDS[first.what]}
         if first
         else None,
         "recreated": witness.recreated(),

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from kuberuntime.objects import meta, podstate
@@ -10,7 +10,8 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views.groups import place_of
 
-Happened = Literal["failed", "gone", "made", "ready"]
+Happened = Literal["failed", "ending", "gone", "made", "ready"]
+"""`ending`: its deletion began. `gone`: its pod is not there any longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +34,21 @@ class Witness:
         """Note one change of a pod; `old` is None for a new pod, `new` for one that is gone."""
         rank = rank_of(new or old or {})
         if rank:
-            self.sightings += [Sighting(at, rank, what, why) for what, why in _changes(old, new)]
+            self.sightings += [Sighting(at, rank, what, _end(new)) for what in _changes(old, new)]
+            self._explain(rank, _end(new))
 
     def first_failure(self) -> Sighting | None:
         """Return the first rank that failed or was removed."""
-        return next((one for one in self.sightings if one.what in ("failed", "gone")), None)
+        return next((one for one in self.sightings if one.what in ("failed", "ending", "gone")), None)
+
+    def _explain(self, rank: str, why: str) -> None:
+        """Add how its container ended to the last failure of a rank: a kubelet reports it after the rank is not ready."""
+        for index in range(len(self.sightings) - 1, -1, -1):
+            one = self.sightings[index]
+            if one.rank == rank:
+                if one.what == "failed" and not one.why:
+                    self.sightings[index] = replace(one, why=why)
+                return
 
     def last_ready(self) -> float:
         """Return when the last rank became ready, 0 where none did."""
@@ -68,18 +79,28 @@ def is_ready(pod: JSONObject) -> bool:
     return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
 
 
-def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[tuple[Happened, str]]:
+def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happened]:
     if new is None:
-        yield "gone", ""
+        yield "gone"
         return
     if old is None or meta.uid(old) != meta.uid(new):
-        yield "made", ""
-    elif podstate.restarts(new) > podstate.restarts(old):
-        yield "failed", podstate.why(new) or "restarted"
-    elif is_ready(old) and not is_ready(new):
-        yield "failed", "deleted" if meta.is_deleting(new) else podstate.why(new) or podstate.state(new)
+        yield "made"
+    elif meta.is_deleting(new) and not meta.is_deleting(old):
+        yield "ending"
+    elif is_ready(old) and (not is_ready(new) or podstate.restarts(new) > podstate.restarts(old)):
+        yield "failed"
     if is_ready(new) and not (old is not None and is_ready(old)):
-        yield "ready", ""
+        yield "ready"
+
+
+def _end(pod: JSONObject | None) -> str:
+    """Return how a container of a pod that is not ready ended; empty if none did."""
+    for container in podstate.container_statuses(pod) if pod is not None and not is_ready(pod) else ():
+        for state in ("state", "lastState"):
+            ended = (container.get(state) or {}).get("terminated") or {}
+            if ended.get("exitCode"):
+                return podstate.death(ended)
+    return ""
 
 
 def _counted(names: Iterable[str]) -> dict[str, int]:
