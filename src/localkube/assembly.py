@@ -25,7 +25,7 @@ from localkube.apiserver.storage.copies import Copies
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
 from localkube.clustersettings import Settings
-from localkube.faults.fault import Kind
+from localkube.faults.fault import FaultKind
 from localkube.faults.parts import Part
 from localkube.statedirectory import DATABASE, make_private
 
@@ -44,7 +44,7 @@ class Cluster:
     nodes: "NodeSettings"
     api: ApiServer
     clock: Clock
-    parts: dict[Kind, Part] = field(default_factory=dict)
+    parts: dict[FaultKind, Part] = field(default_factory=dict)
 
     def client(self, user: str) -> Client:
         """Return a client in this process, which needs no connection."""
@@ -76,7 +76,7 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
             server = f"https://{LOOPBACK}:{port}"
             write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
             async with _copying(settings, api, clock):
-                parts: dict[Kind, Part] = {Kind.APISERVER: api, Kind.WEBHOOKS: api.backend.admission}
+                parts: dict[FaultKind, Part] = {FaultKind.APISERVER: api, FaultKind.WEBHOOKS: api.backend.admission}
                 yield Cluster(settings, nodes, api, clock, parts)
         finally:
             await http.stop()

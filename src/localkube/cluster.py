@@ -94,10 +94,10 @@ class RunningCluster:
     @asynccontextmanager
     async def managed(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
         """Run a product's manager meanwhile; each call of `manager` returns a new run of it, after a fault took it away."""
-        from localkube.faults.fault import Kind
+        from localkube.faults.fault import FaultKind
         from localkube.faults.parts import RemovablePart
 
-        part = self._cluster.parts[Kind.MANAGER] = RemovablePart(manager)
+        part = self._cluster.parts[FaultKind.MANAGER] = RemovablePart(manager)
         async with part.running():
             yield
 

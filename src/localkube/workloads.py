@@ -94,7 +94,7 @@ async def _run_kubelet(
     cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
 ) -> None:
     from kuberuntime.controller.eventrecorder import EventRecorder
-    from localkube.faults import composition, nodes
+    from localkube.faults import allfaults, leavingnodes
     from localkube.kubelet.kubelet import Kubelet
     from localkube.kubelet.node import podevents
 
@@ -104,9 +104,9 @@ async def _run_kubelet(
     kubelet = Kubelet(client, runner, settings, cluster.clock, events)
     cluster.api.attach_node(kubelet)
     faults = cluster.client(FAULTS)
-    await nodes.restore(faults)
+    await leavingnodes.restore(faults)
     async with TaskGroup() as tasks:
-        keeper = composition.keeper(faults, cluster.clock, runner, kubelet, cluster.parts, tasks)
+        keeper = allfaults.keeper(faults, cluster.clock, runner, kubelet, cluster.parts, tasks)
         cluster.api.attach_faults(keeper.answer)
         tasks.create_task(keeper.run())
         tasks.create_task(events.run())

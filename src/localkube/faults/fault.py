@@ -16,7 +16,7 @@ LONGEST: Final = 24 * 3600.0
 """Seconds after which every fault has been undone."""
 
 
-class Kind(StrEnum):
+class FaultKind(StrEnum):
     """What can fail."""
 
     KILL = "kill"
@@ -49,19 +49,19 @@ _PAIR: Final = 2
 _PART: Final = Form(fewest=0, most=0)
 
 FORMS: Final = {
-    Kind.KILL: Form(),
-    Kind.STOP: Form(),
-    Kind.STARVE: Form(amounts=(0.01, 0.9)),
-    Kind.PARTITION: Form(most=_PAIR),
-    Kind.LOSE: Form(most=_PAIR, amounts=(0.0001, 1.0)),
-    Kind.DELAY: Form(amounts=(0.001, 60.0)),
-    Kind.THROTTLE: Form(most=_PAIR, amounts=(1000.0, 1e9)),
-    Kind.FILL: Form(has_path=True),
-    Kind.DRAIN: Form(of_pods=False),
-    Kind.LOSE_NODE: Form(of_pods=False),
-    Kind.APISERVER: _PART,
-    Kind.WEBHOOKS: _PART,
-    Kind.MANAGER: _PART,
+    FaultKind.KILL: Form(),
+    FaultKind.STOP: Form(),
+    FaultKind.STARVE: Form(amounts=(0.01, 0.9)),
+    FaultKind.PARTITION: Form(most=_PAIR),
+    FaultKind.LOSE: Form(most=_PAIR, amounts=(0.0001, 1.0)),
+    FaultKind.DELAY: Form(amounts=(0.001, 60.0)),
+    FaultKind.THROTTLE: Form(most=_PAIR, amounts=(1000.0, 1e9)),
+    FaultKind.FILL: Form(has_path=True),
+    FaultKind.DRAIN: Form(of_pods=False),
+    FaultKind.LOSE_NODE: Form(of_pods=False),
+    FaultKind.APISERVER: _PART,
+    FaultKind.WEBHOOKS: _PART,
+    FaultKind.MANAGER: _PART,
 }
 """The table of faults; amounts are a share of CPU time or of packets, seconds of delay, bytes per second."""
 
@@ -73,7 +73,7 @@ class FaultError(Exception):
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fault that lasts so many seconds. Of two pods it concerns what is between them, of one what is around it."""
 
-    kind: Kind
+    kind: FaultKind
     seconds: float
     targets: tuple[str, ...] = ()
     amount: float = 0.0
@@ -83,7 +83,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def pods(self) -> list[ObjectKey]:
         """Return the pods that it concerns.
 
-        >>> Fault(kind=Kind.KILL, seconds=1.0, targets=("default/web-0",)).pods
+        >>> Fault(kind=FaultKind.KILL, seconds=1.0, targets=("default/web-0",)).pods
         [ObjectKey(namespace='default', name='web-0')]
         """
         pairs = (target.partition("/") for target in self.targets)

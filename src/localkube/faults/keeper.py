@@ -1,7 +1,7 @@
 """Keeps the faults of a cluster: begins those that are requested, and undoes each when its time is over.
 
 The time is a deadline of the cluster, not of who asked: a command that is killed leaves nothing for longer. When the
-cluster ends, all are undone; what a killed cluster left on objects is undone when it starts again (`nodes.restore`).
+cluster ends, all are undone; what a killed cluster left on objects is undone when it starts again (`leavingnodes.restore`).
 
 `answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is no part of the Kubernetes API: GET lists, POST begins one, DELETE undoes all, or the one
 whose number follows in the path. Whoever has the token of the cluster reaches it.
@@ -23,7 +23,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import representation
 from localkube.faults.effects import Effect, Undo
-from localkube.faults.fault import Fault, FaultError, Kind, parse
+from localkube.faults.fault import Fault, FaultError, FaultKind, parse
 from localkube.kubelet.processes.runner import StartError
 
 MOST: Final = 64
@@ -44,7 +44,7 @@ class Active:
 class FaultKeeper:
     """The faults of one cluster."""
 
-    def __init__(self, effects: Mapping[Kind, Effect], clock: Clock) -> None:
+    def __init__(self, effects: Mapping[FaultKind, Effect], clock: Clock) -> None:
         self._effects = effects
         self._clock = clock
         self._active: dict[int, Active] = {}

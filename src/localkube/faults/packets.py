@@ -8,7 +8,7 @@ from itertools import permutations
 
 from kuberuntime.objects import meta
 from localkube.faults.effects import Pods, Undo
-from localkube.faults.fault import Fault, FaultError, Kind
+from localkube.faults.fault import Fault, FaultError, FaultKind
 from localkube.kubelet.processes.runner import PacketLoss, ProcessRunner
 
 
@@ -44,16 +44,16 @@ class Losing:
 def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
     """Return what is lost between two addresses, or around one.
 
-    >>> losses(Fault(kind=Kind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
+    >>> losses(Fault(kind=FaultKind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
     PacketLoss(source='', destination='10.88.1.0', share=0.5, rate=0)
     """
     ways = list(permutations(addresses if len(addresses) > 1 else [*addresses, ""]))
     match fault.kind:
-        case Kind.LOSE:
+        case FaultKind.LOSE:
             return [PacketLoss(source, to, share=fault.amount) for source, to in ways]
-        case Kind.THROTTLE:
+        case FaultKind.THROTTLE:
             return [PacketLoss(source, to, rate=round(fault.amount)) for source, to in ways]
-        case Kind.PARTITION:
+        case FaultKind.PARTITION:
             return [PacketLoss(source, to) for source, to in ways]
         case _:
             raise FaultError(f"{fault.kind} loses no packets")

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Protocol
 
 from localkube.faults.effects import Undo
-from localkube.faults.fault import Fault, FaultError, Kind
+from localkube.faults.fault import Fault, FaultError, FaultKind
 
 
 class Part(Protocol):
@@ -69,9 +69,9 @@ class RemovablePart:
 class Removing:
     """Takes parts away. One part can be away once at a time."""
 
-    def __init__(self, parts: Mapping[Kind, Part]) -> None:
+    def __init__(self, parts: Mapping[FaultKind, Part]) -> None:
         self._parts = parts
-        self._away: set[Kind] = set()
+        self._away: set[FaultKind] = set()
 
     async def begin(self, fault: Fault) -> Undo:
         """Take the part away."""

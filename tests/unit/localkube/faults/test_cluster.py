@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from localkube.apiserver.server import FAULTS_PATH
 from localkube.cluster import Nodes
-from localkube.faults import nodes
+from localkube.faults import leavingnodes
 from localkube.testing import temporary
 
 NODE = ObjectKey("", "node-0")
@@ -108,7 +108,7 @@ def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str) -> No
             await begin(client, kind, "node-0")
             away = await client.get(NODES, NODE)
             assert meta.spec(away)["unschedulable"] is True
-            assert any(taint["key"] == nodes.LOST["key"] for taint in meta.spec(away)["taints"]) == (
+            assert any(taint["key"] == leavingnodes.LOST["key"] for taint in meta.spec(away)["taints"]) == (
                 kind == "lose-node"
             )
             while await names(client):
@@ -120,7 +120,7 @@ def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str) -> No
             await undo_all(client)
             while meta.spec(after := await client.get(NODES, NODE)) != meta.spec(before):
                 await asyncio.sleep(0.02)  # the taint of what is unschedulable goes a moment later
-            assert nodes.MARK not in meta.annotations(after)
+            assert leavingnodes.MARK not in meta.annotations(after)
 
     asyncio.run(scenario())
 
@@ -129,13 +129,13 @@ def test_a_cluster_that_starts_again_undoes_what_a_killed_one_left_on_nodes() ->
     async def scenario() -> None:
         async with temporary("modelled pods") as cluster:
             client = cluster.client()
-            left = {"metadata": {"annotations": {nodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
+            left = {"metadata": {"annotations": {leavingnodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
             await client.patch(NODES, NODE, left, kind="merge")
-            await nodes.restore(client)
+            await leavingnodes.restore(client)
             assert not meta.spec(await client.get(NODES, NODE)).get("unschedulable")
             own = {"spec": {"unschedulable": True}}
             await client.patch(NODES, NODE, own, kind="merge")
-            await nodes.restore(client)
+            await leavingnodes.restore(client)
             assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
 
     asyncio.run(scenario())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from localkube.faults.fault import FORMS, Fault, FaultError, Kind, parse
+from localkube.faults.fault import FORMS, Fault, FaultError, FaultKind, parse
 
 POD = "default/web-0"
 
@@ -15,8 +15,8 @@ def body(**fields: Any) -> bytes:
     return json.dumps({"seconds": 5} | fields).encode()
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_every_kind_has_a_form_and_is_read(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(FaultKind))
+def test_every_kind_has_a_form_and_is_read(kind: FaultKind) -> None:
     form = FORMS[kind]
     targets = tuple([POD if form.of_pods else "node-0"] * form.most)
     amount = form.amounts[1] if form.amounts else 0.0

@@ -10,11 +10,11 @@ from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConnectionFailedError
 from localkube.faults.effects import Undo
-from localkube.faults.fault import Fault, FaultError, Kind
+from localkube.faults.fault import Fault, FaultError, FaultKind
 from localkube.faults.keeper import MOST, FaultKeeper
 from localkube.kubelet.processes.runner import StartError
 
-KILL = Fault(kind=Kind.KILL, seconds=0.0, targets=("default/web-0",))
+KILL = Fault(kind=FaultKind.KILL, seconds=0.0, targets=("default/web-0",))
 
 
 class Noting:
@@ -43,7 +43,7 @@ def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Notin
     effect = Noting()
 
     async def main() -> None:
-        keeper = FaultKeeper(dict.fromkeys(Kind, effect), SystemClock())
+        keeper = FaultKeeper(dict.fromkeys(FaultKind, effect), SystemClock())
         running = asyncio.create_task(keeper.run())
         await asyncio.sleep(0)  # it begins
         await scenario(keeper, effect)
@@ -56,7 +56,7 @@ def keeping(scenario: Callable[[FaultKeeper, Noting], Awaitable[None]]) -> Notin
 
 def stop(name: str, seconds: float) -> Fault:
     """Return a fault of a pod."""
-    return Fault(kind=Kind.STOP, seconds=seconds, targets=(f"default/{name}",))
+    return Fault(kind=FaultKind.STOP, seconds=seconds, targets=(f"default/{name}",))
 
 
 async def ask(keeper: FaultKeeper, method: str, path: str = "", body: object = None) -> tuple[int, dict[str, object]]:

@@ -8,13 +8,13 @@ import pytest
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.faultnames import FAULTS, Of
 from leaderworkerset.cli.storms import storm
-from localkube.faults.fault import FORMS, Kind
+from localkube.faults.fault import FORMS, FaultKind
 
 RANKS = ("web/0/0", "web/0/1", "web/1/0", "web/1/1")
 
 
 def test_the_names_are_those_of_the_cluster_with_as_many_targets_and_amounts_that_it_takes() -> None:
-    assert list(FAULTS) == [str(kind) for kind in Kind]
+    assert list(FAULTS) == [str(kind) for kind in FaultKind]
     for kind, form in FORMS.items():
         name = FAULTS[kind]
         wanted = {Of.RANK: (1, 1, True), Of.RANKS: (1, 2, True), Of.NODE: (1, 1, False), Of.PART: (0, 0, True)}

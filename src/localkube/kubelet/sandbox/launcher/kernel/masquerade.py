@@ -2,11 +2,11 @@
 
 import struct
 
-from .nftables import Hook, Message, attribute, expression, nested, new_chain, new_rule, new_table, number, perform
+from .nftables import ChainHook, Message, attribute, expression, nested, new_chain, new_rule, new_table, number, perform
 
 _TABLE = "localkube"
 _CHAIN = "out"
-_POSTROUTING = Hook("nat", 4, 100)
+_POSTROUTING = ChainHook("nat", 4, 100)
 _META_OUTPUT_INTERFACE = 5
 _REGISTER = 1
 _EQUAL = 0

@@ -30,7 +30,7 @@ class Message(NamedTuple):
     attributes: bytes
 
 
-class Hook(NamedTuple):
+class ChainHook(NamedTuple):
     """Where a chain looks at packets: the kind of chain, the number of the hook, the priority."""
 
     kind: str
@@ -78,7 +78,7 @@ def delete_table(table: str) -> Message:
     return Message(_DELTABLE, _CHANGE, text(1, table))
 
 
-def new_chain(table: str, chain: str, hook: Hook) -> Message:
+def new_chain(table: str, chain: str, hook: ChainHook) -> Message:
     """Create a chain at a hook."""
     place = nested(4, number(1, hook.number), number(2, hook.priority & 0xFFFFFFFF))
     return Message(_NEWCHAIN, _CHANGE | _NLM_F_CREATE, text(1, table) + text(3, chain) + place + text(7, hook.kind))

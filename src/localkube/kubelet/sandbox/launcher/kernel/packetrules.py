@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .nftables import (
-    Hook,
+    ChainHook,
     Message,
     attribute,
     delete_table,
@@ -25,7 +25,7 @@ from .nftables import (
 
 _TABLE = "localkube-faults"
 _CHAIN = "between"
-_FORWARD = Hook("filter", 2, 0)
+_FORWARD = ChainHook("filter", 2, 0)
 _NETWORK_HEADER = 1
 _SOURCE, _DESTINATION, _LENGTH = 12, 16, 4  # of an IPv4 address in its header
 _REGISTER = 1

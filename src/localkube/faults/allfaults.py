@@ -12,9 +12,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from localkube.faults.disks import Filling
 from localkube.faults.effects import Effect
-from localkube.faults.fault import FaultError, Kind
+from localkube.faults.fault import FaultError, FaultKind
 from localkube.faults.keeper import FaultKeeper
-from localkube.faults.nodes import Leaving
+from localkube.faults.leavingnodes import Leaving
 from localkube.faults.packets import Delaying, Losing
 from localkube.faults.parts import Part, Removing
 from localkube.faults.programs import Killing, Starving, Stopping
@@ -60,25 +60,25 @@ def keeper(
     clock: Clock,
     runner: ProcessRunner,
     kubelet: RunsPods,
-    parts: Mapping[Kind, Part],
+    parts: Mapping[FaultKind, Part],
     tasks: asyncio.TaskGroup,
 ) -> FaultKeeper:
     """Return the keeper of a cluster's faults; `tasks` runs what lasts as long as a fault."""
     pods = PodsHere(client, kubelet)
     losing, leaving, removing = Losing(runner, pods), Leaving(client), Removing(parts)
-    effects: dict[Kind, Effect] = {
-        Kind.KILL: Killing(runner, pods),
-        Kind.STOP: Stopping(runner, pods),
-        Kind.STARVE: Starving(runner, pods, tasks),
-        Kind.PARTITION: losing,
-        Kind.LOSE: losing,
-        Kind.THROTTLE: losing,
-        Kind.DELAY: Delaying(runner, pods),
-        Kind.FILL: Filling(runner, pods),
-        Kind.DRAIN: leaving,
-        Kind.LOSE_NODE: leaving,
-        Kind.APISERVER: removing,
-        Kind.WEBHOOKS: removing,
-        Kind.MANAGER: removing,
+    effects: dict[FaultKind, Effect] = {
+        FaultKind.KILL: Killing(runner, pods),
+        FaultKind.STOP: Stopping(runner, pods),
+        FaultKind.STARVE: Starving(runner, pods, tasks),
+        FaultKind.PARTITION: losing,
+        FaultKind.LOSE: losing,
+        FaultKind.THROTTLE: losing,
+        FaultKind.DELAY: Delaying(runner, pods),
+        FaultKind.FILL: Filling(runner, pods),
+        FaultKind.DRAIN: leaving,
+        FaultKind.LOSE_NODE: leaving,
+        FaultKind.APISERVER: removing,
+        FaultKind.WEBHOOKS: removing,
+        FaultKind.MANAGER: removing,
     }
     return FaultKeeper(effects, clock)

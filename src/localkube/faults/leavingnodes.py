@@ -12,7 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from localkube.faults.effects import Undo
-from localkube.faults.fault import Fault, FaultError, Kind
+from localkube.faults.fault import Fault, FaultError, FaultKind
 
 MARK: Final = "localkube/fault"
 """The annotation of a node that a fault made unschedulable."""
@@ -29,7 +29,7 @@ class Leaving:
 
     async def begin(self, fault: Fault) -> Undo:
         """Remove the pods; make the node schedulable again in the end."""
-        name, is_lost = fault.targets[0], fault.kind is Kind.LOSE_NODE
+        name, is_lost = fault.targets[0], fault.kind is FaultKind.LOSE_NODE
         node = await self._find(name)
         if meta.spec(node).get("unschedulable"):
             raise FaultError(f"{fault.kind}: node {name} is unschedulable already: choose another one")
