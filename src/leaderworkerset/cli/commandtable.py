@@ -156,7 +156,7 @@ COMMANDS: Final = named(
         Command(
             "doctor",
             "Check the installation and this machine.",
-            ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster"),
+            ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster", "lws doctor -f lws.yaml"),
             at="inspect.doctor",
         ),
         Command(
