@@ -17,53 +17,55 @@ class Part(Protocol):
         ...
 
     async def come_back(self) -> None:
-        """Be there again; return once it is."""
+        """Begin to be there again."""
         ...
 
 
 class RemovablePart:
-    """A context that is left and entered again whenever its part goes away and comes back."""
+    """A context that is left and entered again whenever its part goes away and comes back.
+
+    Entering may take as long as another fault lasts, so nobody waits for it: a part that is not there yet can go, too.
+    """
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[None]]) -> None:
         self._enter = enter
+        self._tasks = asyncio.TaskGroup()
         self._there = asyncio.Event()
-        self._gone = asyncio.Event()
-        self._is_wanted = asyncio.Event()
-        self._is_unwanted = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+        self._is_over = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Keep the part there while the context is entered; it is entered once the part is there."""
-        self._is_wanted.set()
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(self._live())
+        async with self._tasks:
+            await self.come_back()
             await self._there.wait()
             try:
                 yield
             finally:
-                task.cancel()
+                self._is_over = True
+                await self.leave()
 
     async def leave(self) -> None:
-        """Leave the context."""
-        self._is_wanted.clear()
-        self._is_unwanted.set()
-        await self._gone.wait()
+        """Leave the context; entering it is broken off."""
+        if self._life is not None:
+            self._leaving.set()
+            if not self._there.is_set():
+                self._life.cancel()
+            await asyncio.wait([self._life])
 
     async def come_back(self) -> None:
-        """Enter the context again."""
-        self._is_unwanted.clear()
-        self._is_wanted.set()
-        await self._there.wait()
+        """Begin to enter the context again, unless the cluster ends."""
+        if not self._is_over:
+            self._leaving.clear()
+            self._life = self._tasks.create_task(self._live())
 
     async def _live(self) -> None:
-        while True:
-            await self._is_wanted.wait()
-            async with self._enter():
-                self._gone.clear()
-                self._there.set()
-                await self._is_unwanted.wait()
-            self._there.clear()
-            self._gone.set()
+        async with self._enter():
+            self._there.set()
+            await self._leaving.wait()
+        self._there.clear()
 
 
 class Removing:

@@ -171,6 +171,32 @@ def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
                 with pytest.raises(BadRequestError, match="manager: is away already"):
                     await begin(client, "manager")
                 await undo_all(client)
+                while len(seen) == 2:
+                    await asyncio.sleep(0)
                 assert seen == ["there", "away", "there"]
+
+    asyncio.run(scenario())
+
+
+def test_a_manager_that_cannot_begin_keeps_no_other_fault_from_ending() -> None:
+    """As one that comes back while the API server is away."""
+    free = asyncio.Event()
+
+    @asynccontextmanager
+    async def manager() -> AsyncIterator[None]:
+        await free.wait()
+        yield
+
+    async def scenario() -> None:
+        async with temporary("modelled pods") as cluster:
+            client = cluster.client()
+            free.set()
+            async with asyncio.timeout(20), cluster.managed(manager):
+                free.clear()
+                for _ in range(2):
+                    await begin(client, "manager")
+                    await begin(client, "apiserver")
+                    await undo_all(client)
+                await begin(client, "manager")
 
     asyncio.run(scenario())
