@@ -1,8 +1,7 @@
 """Runs the manager with flags that are parsed: from `lws manager`, or from the entry of its image.
 
-The entry parses no command line but these flags, so that a manager takes no memory for what reads and completes others
-(3 MiB). Errors are logged, as the Go manager does: exit code 1 for an invalid configuration or a manager that cannot
-continue.
+The entry parses no command line but these flags, so that a manager takes no memory for what reads and completes others (1 MiB).
+Errors are logged, as the Go manager does: exit code 1 for an invalid configuration or a manager that cannot continue.
 """
 
 import asyncio
