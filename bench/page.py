@@ -76,7 +76,7 @@ def draw(points: Sequence[tuple[Run, float]]) -> str:
         f'<circle cx="{x}" cy="{y}" r="3"><title>{html.escape(f"{value:g}: {run}")}</title></circle>'
         for (x, y), (run, value) in zip(places, points, strict=True)
     )
-    return f'<svg width="{WIDTH}" height="{HEIGHT}" role="img"><polyline points="{line}"/>{dots}</svg>'
+    return f'<svg width="{WIDTH}" height="{HEIGHT}" aria-hidden="true"><polyline points="{line}"/>{dots}</svg>'
 
 
 def build(runs: Sequence[Run]) -> str:
