@@ -59,7 +59,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_matrix --check
 	$(BIN)/python -m docs.generate_compatibility --check
 
-bench: dev ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
+bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
 
 generate: dev ## write the generated manifests below deploy/, and the reference of commands, causes and of what is tried together

@@ -12,7 +12,8 @@ after the action changed something, `on_failure` after the API server refused it
 | of other actions | `Together` (concurrently), `Finally` (the last ones also after a failure) |
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from kuberuntime.objects import meta
@@ -187,6 +188,31 @@ class Plan:
 
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
+
+
+def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
+    """Yield the actions, and in place of those that are made of others these."""
+    for action in actions:
+        match action:
+            case Together(sequences=sequences):
+                for sequence in sequences:
+                    yield from flat(sequence)
+            case Finally(actions=first, after=after):
+                yield from flat((*first, *after))
+            case _:
+                yield action
+
+
+def without(actions: Actions, left_out: WriteAction) -> Actions:
+    """Return the actions but one; of a `Finally` that begins with it, what comes after stays."""
+    kept: list[Action] = []
+    for action in actions:
+        if isinstance(action, Finally) and left_out in action.actions:
+            first = without(action.actions, left_out)
+            kept += [replace(action, actions=first)] if first else action.after
+        elif action is not left_out:
+            kept.append(action)
+    return tuple(kept)
 
 
 def guarded_patch(

@@ -19,7 +19,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.workqueue import WorkQueue
 from kuberuntime.objects import decimals, meta, timestamps
-from kuberuntime.plan import Create, Delete, Plan, PutStatus
+from kuberuntime.plan import Create, Delete, Plan, PutStatus, flat, without
 from kuberuntime.serving import leaderelection
 from kuberuntime.serving.leaderelection import Sighting
 from leaderworkerset.controllers import leaderworkerset as of_lws
@@ -218,12 +218,11 @@ def _reports_once() -> Plant:
     """Write a status only where there is none."""
 
     def kept(plan: Plan) -> Plan:
-        actions = [
-            one
-            for one in plan.actions
-            if not (isinstance(one, PutStatus) and one.object.get("metadata", {}).get("generation", 1) > 1)
-        ]
-        return replace(plan, actions=tuple(actions))
+        actions = plan.actions
+        for one in flat(plan.actions):
+            if isinstance(one, PutStatus) and one.object.get("metadata", {}).get("generation", 1) > 1:
+                actions = without(actions, one)
+        return replace(plan, actions=actions)
 
     def decide(*arguments: Any) -> Any:
         decision = real(*arguments)
