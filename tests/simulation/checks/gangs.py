@@ -1,11 +1,12 @@
 """What must hold, besides all the rest, of LeaderWorkerSets with `spec.scheduling`.
 
-- Whole or nothing: a pod of a gang runs only when all pods of the gang have a node, unless they had before.
+- Whole or nothing: a pod of a gang gets a node only when all pods of the gang get one, unless they had before.
 - Names: Workloads and PodGroups are named as the contract says, by which controllers may take them over (N-K8S-3 to N-K8S-5).
 - At rest: there is one Workload, there are the PodGroups that pods name and no others, each with the minimum that its pods
   come to; no gate is left closed, and the condition is True (N-K8S-8, N-K8S-13, N-AT-10, N-AT-25).
 """
 
+import asyncio
 import re
 from collections.abc import Iterator
 from typing import Any, Final
@@ -57,9 +58,9 @@ class GangInvariants(Invariants):
         if change.key.resource in OURS and change.type == "ADDED":
             self._check_name(change)
         elif change.key.resource == PODS.group_resource and change.type == "MODIFIED":
-            begins = "containerStatuses" in meta.status(change.object)
-            if begins and change.previous and "containerStatuses" not in meta.status(change.previous):
-                self._check_whole(change)
+            was_bound = meta.spec(change.previous or {}).get("nodeName")
+            if meta.spec(change.object).get("nodeName") and not was_bound:  # others get theirs in this very moment
+                asyncio.get_running_loop().call_soon(self._check_whole, change)
 
     def _check_name(self, change: Change) -> None:
         owner = meta.controller_of(change.object)
@@ -81,7 +82,7 @@ class GangInvariants(Invariants):
     _incarnation = rf"\.[{ALPHABET}]{{5}}"
 
     def _check_whole(self, change: Change) -> None:
-        """Check that a pod runs only if its gang has nodes."""
+        """Check that a pod got a node only if its gang has nodes."""
         if not self.facts.specs:
             return
         scheduling = self.facts.specs[-1]["scheduling"]
@@ -95,7 +96,7 @@ class GangInvariants(Invariants):
         for group in self.facts.groups().values():
             members = group.workers if "replica" in scheduling else [group.leader, *group.workers]
             expected = group.size - ("replica" in scheduling)
-            if change.object in members and not group.has_failed and not group.is_hurt:
+            if meta.uid(change.object) in map(meta.uid, members) and not group.has_failed and not group.is_hurt:
                 self._note_whole(meta.uid(group.leader), sum(map(_is_bound, members)), expected, change)
 
     def _note_whole(self, uid: str, bound: int, least: int, change: Change) -> None:
