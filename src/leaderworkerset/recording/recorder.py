@@ -61,10 +61,14 @@ class Which(NamedTuple):
 
 @dataclass(slots=True)
 class Incarnation:
-    """The pods of a group while one leader is there: of each name the present one, and the first that went."""
+    """The pods of a group while one leader is there: of each name the present one, and the first that went.
+
+    The record of its recreation is kept here, since the next recreation of the group, which may follow at once, writes over it.
+    """
 
     living: dict[str, JSONObject] = field(default_factory=dict)
     gone: dict[str, JSONObject] = field(default_factory=dict)
+    record: JSONObject | None = None
     failed: str = ""
     """The pod whose failure was seen first since the last episode, with its restarts."""
 
@@ -84,7 +88,8 @@ class Recorder:
         self._clock = clock
         self._groups: dict[Which, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
-        self._records: dict[str, JSONObject] = {}
+        self._early: dict[str, JSONObject] = {}
+        """Records of leaders that were not seen yet, by their UID."""
         self._seen: dict[str, frozenset[tuple[str, int, str]]] = {}
         """The failed runs of each pod, by its UID: container, restarts, end."""
         self._due: dict[str, Incarnation] = {}
@@ -118,6 +123,8 @@ class Recorder:
         which = Which(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
         members = self._groups.setdefault(which, Incarnation())
         is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+        if is_leader and meta.uid(pod) in self._early:
+            members.record = self._early.pop(meta.uid(pod))
         if change.new is not None:
             members.living[meta.name(pod)] = pod
             self._note_failure(members, pod)
@@ -147,21 +154,21 @@ class Recorder:
             self._add(leader_uid, members)
 
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
-        if leader_uid in self._records or leader_uid in self._due or leader_uid in self._own:
+        if members.record is not None or leader_uid in self._due or leader_uid in self._own:
             self._add(leader_uid, members)
         _remember(self._departed, leader_uid, members)  # two watches have no order: its record may say so only later
 
     def _on_record(self, change: Change) -> None:
-        if change.old is not None:
-            self._records.pop(_condemned(change.old), None)
         uid = _condemned(change.object)
         if change.new is None or not uid:
             return
-        self._records[uid] = change.new
         living = (one for one in self._groups.values() if any(meta.uid(pod) == uid for pod in one.living.values()))
         members = self._departed.get(uid) or next(living, None)
-        if members is not None:
-            self._add(uid, members)
+        if members is None:
+            _remember(self._early, uid, change.new)
+            return
+        members.record = change.new
+        self._add(uid, members)
 
     def _add(self, leader_uid: str, members: Incarnation) -> None:
         self._due[leader_uid] = members
@@ -177,7 +184,7 @@ class Recorder:
             log.exception("a failure of a group was not recorded", leader_uid=leader_uid)
 
     async def _keep(self, leader_uid: str, members: Incarnation) -> None:
-        record = self._records.get(leader_uid)
+        record = members.record
         pods = members.pods(meta.annotations(record or {}).get(labels.FAILED_POD_UID, ""))
         failed, members.failed = members.failed, ""
         namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tests.simulation.checks.facts import Facts, Group
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -31,10 +31,11 @@ class Budgets:
         self._facts = facts
         self._used: Counter[Key] = Counter()
         self._counted: set[Key] = set()
+        self._exhausted: set[UID] = set()
 
     def restarted(self, leader: JSONObject) -> Iterator[str]:
-        """Count the deletion of a leader by a manager; of one that is exhausted it is the end of the group."""
-        if self._facts.limit is None or groupname.is_exhausted(leader):
+        """Count the deletion of a leader by a manager; of one that is exhausted, or was until it was let go, it is the end."""
+        if self._facts.limit is None or groupname.is_exhausted(leader) or meta.uid(leader) in self._exhausted:
             return
         key = Key.of(leader)
         self._used[key] += 1
@@ -60,6 +61,8 @@ class Budgets:
 
     def kept(self, pod: JSONObject) -> Iterator[str]:
         """Check a pod as it is written."""
+        if groupname.is_exhausted(pod):
+            self._exhausted.add(meta.uid(pod))
         if groupname.is_exhausted(pod) and not is_kept(pod) and not meta.is_deleting(pod):
             yield f"{meta.name(pod)} is exhausted, and nothing keeps it"
 

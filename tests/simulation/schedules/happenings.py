@@ -121,13 +121,14 @@ class Play:
             self.world.others.is_down = False
         self.world.webhooks.is_down = False
         self.world.kubelet.release()
-        for resource, name in self.foreign:
+        foreign, self.foreign = self.foreign, []
+        for resource, name in foreign:
             self.note("user", "removes", f"foreign {resource.kind} {name}")
             try:
                 await self.world.delete(resource, name)
             except NotFoundError:
                 self.checks.violations.append(f"the foreign {resource.kind} {name} is gone")
-        if self.foreign:
+        if foreign:
             await self.touch()
 
     async def touch(self) -> None:

@@ -31,12 +31,19 @@ class Leaders:
     has_older: bool
 
 
-def replicas(lws: LeaderWorkerSet, living: JSONObject | None, groups: Collection[GroupFacts], given: int | None) -> int:
+def replicas(
+    lws: LeaderWorkerSet,
+    living: JSONObject | None,
+    groups: Collection[GroupFacts],
+    given: int | None,
+    created: str = "",
+) -> int:
     """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
 
     Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
-    to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for. `given` is the size
-    that it was given last, if known: another one is somebody else's.
+    to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
+    be created before its revision was `created` say nothing about it. `given` is the size that it was given last, if
+    known: another one is somebody else's.
     """
     wanted = lws.spec.replicas
     present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
@@ -49,7 +56,8 @@ def replicas(lws: LeaderWorkerSet, living: JSONObject | None, groups: Collection
         return wanted
     found = {group.revision for group in groups if not group.is_deleting}
     begins = bool(found) and key_of(living) not in found
-    fails = meta.is_condition_true(living, "ReplicaFailure")
+    failure = meta.find_condition(living, "ReplicaFailure") or {}
+    fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
     return present if (begins or not meta.is_observed(living)) and not fails else wanted
 
 

@@ -129,6 +129,22 @@ def test_a_recreation_that_is_recorded_after_the_leader_is_gone_is_an_episode_wi
     play(tmp_path, scenario)
 
 
+def test_a_recreation_whose_record_the_next_one_writes_over_at_once_is_an_episode_of_its_own(tmp_path: Path) -> None:
+    async def scenario(house: House) -> None:
+        await house.make_set()
+        async with house.recording():
+            leader, worker = await house.make_pod(0), await house.make_pod(1)
+            await house.fail(worker)
+            await house.remove(worker, leader)
+            await house.condemn(leader, labels.RECREATED)
+            await house.condemn(await house.make_pod(0), labels.WAITING, count=2)
+            first, second = await house.until(lambda found: len(found) == 2)
+            assert (first.outcome, first.recreations) == (Outcome.RECREATED, 1)
+            assert (second.outcome, second.recreations) == (Outcome.FAILED, 2)
+
+    play(tmp_path, scenario)
+
+
 def test_a_group_that_ends_without_a_failure_is_no_episode(tmp_path: Path) -> None:
     async def scenario(house: House) -> None:
         await house.make_set()
