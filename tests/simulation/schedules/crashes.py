@@ -225,6 +225,19 @@ def keyed_groups(size: int) -> JSONObject:
     return lws
 
 
+def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
+    """Return the LeaderWorkerSet of a scenario, and what is checked of it."""
+    lws, invariants = groups(replicas=2, size=2), Invariants
+    if name in KEYED:
+        lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
+    if name in GANGED:
+        lws["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}} if name == WHOLE else {}
+        invariants = GangInvariants
+    if exhaust in SCENARIOS[name]:
+        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+    return lws, invariants
+
+
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
     """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
     world.reseed(f"crashes {name}")
@@ -234,15 +247,9 @@ async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool)
     if name in GANGED:
         await world.start_gangs()
     world.start_manager("manager-0", faultplans.CALM)
-    lws, invariants = groups(replicas=2, size=2), Invariants
     if name in KEYED:
         await world.start_deployments()
-        lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
-    if name in GANGED:
-        lws["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}} if name == WHOLE else {}
-        invariants = GangInvariants
-    if exhaust in SCENARIOS[name]:
-        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+    lws, invariants = _subject(name)
     creates = SCENARIOS[name] == (create,)
     if not creates:
         await world.create(lws)
