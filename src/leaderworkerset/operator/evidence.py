@@ -24,7 +24,7 @@ LATER: Final = 300.0
 """Seconds until it is looked again where none is kept: a manager that still ends may keep one."""
 
 
-class Evidence:
+class AbandonedEvidence:
     """Lets pods go while there is no manager, by the permissions that the operator holds because it grants them."""
 
     def __init__(self, client: Client) -> None:

@@ -29,7 +29,7 @@ from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
 from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.desired import operator_verbosity
-from leaderworkerset.operator.evidence import Evidence
+from leaderworkerset.operator.evidence import AbandonedEvidence
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
@@ -93,7 +93,7 @@ class OperatorDriver(Driver):
         self._served = served
         self._clock = clock
         self._comparison = Comparison(client)
-        self._evidence = Evidence(client)
+        self._evidence = AbandonedEvidence(client)
         self._clusters = caches[CLUSTERS]
         self._definitions = caches[DEFINITIONS]
         self._api_server = caches[API_SERVER]
