@@ -27,9 +27,9 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
+from leaderworkerset.operator.abandoned import AbandonedEvidence
 from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.desired import operator_verbosity
-from leaderworkerset.operator.evidence import AbandonedEvidence
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
