@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 import msgspec
+from tests.simulation.cluster import NAMESPACE
 from tests.simulation.faults import once, status_response
 from tests.simulation.trace import EVENT
 
@@ -13,6 +14,8 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 READS: Final = frozenset({"GET", "HEAD"})
 WARNING: Final = b'"Warning"'
 REPLACEMENT: Final = b'"GroupReplacement'
+OWN: Final = f"/namespaces/{NAMESPACE}/"
+"""What is in the path of events about what is checked: a hostile tenant has another namespace."""
 UNSERVED: Final = status_response(404, "NotFound", "the server could not find the requested resource")
 
 
@@ -62,7 +65,7 @@ class _Witnessed:
         if request.method in READS:
             return await self._inner.request(request)
         if EVENT in request.path:
-            if WARNING in request.body and self._actor != "controllers":
+            if WARNING in request.body and self._actor != "controllers" and OWN in request.path:
                 self._wire.warnings.append(request.body)
             if REPLACEMENT in request.body:
                 self._wire.replacements.append(_leader_of(request.body))
