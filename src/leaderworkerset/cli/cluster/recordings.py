@@ -9,6 +9,7 @@ from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.recording import store
+from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.store import Place
 from leaderworkerset.views.selection import Selection
 
@@ -38,6 +39,12 @@ def require(target: Target) -> Path:
     if found is None:
         raise CommandError("failures are recorded on clusters of this machine only: choose one with --local")
     return found
+
+
+def read(root: Path, namespace: str, lws: str) -> list[Episode]:
+    """Return the episodes of a set that can be read."""
+    found = map(store.read, of(root, namespace, Selection(lws)))
+    return [one for one in found if one is not None]
 
 
 def of(root: Path, namespace: str, chosen: Selection | None = None) -> list[Place]:

@@ -47,18 +47,15 @@ def replicas(
     """
     wanted = lws.spec.replicas
     present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
-    if (
-        living is None
-        or wanted >= present
-        or given not in (None, present)
-        or not meta.is_condition_true(living, "Progressing")
-    ):
+    if living is None or wanted >= present or given not in (None, present):
         return wanted
+    progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
     found = {group.revision for group in groups if not group.is_deleting}
     begins = bool(found) and key_of(living) not in found
     failure = meta.find_condition(living, "ReplicaFailure") or {}
     fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
-    return present if (begins or not meta.is_observed(living)) and not fails else wanted
+    stands = fails or progress.get("status") == "False"
+    return present if (begins or not meta.is_observed(living)) and not stands else wanted
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:

@@ -90,6 +90,7 @@ def _head(one: ToldSet) -> Piece:
             cells.link(PageKind.SET, key, "ranks"),
             cells.link(PageKind.ROLLOUT, key, "rollout"),
             cells.link(PageKind.LOGS, key, "logs"),
+            cells.link(PageKind.HISTORY, key, "history"),
             class_="ways",
             aria_label=f"Pages of {view.name}",
         ),

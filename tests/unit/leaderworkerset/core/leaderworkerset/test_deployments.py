@@ -232,7 +232,7 @@ STANDING = {"type": "Progressing", "status": "False"}
         (2, "ooo", True, [PROGRESSING, FAILING], 2),
         (2, "ooo", True, [PROGRESSING, FAILED_BEFORE], 3),
         (2, "ooo", True, [STANDING], 2),
-        (2, "ooo", True, [], 2),
+        (2, "ooo", True, [], 3),
     ],
     ids=[
         "begins",
@@ -244,7 +244,7 @@ STANDING = {"type": "Progressing", "status": "False"}
         "fails",
         "failed before",
         "stands",
-        "unknown",
+        "not seen yet",
     ],
 )
 def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
