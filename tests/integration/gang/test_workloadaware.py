@@ -26,7 +26,7 @@ DELEGATED: Final = {labels.GROUP_TEMPLATE_NAME: "stage"}
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 IDENTITIES: Final = ("Ordinal", "Hash")
 
-SETS: Final = int(os.environ.get("SETS", "2"))
+SETS: Final = int(os.environ.get("SETS", "1"))
 """Sets of each identity that share too few nodes."""
 
 FEW: Final = 4 * SETS
