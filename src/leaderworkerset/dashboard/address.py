@@ -40,6 +40,7 @@ class Arrangement(StrEnum):
 
     GROUP = "group"
     NODE = "node"
+    RACK = "rack"
     REVISION = "revision"
 
 

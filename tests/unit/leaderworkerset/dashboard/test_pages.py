@@ -15,7 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
-from leaderworkerset.dashboard.address import Address, NoSuchPageError, PageForm, PageKind, parse
+from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import PageFacts
@@ -215,6 +215,18 @@ def test_other_ways_to_show_a_page_are_no_pages(query: dict[str, str]) -> None:
 def test_lines_of_logs_are_saved_by_the_page_not_by_the_server() -> None:
     with pytest.raises(NoSuchPageError):
         parse("sets/a/b/logs", {"as": "file"})
+
+
+def test_ranks_are_shown_by_the_racks_of_their_nodes() -> None:
+    lws = builders.leaderworkerset_object(replicas=2, size=1)
+    pods = [builders.leader_pod(lws, index) for index in range(2)]
+    pods[0]["spec"]["nodeName"] = "a"
+    nodes = [of("a", GPUS) | {"metadata": {"name": "a", "labels": {"topology.kubernetes.io/rack": "r1"}}}]
+    found = picture(view(lws, pods))
+    shown = rendered(found, PageKind.SET, facts={NODES: nodes}, arrangement=Arrangement.RACK)
+    assert [piece.key for piece in shown["rows"]] == ["g/r1", "g/without a label topology.kubernetes.io/rack"]
+    unknown = rendered(found, PageKind.SET, arrangement=Arrangement.RACK)
+    assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
 
 
 def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> None:
