@@ -71,12 +71,15 @@ class Apply(Effect):
 class Create(Effect):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
+    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
+    the answer to its creation was lost.
     `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
     hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
     """
 
     object: JSONObject
     if_absent: bool = False
+    unless_own: bool = False
     body: bytes | None = None
     subresource: str = ""
 

@@ -153,7 +153,7 @@ class FaultyTransport:
         if self._expired and _continues(request):
             self._expired = False
             gone = status_response(410, "Expired", "too old resource version")
-            yield StreamResponse(gone.status, gone.headers, _once(gone.body))
+            yield StreamResponse(gone.status, gone.headers, once(gone.body))
             return
         async with self._inner.stream(request) as response:
             yield replace(response, chunks=self._deliver(response.chunks))
@@ -346,5 +346,6 @@ def _continues(request: Request) -> bool:
     return bool(query.get("resourceVersion")) and "sendInitialEvents" not in query
 
 
-async def _once(body: bytes) -> AsyncIterator[bytes]:
+async def once(body: bytes) -> AsyncIterator[bytes]:
+    """Yield a body that comes in one piece."""
     yield body

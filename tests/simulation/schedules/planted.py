@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from tests.simulation.schedules import plantedbudgets, plantedkeys
+from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedkeys
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
@@ -328,6 +328,13 @@ BUGS: Final = {
         Bug(plantedbudgets.never_keeps, "exhaust.0"),
         Bug(plantedbudgets.never_releases, "exhaust.0"),
         Bug(plantedbudgets.never_claims, "exhaust by key.0"),
+        Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
+        Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
+        Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),
+        Bug(plantedgangs.reuses_names, "fail in gangs.0"),
+        Bug(plantedgangs.compares_minima, "resize gangs.0"),
+        Bug(plantedgangs.serves_leaders_of_before, "gangs3.5"),
+        Bug(plantedgangs.reports_own_objects, "gangs2.0"),
     )
 }
 """All bugs by name."""
