@@ -10,6 +10,7 @@ from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
 from leaderworkerset.kinds.leaderworkerset import leaderworkerset
 from leaderworkerset.kinds.pod import pod
+from leaderworkerset.kinds.recorder import RECORDER
 from leaderworkerset.kinds.registry import Registry
 
 Served: TypeAlias = Callable[[], Collection[str]]
@@ -27,16 +28,20 @@ def managed(
     restarts: RestartSettings = DEFAULTS,
     *,
     workload_aware: bool = False,
+    records: bool = False,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`.
+    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
+    with `records` failures are recorded beside the controllers.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        return _registry(none, lambda: none, restarts)
-    gangs = Gangs(default=provider, is_enabled=workload_aware)
-    return _registry(gangs, lambda: replace(gangs, served=served()), restarts)
+        kinds = _registry(none, lambda: none, restarts)
+    else:
+        gangs = Gangs(default=provider, is_enabled=workload_aware)
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts)
+    return replace(kinds, beside=(RECORDER,)) if records else kinds
 
 
 def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:

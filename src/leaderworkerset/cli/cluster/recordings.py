@@ -9,7 +9,7 @@ from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.recording import store
-from leaderworkerset.recording.store import Place
+from leaderworkerset.recording.shelf import Place
 from leaderworkerset.views.selection import Selection
 
 NAMESPACE: Final = "default"
