@@ -41,6 +41,7 @@ from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
@@ -104,6 +105,7 @@ def everything() -> dict[str, str]:
         user_roles(),
         monitored(),
         gang(),
+        recorder(),
         overlays(),
         release(),
         operator(),
@@ -161,16 +163,31 @@ def monitored() -> dict[str, str]:
 
 def gang() -> dict[str, str]:
     """Return the component that lets the manager write the objects of gang schedulers."""
-    plain, further = (
-        next(obj["rules"] for _, obj in build_all(declared, InstallSettings()) if meta.name(obj) == MANAGER_ROLE)
-        for declared in (MANAGED, managed("auto"))
-    )
-    operations = [{"op": "add", "path": "/rules/-", "value": rule} for rule in further if rule not in plain]
-    folder, target = "kustomize/components/gang", {"kind": CLUSTER_ROLES.kind, "name": MANAGER_ROLE}
+    return _with_rules("gang", managed("auto"))
+
+
+def recorder() -> dict[str, str]:
+    """Return the component that lets the manager record failures."""
+    return _with_rules("recorder", managed(records=True))
+
+
+def _with_rules(name: str, declared: Registry) -> dict[str, str]:
+    """Return the component with what the role of a manager with these kinds has beyond that of the base."""
+    operations = [{"op": "add", "path": "/rules/-", "value": rule} for rule in further(declared)]
+    folder, target = f"kustomize/components/{name}", {"kind": CLUSTER_ROLES.kind, "name": MANAGER_ROLE}
     return {
         f"{folder}/rules.yaml": HEADER + rendering.document(operations),
         f"{folder}/kustomization.yaml": kustomization("Component", patches=[{"path": "rules.yaml", "target": target}]),
     }
+
+
+def further(declared: Registry) -> list[JSONObject]:
+    """Return the rules of a manager's role that those of the base do not have."""
+    plain, own = (
+        next(obj["rules"] for _, obj in build_all(one, InstallSettings()) if meta.name(obj) == MANAGER_ROLE)
+        for one in (MANAGED, declared)
+    )
+    return [rule for rule in own if rule not in plain]
 
 
 def overlays() -> dict[str, str]:
@@ -236,7 +253,7 @@ def chart() -> dict[str, str]:
         f"{resource.plural}.yaml": render([obj])
         for resource, obj in zip(MANAGED.defined, MANAGED.definitions(), strict=True)
     }
-    served = helmchart.Served(MANAGED, managed("auto"), managed("built-in"))
+    served = helmchart.Served(MANAGED, managed("auto"), managed("built-in"), further(managed(records=True)))
     return {f"helm/lws/{name}": text for name, text in helmchart.files(served, texts).items()}
 
 

@@ -11,8 +11,8 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
-from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
 from leaderworkerset.controllers.caches import Cache
+from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
 from leaderworkerset.controllers.spec import Beside, ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks.review import Decide
@@ -45,7 +45,8 @@ class Registry:
     @property
     def caches(self) -> tuple[Cache, ...]:
         """Return all caches that are read, one for each reader."""
-        return tuple(cache for reader in (*self.controllers, *self.beside) for cache in reader.caches)
+        own = tuple(cache for spec in self.controllers for cache in spec.caches)
+        return (*own, *(cache for one in self.beside for cache in one.caches))
 
     @property
     def webhooks(self) -> tuple[WebhookSpec, ...]:

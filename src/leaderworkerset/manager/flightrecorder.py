@@ -50,7 +50,9 @@ class FlightRecorder:
 
     async def run(self) -> None:
         """Record until cancelled."""
-        while not await self._tried("episodes were not read", self._store.open()):
+        while True:
+            if await self._tried("episodes were not read", self._store.open()):
+                break
             await asyncio.sleep(RETRY)
         recorder = Recorder(self._client, self._store, ApiLogs(self._client), self._clock, reads_secrets=False)
         async with asyncio.TaskGroup() as tasks:
