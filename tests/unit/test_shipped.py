@@ -81,7 +81,13 @@ OF_THE_OPERATOR: Final = {"managementState", "nodePlacement", "operatorLogLevel"
 OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrides"}
 """Fields of the operator's object that reach the manager: flags, TLS, and any field of the configuration."""
 
-IN_THE_CONFIGURATION: Final = {"enableCertManager", "gangSchedulingManagement", "groupRestarts", "featureGates"}
+IN_THE_CONFIGURATION: Final = {
+    "enableCertManager",
+    "gangSchedulingManagement",
+    "groupRestarts",
+    "featureGates",
+    "recorder",
+}
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
 
 MANAGER_OF_THE_CHART: Final = (
