@@ -71,6 +71,10 @@ SET_BY_US: Final = frozenset(
         "GROUP_READY",
         "REPLACEMENT_GATE",
         "REPLACES",
+        "EPISODE",
+        "EPISODE_GROUP",
+        "EPISODE_NUMBER",
+        "EPISODE_OUTCOME",
     ]
 )
 """The labels and annotations that controllers, webhooks and commands write, and no user; by their names in `labels`."""

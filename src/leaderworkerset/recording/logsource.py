@@ -203,8 +203,10 @@ def _runs(pod: JSONObject) -> Iterator[_Run]:
         name, state = str(one.get("name")), one.get("state") or {}
         if last := (one.get("lastState") or {}).get("terminated"):
             yield _Run(name, _identity(last, "previous"), is_previous=True)
-        if now := state.get("terminated") or state.get("running"):
-            yield _Run(name, _identity(now if state.get("terminated") else one, "present"), is_previous=False)
+        if ended := state.get("terminated"):
+            yield _Run(name, _identity(ended, "present"), is_previous=False)
+        elif state.get("running") is not None:
+            yield _Run(name, _identity(one, "present"), is_previous=False)
 
 
 def _identity(run: JSONObject, otherwise: str) -> str:
