@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final
 
 import pytest
 from tests import builders
@@ -13,6 +14,7 @@ from tests.unit.leaderworkerset.controllers.cluster import Cluster
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.duration import Duration
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli.cluster import recordings
@@ -22,6 +24,8 @@ from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
 from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.permissions import RECORDING
+
+SETTINGS: Final = Recorder(enable=True, keep_for=Duration(1800))
 
 
 class Slow:
@@ -50,7 +54,7 @@ class Slow:
 async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[None]:
     """Run controllers, with a recorder that uses this transport."""
     controllers = Controllers(managed(records=True), Client(cluster.transport), clock=cluster.clock, instance="test")
-    controllers.run_beside(FlightRecorder(controllers.caches, Client(transport), cluster.clock, Recorder(enable=True)))
+    controllers.run_beside(FlightRecorder(controllers.caches, Client(transport), cluster.clock, SETTINGS))
     async with controllers.running():
         yield
 
@@ -100,7 +104,7 @@ def test_it_uses_what_it_declares_and_nothing_else() -> None:
                 await recreated_after(cluster)
                 await cluster.settle()
                 found = [one for _, one in await recordings.of_cluster(cluster.client, "") if one is not None]
-                await cluster.settle(8 * 24 * 3600)
+                await cluster.settle(2 * 3600)
                 assert await recordings.of_cluster(cluster.client, "") == []
             return found, transport.needs
 
