@@ -5,6 +5,7 @@ import gzip
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import timedelta
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -24,6 +25,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.recording import configmapstore
 from leaderworkerset.recording.configmapstore import KEY, LARGEST, PREFIX, ConfigMapStore, place_of, stored, unpacked
 from leaderworkerset.recording.episode import Episode, Outcome
+from leaderworkerset.recording.shelf import Shelf
 
 WEEK = timedelta(days=7)
 RANDOM = Random(1)
@@ -186,9 +188,7 @@ def test_what_others_store_under_the_label_stops_nothing() -> None:
 def test_what_expands_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(configmapstore, "LONGEST", 1000)
     data = gzip.compress(msgspec.json.encode(episode()))
-    obj = configmapstore.document(
-        configmapstore.Shelf(configmapstore.Path(), 1, 1).place(episode(), "x"), episode(), data
-    )
+    obj = configmapstore.document(Shelf(Path(), 1, 1).place(episode(), "x"), episode(), data)
     assert unpacked(obj) is None
 
 

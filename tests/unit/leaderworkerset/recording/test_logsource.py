@@ -98,7 +98,8 @@ def test_more_lines_replace_fewer_and_a_newer_run_an_older_one() -> None:
         for now, before, present in (("a", "", b"1\n"), ("a", "", b"1\n2\n"), ("b", "a", b"3\n"), ("c", "b", b"4\n")):
             kubelet.present, kubelet.previous = present, b""
             logs.hurry([pod(now=now, before=before)])
-            found, _ = await logs.read([pod()])
+            await logs.read([pod()])
+        found, _ = await logs.read([pod()])
         assert found == {("uid-web-0", "app"): ["3\n", "4\n"]}
 
     play(scenario)
