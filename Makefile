@@ -14,7 +14,7 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test nightly unit unit-all integration e2e controlplane bench generate wheels recording docs docs-serve lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test nightly night unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_cli --check
 	$(BIN)/python -m docs.generate_causes --check
 	$(BIN)/python -m docs.generate_matrix --check
+	$(BIN)/python -m docs.generate_compatibility --check
 
 bench: dev ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
 	$(BIN)/python -m bench.everything
@@ -66,13 +67,18 @@ generate: dev ## write the generated manifests below deploy/, and the reference 
 	$(BIN)/python -m docs.generate_cli
 	$(BIN)/python -m docs.generate_causes
 	$(BIN)/python -m docs.generate_matrix
+	$(BIN)/python -m docs.generate_compatibility
 
 test: dev controlplane ## all tests; the first time, the programs of a Kubernetes control plane are built (minutes)
-	$(BIN)/pytest $(SIDE_BY_SIDE) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
+	$(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) || { test $$? -eq 1 && echo "What failed is tried once more, alone:" && $(BIN)/pytest --second-try --last-failed --last-failed-no-failures=none; }
 
+nightly: RECORD := --record docs/reference/compatibility.jsonl
 nightly: test unit-all docs ## all tests, and the site; tests on a control plane again, on the newer Kubernetes; and a thousand simulated schedules
-	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) -k 'not embedded' tests/integration tests/kubectl tests/parity
+	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) -k 'not embedded' tests/integration tests/kubectl tests/parity
 	$(MAKE) simulate SEEDS=1000
+
+night: dev ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
+	@$(BIN)/python -m tests.night $(ARGS)
 
 unit: dev ## the fast tests
 	$(BIN)/pytest $(ONE_FOR_EACH_CORE) tests/unit
@@ -98,6 +104,10 @@ extras: dev ## build Helm, promtool, Kueue, the Go manager, operator-verify and 
 wheels: setup ## build the three wheels into dist/
 	rm -rf dist
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist ./src/kuberuntime ./src/localkube .
+
+release: setup ## build what a release consists of into dist/: wheels, sources, chart, manifests, bundles, checksums
+	rm -rf dist
+	$(BIN)/python -m deploy.release dist $(RELEASE)
 
 recording: dev ## record `lws run`, and a rollout that gets stuck, anew for the front page
 	$(BIN)/python docs/record_run.py

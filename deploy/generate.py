@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).parents[1]))  # started as a file, Python finds no `deploy`
 
-from deploy.packages import alerts, board, bundle, bundlelint, catalog, helmchart, sbom, userroles
+from deploy.packages import alerts, board, bundle, bundlelint, catalog, health, helmchart, k9s, sbom, userroles
 from deploy.packages.bundle import Package
 from deploy.packages.bundlelint import Bundle
 from deploy.packages.operatordeployment import OperatorSettings, build_operator
@@ -43,6 +43,7 @@ from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, Instal
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
+from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
 from leaderworkerset.operator.verbosity import Verbosity
@@ -114,6 +115,7 @@ def everything() -> dict[str, str]:
         olm(),
         chart(),
         alerting(),
+        neighbours(),
         images(),
         materials(),
     )
@@ -264,6 +266,17 @@ def alerting() -> dict[str, str]:
     return {
         "monitoring/prometheusrule.yaml": render([alerts.prometheus_rule(InstallSettings().namespace)]),
         "monitoring/grafana.json": json.dumps(board.build(), indent=2) + "\n",
+    }
+
+
+def neighbours() -> dict[str, str]:
+    """Return what other tools need to know of our kinds: Argo CD, Flux, k9s."""
+    definitions = [*MANAGED.definitions(), operator_crd()]
+    return {
+        "neighbours/argocd.yaml": render([health.argo_cd()]),
+        "neighbours/flux.yaml": HEADER + rendering.document({"spec": {"healthCheckExprs": health.flux()}}),
+        "neighbours/k9s/plugins.yaml": HEADER + rendering.document(k9s.plugins(), sort_keys=False),
+        "neighbours/k9s/views.yaml": HEADER + rendering.document(k9s.views(definitions), sort_keys=False),
     }
 
 

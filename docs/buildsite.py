@@ -54,18 +54,19 @@ def navigation(entries: list[Any], section: str = "") -> Iterator[tuple[str, str
 
 
 def gather(root: Path, into: Path) -> None:
-    """Copy the pages, and the files of the repository that they link to."""
+    """Copy the pages, the files of the repository that they link to, and our own style."""
     shutil.rmtree(into, ignore_errors=True)
-    made = apipages.pages()
-    pages = [root / page for _, page in navigation(configuration(root)["nav"]) if page not in made]
+    made, told = apipages.pages(), configuration(root)
+    pages = [root / page for _, page in navigation(told["nav"]) if page not in made]
+    styles = [root / style for style in told.get("extra_css", ())]
     linked = {page.parent / link for page in pages for link in LINK.findall(page.read_text(encoding="utf-8"))}
-    for path in {*pages, *(one.resolve() for one in linked if one.is_file())}:
+    for path in {*pages, *styles, *(one.resolve() for one in linked if one.is_file())}:
         place = into / path.relative_to(root)
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
     for name, text in made.items():
         (into / name).write_text(text, encoding="utf-8")
-    (into / "llms.txt").write_text(contents(into, configuration(root)), encoding="utf-8")
+    (into / "llms.txt").write_text(contents(into, told), encoding="utf-8")
 
 
 def contents(pages: Path, told: dict[str, Any]) -> str:

@@ -5,10 +5,11 @@ import os
 import re
 import signal
 from collections import Counter
+from pathlib import Path
 from typing import Final
 
 import pytest
-from tests import examples
+from tests import examples, results
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -50,8 +51,9 @@ def pytest_configure() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make test` say that it tries again what failed (it gives `--last-failed` with it)."""
+    """Let `make test` say that it tries again what failed (it gives `--last-failed` with it), and `make nightly` keep counts."""
     parser.addoption("--second-try", action="store_true", help="list the tests that pass: they failed before")
+    parser.addoption("--record", type=Path, metavar="FILE", help="keep the counts of this run there (tests/results.py)")
 
 
 def pytest_collection_finish() -> None:
@@ -99,6 +101,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     for outcome in OUTCOMES:
         for report in terminalreporter.stats.get(outcome, []):
             counts.setdefault(part_of(report.nodeid), Counter())[outcome] += 1
+    if path := config.getoption("record"):
+        results.record(path, counts)
     if len(counts) > 1:
         terminalreporter.section("tests by part")
         for part, found in sorted(counts.items()):

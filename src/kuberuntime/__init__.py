@@ -1,3 +1,3 @@
 """The runtime of Kubernetes controllers for any kind: objects, client, cache, work queue, executor, serving."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -1,3 +1,3 @@
 """LeaderWorkerSet: groups of pods (one leader, its workers) that start, roll, fail and scale as one."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

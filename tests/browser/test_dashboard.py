@@ -11,11 +11,13 @@ import pytest
 from aiohttp import web
 from tests.browser.conftest import Visit, Visiting, journey
 from tests.dashboardhouse import NAMESPACE
+from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.recording.episode import Episode
 
 pytestmark = pytest.mark.slow
 
@@ -26,8 +28,15 @@ PAGES = (
     "sets/default/broken?by=node",
     "sets/default/web/rollout",
     "sets/default/web/logs",
+    "sets/default/web/history",
+    "sets/default/web/history/0/3",
     "topology",
 )
+
+
+async def recorded(_: ObjectKey) -> list[Episode]:
+    """Return one recorded failure."""
+    return [FULL]
 
 
 async def furnish(visit: Visit) -> None:
@@ -35,6 +44,7 @@ async def furnish(visit: Visit) -> None:
     await visit.house.put_set("web", replicas=3, size=2)
     await visit.house.put_set("broken", replicas=1, size=2, ready=0)
     await visit.house.crash("broken-0")
+    visit.house.model.read_episodes = recorded
     await visit.house.shows(web_2_1="Running", broken_0="CrashLoopBackOff", broken_0_1="Pending")
 
 

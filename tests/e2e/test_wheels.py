@@ -1,21 +1,29 @@
-"""The wheels, installed outside of this repository: all three run a cluster; two of them are all that the manager needs.
+"""A release: twice the same, whole, and installed outside of this repository, where two wheels are all that the manager needs.
 
 Third-party packages come from the environment that runs this test; its link to this repository is not followed.
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
+from deploy import release as builder
+from tests.e2e import wheelhouse
 from tests.e2e.harness import ROOT, Shell
+
+import leaderworkerset
 
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox, pytest.mark.xdist_group("wheels")]
 
-PROJECTS = {"kuberuntime": "./src/kuberuntime", "localkube": "./src/localkube", "leaderworkerset": "."}
+PROJECTS = ("kuberuntime", "localkube", "leaderworkerset")
+SOURCES = ("src", "deploy", "docs/man", "requirements", ".containerignore", ".gitignore", "pyproject.toml")
+PAGES = ("CHANGELOG.md", "LICENSE", "README.md")
 WITHOUT_LOCALKUBE = ("kuberuntime", "leaderworkerset")
 
 IMPORT_ALL = """
@@ -31,10 +39,15 @@ print(*[name for name in sys.modules if name.split(".")[0] == "localkube"])
 
 
 @pytest.fixture(scope="module")
-def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    directory = tmp_path_factory.mktemp("wheels")
-    pip("wheel", "--no-build-isolation", "--wheel-dir", str(directory), *PROJECTS.values())
-    return {name: next(directory.glob(f"{name}-*.whl")) for name in PROJECTS}
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("release")
+    builder.build(ROOT, directory)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def wheels(release: Path) -> dict[str, Path]:
+    return {name: next(release.glob(f"{name}-*.whl")) for name in PROJECTS}
 
 
 def pip(command: str, *words: str) -> None:
@@ -77,9 +90,9 @@ def test_a_wheel_contains_what_git_knows_of_its_package_and_nothing_else(wheels:
     own = {
         str(path.relative_to(ROOT / "src")) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"
     }
-    left_out = {f"{name}/pyproject.toml", f"{name}/README.md"}
+    left_out = {f"{name}/{file}" for file in ("LICENSE", "README.md", "pyproject.toml")}
     manual = {path for path in found if "/share/man/" in path}
-    assert found - {f"{name}/LICENSE"} - manual == own - left_out
+    assert found - manual == own - left_out
     pages = {path.name for path in (ROOT / "docs/man").iterdir()} if name == "leaderworkerset" else set()
     assert {path.partition(".data/data/share/man/man1/")[2] for path in manual} == pages
     assert f"{name}/py.typed" in found
@@ -143,3 +156,90 @@ def test_without_localkube_the_other_commands_work(
     assert result.returncode == code, result.stderr
     assert printed in result.stdout + result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_copy_of_the_tree_gives_the_same_bytes(release: Path, tmp_path: Path) -> None:
+    """Elsewhere, with other times and rights of files, in another time zone, by the command that `make release` runs."""
+    copy = tmp_path / "copy"
+    for place in SOURCES:
+        if (ROOT / place).is_dir():
+            shutil.copytree(ROOT / place, copy / place, copy_function=shutil.copy, ignore=ignored)
+    for place in (*SOURCES, *PAGES):
+        if (ROOT / place).is_file():
+            shutil.copy(ROOT / place, copy / place)
+    for path in copy.rglob("*"):
+        path.chmod(path.stat().st_mode & 0o700)
+    environment = {**os.environ, "PYTHONPATH": f"{copy}/src", "TZ": "Pacific/Auckland", "PYTHONHASHSEED": "7"}
+    words = [sys.executable, "-m", "deploy.release", str(tmp_path / "dist")]
+    printed = subprocess.run(
+        words, cwd=copy, env=environment, umask=0o077, capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    assert printed == (release / builder.CHECKSUMS).read_text()
+    assert printed.count("\n") == len([*release.iterdir()]) - 1
+    checked = ["sha256sum", "--check", "--quiet", "--strict", builder.CHECKSUMS]
+    assert subprocess.run(checked, cwd=tmp_path / "dist", check=False, timeout=60).returncode == 0
+
+
+def ignored(_: str, names: list[str]) -> set[str]:
+    return {name for name in names if name == "__pycache__" or name.endswith(".egg-info")}
+
+
+@pytest.mark.parametrize("name", PROJECTS)
+def test_the_sources_of_a_release_give_its_wheel(
+    release: Path, wheels: dict[str, Path], name: str, tmp_path: Path
+) -> None:
+    with tarfile.open(next(release.glob(f"{name}-*.tar.gz"))) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (project,) = tmp_path.iterdir()
+    _, moment = builder.released((ROOT / "CHANGELOG.md").read_text(), leaderworkerset.__version__)
+    builder.distribute(project, tmp_path / "again", moment)
+    assert (tmp_path / "again" / wheels[name].name).read_bytes() == wheels[name].read_bytes()
+
+
+INSTALLERS = {
+    "pip": ["{python} -m venv {base}/env", "{base}/env/bin/python -m pip install --quiet --no-compile {source} {what}"],
+    "uv": [
+        "{bin}/uv venv --quiet --offline --python {python} {base}/env",
+        "{bin}/uv pip install --quiet --offline --python {base}/env/bin/python {source} {what}",
+    ],
+    "uv tool": ["{bin}/uv tool install --quiet --offline --python {python} {source} {what}"],
+    "pipx": ["{bin}/pipx install --quiet --backend uv --python {python} --pip-args={joined} {what}"],
+}
+"""What installs the command, in an empty home."""
+
+FROM_THERE = "--no-index --find-links {house}"
+
+
+@pytest.fixture(scope="module")
+def offline(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheelhouse")
+    wheelhouse.fill(directory)
+    for wheel in release.glob("*.whl"):
+        shutil.copy(wheel, directory)
+    return directory
+
+
+@pytest.mark.parametrize("installer", INSTALLERS)
+def test_a_wheelhouse_is_enough_to_install_into_an_empty_environment(
+    offline: Path, shell: Shell, tmp_path: Path, installer: str
+) -> None:
+    own = {
+        "UV_TOOL_DIR": f"{tmp_path}/tools",
+        "UV_TOOL_BIN_DIR": f"{tmp_path}/env/bin",
+        "PIPX_HOME": f"{tmp_path}/pipx",
+    }
+    own |= {"PIPX_BIN_DIR": f"{tmp_path}/env/bin", "UV_LINK_MODE": "copy", "UV_NO_CONFIG": "1"}
+    own |= {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(offline), "PIP_CONFIG_FILE": os.devnull}
+    kept = {name: text for name, text in shell.environment.items() if not name.startswith(("PIP_", "UV_", "PYTHON"))}
+    places = {"python": sys._base_executable, "bin": str(Path(sys.executable).parent), "base": str(tmp_path)}  # type: ignore[attr-defined]
+    words = places | {
+        "house": str(offline),
+        "joined": FROM_THERE.format(house=offline),
+        "what": "leaderworkerset[local]",
+    }
+    alone = Shell(shell.base, {**kept, **own}, tmp_path)
+    for line in INSTALLERS[installer]:
+        alone.run([word.format(**words) for word in line.replace("{source}", FROM_THERE).split()], limit=300)
+    lws = str(tmp_path / "env/bin/lws")
+    assert leaderworkerset.__version__ in alone.run([lws, "--version"]).stdout
+    assert "Cluster default does not exist" in alone.run([lws, "down"]).stdout

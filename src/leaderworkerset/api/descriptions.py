@@ -23,6 +23,16 @@ ROOTS: Final = (
 )
 """The definitions of the document from which all needed ones can be reached."""
 
+OWN_ONLY: Final[JSONObject] = {
+    "components": {
+        "schemas": {
+            struct: {"properties": {name: {} for name in ("apiVersion", "kind", *TYPES.fields(struct))}}
+            for struct in ("PersistentVolumeClaim", "Condition")
+        }
+    }
+}
+"""A document without texts, where no API server is asked: what is described then are our own fields."""
+
 TEXTS: Final[dict[tuple[str, str], str]] = {
     ("LeaderWorkerSet", "spec"): "What groups shall run.",
     ("LeaderWorkerSet", "status"): "What groups run, as last seen by the controller.",

@@ -265,6 +265,13 @@ COMMANDS: Final = named(
             ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
             needs=Needs.NOTHING,
         ),
+        Command(
+            "schema",
+            "Print the JSON Schema of manifests, for editors.",
+            ("lws schema > lws.schema.json", "lws schema LeaderWorkerSet"),
+            at="inspect.manifestschema",
+            needs=Needs.NOTHING,
+        ),
         Command("version", "Print the version.", ("lws version",), needs=Needs.NOTHING),
     )
 )

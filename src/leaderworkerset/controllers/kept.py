@@ -96,6 +96,7 @@ DEPLOYMENT: Final = Projection(
     "status.updatedReplicas",
     "status.conditions[].type",
     "status.conditions[].status",
+    "status.conditions[].lastTransitionTime",
 )
 """The Deployment of leaders with random keys."""
 
@@ -128,7 +129,9 @@ SERVICE: Final = Projection()
 ROLE_SERVICE: Final = Projection("metadata.labels")
 """Services of roles: which slice and revision they are of (`core.disaggregatedset.roleservices`)."""
 
-REVISION: Final = Projection("metadata.labels", "metadata.annotations", "data", "revision")
+REVISION: Final = Projection(
+    "metadata.creationTimestamp", "metadata.labels", "metadata.annotations", "data", "revision"
+)
 """Revisions, whose data are templates, and the records of recreations, which are annotations."""
 
 

@@ -25,7 +25,11 @@ class Verb(StrEnum):
     SCALE = "scale"
     RESTART = "restart"
     RESTART_GROUP = "restart-group"
+    RECOVER_GROUP = "recover-group"
     UNDO = "undo"
+    PAUSE = "pause"
+    RESUME = "resume"
+    SCALE_ROLE = "scale-role"
 
 
 class Runner(Protocol):
@@ -55,8 +59,12 @@ def words(asked: Mapping[str, object]) -> list[str]:
             return [*place, "restart", name]
         case Verb.RESTART_GROUP:
             return [*place, "restart", f"{name}/{_group(asked)}"]
-        case Verb.UNDO:
-            return [*place, "rollout", "undo", name]
+        case Verb.RECOVER_GROUP:
+            return [*place, "recover", f"{name}/{_group(asked)}"]
+        case Verb.UNDO | Verb.PAUSE | Verb.RESUME:
+            return [*place, "rollout", verb.value, name]
+        case Verb.SCALE_ROLE:
+            return [*place, "scale", name, "--role", _name(asked, "role"), "--replicas", str(_groups(asked))]
 
 
 def _name(asked: Mapping[str, object], key: str) -> str:

@@ -1,7 +1,7 @@
 """The addresses of pages: which view of what, in which form. Pure.
 
 Below the base of the server, `` is Now, `sets/NAMESPACE/NAME` a LeaderWorkerSet, `sets/NAMESPACE/NAME/rollout` and
-`…/logs` its rollout and logs, `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
+`…/logs` its rollout and logs, `…/history` its recorded failures and `…/history/GROUP/NUMBER` one of them, `disaggregated/NAMESPACE/NAME` a DisaggregatedSet, and
 `topology` the nodes.
 """
 
@@ -12,7 +12,9 @@ from enum import StrEnum
 from typing import Final
 from urllib.parse import quote
 
+from kuberuntime.objects import decimals
 from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.views.groups import name_of
 
 NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
@@ -28,6 +30,7 @@ class PageKind(StrEnum):
     SET = "sets"
     ROLLOUT = "rollout"
     LOGS = "logs"
+    HISTORY = "history"
     WHOLE = "disaggregated"
     TOPOLOGY = "topology"
 
@@ -37,6 +40,7 @@ class Arrangement(StrEnum):
 
     GROUP = "group"
     NODE = "node"
+    RACK = "rack"
     REVISION = "revision"
 
 
@@ -55,10 +59,11 @@ class NoSuchPageError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """One page. `key` names the set of a page that is about one."""
+    """One page. `key` names the set of a page that is about one, `episode` is the group and number of a recorded failure."""
 
     kind: PageKind
     key: ObjectKey = NOBODY
+    episode: str = ""
     arrangement: Arrangement = Arrangement.GROUP
     form: PageForm = PageForm.PAGE
 
@@ -72,6 +77,9 @@ class Address:
                 return f"{self.kind.value}/{place}"
             case PageKind.ROLLOUT | PageKind.LOGS:
                 return f"{PageKind.SET.value}/{place}/{self.kind.value}"
+            case PageKind.HISTORY:
+                one = f"/{self.episode}" if self.episode else ""
+                return f"{PageKind.SET.value}/{place}/{self.kind.value}{one}"
 
 
 def parse(path: str, query: Mapping[str, str]) -> Address:
@@ -80,7 +88,7 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     >>> parse("sets/prod/web", {"by": "node"}).path(), parse("sets/prod/web/logs", {}).kind.value
     ('sets/prod/web', 'logs')
     """
-    parts = path.split("/") if path else []
+    parts, episode = _episode(path.split("/") if path else [])
     try:
         arrangement = Arrangement(query.get("by", Arrangement.GROUP))
         form = PageForm(query.get("as", PageForm.PAGE))
@@ -89,7 +97,16 @@ def parse(path: str, query: Mapping[str, str]) -> Address:
     kind, key = _place(parts)
     if kind is PageKind.LOGS and form is PageForm.FILE:
         raise NoSuchPageError(f"{path}: the page saves the lines that it has")
-    return Address(kind=kind, key=key, arrangement=arrangement, form=form)
+    return Address(kind=kind, key=key, episode=episode, arrangement=arrangement, form=form)
+
+
+def _episode(parts: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Split the group and the number of a recorded failure off."""
+    match list(parts):
+        case [*place, "history", group, number] if None not in (name_of(group), decimals.natural(number)):
+            return [*place, "history"], f"{group}/{number}"
+        case _:
+            return parts, ""
 
 
 def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
@@ -100,10 +117,8 @@ def _place(parts: Sequence[str]) -> tuple[PageKind, ObjectKey]:
             return PageKind.TOPOLOGY, NOBODY
         case ["sets", namespace, name]:
             return PageKind.SET, _key(namespace, name)
-        case ["sets", namespace, name, "rollout"]:
-            return PageKind.ROLLOUT, _key(namespace, name)
-        case ["sets", namespace, name, "logs"]:
-            return PageKind.LOGS, _key(namespace, name)
+        case ["sets", namespace, name, ("rollout" | "logs" | "history") as word]:
+            return PageKind(word), _key(namespace, name)
         case ["disaggregated", namespace, name]:
             return PageKind.WHOLE, _key(namespace, name)
         case _:

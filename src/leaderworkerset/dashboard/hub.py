@@ -14,20 +14,30 @@ import structlog
 from kuberuntime import randomness, timeouts
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.errors import KubeError
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.dashboard.address import Address, PageKind
 from leaderworkerset.dashboard.channel import Channel
 from leaderworkerset.dashboard.livemodel import LiveModel
-from leaderworkerset.dashboard.pages import logspage, nowpage, rolloutpage, setpage, topologypage, wholepage
+from leaderworkerset.dashboard.pages import (
+    historypage,
+    logspage,
+    nowpage,
+    rolloutpage,
+    setpage,
+    topologypage,
+    wholepage,
+)
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
 from leaderworkerset.observation.lists import Lists, TooManyError
+from leaderworkerset.recording.episode import Episode
 
 PAGES: Final[Mapping[PageKind, Page]] = {
     PageKind.NOW: nowpage.PAGE,
     PageKind.SET: setpage.PAGE,
     PageKind.ROLLOUT: rolloutpage.PAGE,
     PageKind.LOGS: logspage.PAGE,
+    PageKind.HISTORY: historypage.PAGE,
     PageKind.WHOLE: wholepage.PAGE,
     PageKind.TOPOLOGY: topologypage.PAGE,
 }
@@ -112,14 +122,15 @@ class Hub:
 
     def _is_due(self, address: Address, opened: Opened) -> bool:
         """Return whether a page reads something, and did so too long ago."""
-        return (
-            bool(PAGES[address.kind].reads(address))
-            and self._model.clock.monotonic() >= opened.read_at + BETWEEN_READINGS
-        )
+        page = PAGES[address.kind]
+        does_read = page.reads_episodes or bool(page.reads(address))
+        return does_read and self._model.clock.monotonic() >= opened.read_at + BETWEEN_READINGS
 
     async def _renew(self, address: Address, opened: Opened) -> None:
         opened.read_at = self._model.clock.monotonic()
-        opened.facts = await self._read(PAGES[address.kind].reads(address))
+        page = PAGES[address.kind]
+        episodes = await self._episodes(address.key) if page.reads_episodes else None
+        opened.facts = PageFacts(await self._read(page.reads(address)), episodes)
         self._show(address, opened)
 
     def _show(self, address: Address, opened: Opened) -> None:
@@ -128,11 +139,21 @@ class Hub:
         except Exception as error:  # anything may be stored in an object: the other pages go on
             log.warning("a page could not be rendered", page=address.path(), error=repr(error), exc_info=error)
 
-    async def _read(self, queries: Sequence[Query]) -> PageFacts:
+    async def _read(self, queries: Sequence[Query]) -> dict[Resource, list[JSONObject]]:
         found: dict[Resource, list[JSONObject]] = {}
         for query in queries:
             # It may not be read, or is too long: the page says what it knows without it.
             with suppress(KubeError, TimeoutError, TooManyError):
                 async with timeouts.within(PATIENCE):
                     found[query.resource] = await Lists(self._model.client).bounded(query)
-        return PageFacts(found)
+        return found
+
+    async def _episodes(self, key: ObjectKey) -> Sequence[Episode] | None:
+        if self._model.read_episodes is None:
+            return None
+        try:
+            async with timeouts.within(PATIENCE):
+                return await self._model.read_episodes(key)
+        except (KubeError, OSError, TimeoutError) as error:
+            log.warning("recorded failures could not be read", lws=str(key), error=str(error))
+            return None

@@ -5,9 +5,9 @@ as wanted, at most every two seconds and while somebody looks.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import structlog
 
@@ -26,6 +26,7 @@ from leaderworkerset.diagnosis.observed import Commands
 from leaderworkerset.observation import settling, surveying
 from leaderworkerset.observation.following import AllSets, Followed, following
 from leaderworkerset.observation.lists import Lists
+from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection
@@ -42,6 +43,9 @@ AGAIN: Final = 10.0
 
 PATIENCE: Final = 10.0
 """Seconds that the API server may take for one diagnosis of all."""
+
+ReadEpisodes: TypeAlias = Callable[[ObjectKey], Awaitable[Sequence[Episode]]]
+"""Returns the recorded failures of a set."""
 
 T = TypeVar("T")
 
@@ -86,10 +90,18 @@ class Wholes:
 class LiveModel:
     """The picture of now, and a notification of every new one."""
 
-    def __init__(self, client: Client, namespace: str, commands: Commands, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        commands: Commands,
+        clock: Clock | None = None,
+        read_episodes: ReadEpisodes | None = None,
+    ) -> None:
         self.client = client
         self.namespace = namespace
         self.commands = commands
+        self.read_episodes = read_episodes
         self.clock = clock or SystemClock()
         self.everything = AllSets(client, namespace, "")
         self._wholes = Wholes(client, namespace)

@@ -81,7 +81,7 @@ def test_sets_outlive_the_upgrade_from_a_chart_with_the_definition_as_a_template
     released.helm(*(word.replace("deploy/", f"{ROOT}/deploy/") for word in upgrade[1:]))
     assert meta.uid(released.there("lws/web")) == meta.uid(before)
     assert released.there("lws/web")["spec"] == before["spec"]
-    assert image(released) == "registry.example.com/lws/leaderworkerset:0.1.0"
+    assert image(released) == "registry.example.com/lws/leaderworkerset:0.2.0"
 
     assert "must be specified for an update" in released.helm("rollback", "lws", *IN, code=1)
     released.helm(*back[1:], "1")
@@ -100,14 +100,14 @@ def test_values_of_a_release_never_keep_the_go_image(released: Administrator) ->
     assert image(released) == "registry.k8s.io/lws/lws:v0.7.0"
     said = released.helm("upgrade", "lws", CHART, *IN, OURS.replace("tag=mine", "tag=v0.7.0"))
     assert "WARNING: image.manager.tag v0.7.0 has the form of the Go project's tags" in said
-    assert "WARNING: no cluster can pull localhost/leaderworkerset:0.1.0" in released.helm(*RESET)
+    assert "WARNING: no cluster can pull localhost/leaderworkerset:0.2.0" in released.helm(*RESET)
     assert "WARNING" not in released.helm("upgrade", "lws", CHART, *IN, OURS)
 
 
 def test_a_chart_of_charts_may_switch_it_on(fresh: Administrator, tmp_path: Path) -> None:
     """R-OP-53: `condition: lws.enabled` passes the value on."""
     parent: dict[str, Any] = {"apiVersion": "v2", "name": "platform", "version": "1.0.0"}
-    dependency = {"name": "lws", "version": "0.1.0", "repository": f"file://{CHART}", "condition": "lws.enabled"}
+    dependency = {"name": "lws", "version": "0.2.0", "repository": f"file://{CHART}", "condition": "lws.enabled"}
     (tmp_path / "Chart.yaml").write_text(yaml.safe_dump(parent | {"dependencies": [dependency]}))
     (tmp_path / "charts").mkdir()
     (tmp_path / "charts/lws").symlink_to(CHART)

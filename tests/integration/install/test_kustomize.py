@@ -169,5 +169,5 @@ def test_the_overlay_of_the_page_is_an_installation(administrator: Administrator
     text, _ = re.findall(r"^```yaml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "kustomization.yaml").write_text(text)
     (tmp_path / "leaderworkerset").symlink_to(ROOT)
-    image = "registry.example.com/lws/leaderworkerset:0.1.0"
+    image = "registry.example.com/lws/leaderworkerset:0.2.0"
     assert rendered(administrator, tmp_path) == built(InstallSettings(namespace="serving", image=image))

@@ -164,6 +164,8 @@ async def test_a_paused_rollout_stays_where_it_is_until_it_is_resumed(space: Spa
     session = session_of(space)
     await space.create(lws(replicas=3, size=1))
     await space.settled()
+    tried = await pause(session, "web", is_trial=True)
+    assert tried == "web paused: 3 groups held by the partition (dry run)"
     assert await pause(session, "web") == "web paused: 3 groups held by the partition"
     assert await pause(session, "web") == "web is paused already"
     before = space.state.uids("web")
@@ -176,6 +178,7 @@ async def test_a_paused_rollout_stays_where_it_is_until_it_is_resumed(space: Spa
     state = await space.until(_assert_observed)
     assert state.uids("web") == before
 
+    assert await let_go(session, "web", is_trial=True) == "web resumed (dry run)"
     assert await let_go(session, "web") == "web resumed"
     assert await let_go(session, "web") == "web is not paused"
     assert "the rollout is done: 3 groups updated and ready" in await follower(space).follow(60)

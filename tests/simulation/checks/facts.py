@@ -203,7 +203,7 @@ class Facts:
 
     def ceiling(self) -> int:
         """Return how many leaders there may be, by the weakest of the specs."""
-        return max(map(_replicas, self.specs)) + max(_limit(spec, "maxSurge") for spec in self.specs)
+        return max(map(_replicas, self.specs)) + max(limit(spec, "maxSurge") for spec in self.specs)
 
     def is_current(self, group: Group) -> bool:
         """Return whether a group belongs to the LeaderWorkerSet that is there, and not to one before it."""
@@ -246,10 +246,10 @@ def _replicas(spec: JSONObject) -> int:
 
 
 def _unavailable(spec: JSONObject) -> int:
-    return max(_limit(spec, "maxUnavailable"), int(not _limit(spec, "maxSurge")))
+    return max(limit(spec, "maxUnavailable"), int(not limit(spec, "maxSurge")))
 
 
-def _limit(spec: JSONObject, name: str) -> int:
+def limit(spec: JSONObject, name: str) -> int:
     """Return a limit of the rollout; for percentages the weakest."""
     rolling = (spec.get("rolloutStrategy") or {}).get("rollingUpdateConfiguration") or {}
     value = rolling.get(name) or 0

@@ -175,8 +175,12 @@ class Invariants:
                 f" {self.facts.floor()} must be"
             )
         leaders = self._leaders(groups.values())
-        if leaders > self.facts.ceiling():
-            self._violate(f"{leaders} leaders after {what(change)}, at most {self.facts.ceiling()} may be")
+        if leaders > self._ceiling():
+            self._violate(f"{leaders} leaders after {what(change)}, at most {self._ceiling()} may be")
+
+    def _ceiling(self) -> int:
+        """Return how many leaders there may be."""
+        return self.facts.ceiling()
 
     def _leaders(self, groups: Iterable[Group]) -> int:
         """Return how many leaders there shall be for a while."""

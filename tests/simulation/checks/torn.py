@@ -96,7 +96,7 @@ class Torn:
         since = manager.whole_since.get(lws, "")
         if not since or workers["creationTimestamp"] >= since:
             return False
-        was_missing = ended < manager.at < life.born
+        was_missing = ended < manager.at < life.born - BEGINNING
         return was_missing or timestamps.parse(life.created) > timestamps.parse(since) + GRANTED
 
     def _committed(self, changes: Sequence[Change]) -> None:

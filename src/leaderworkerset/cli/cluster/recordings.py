@@ -1,5 +1,6 @@
 """The episodes that a command can read: files of a cluster of this machine, whether it runs or not, or ConfigMaps of another."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -54,7 +55,11 @@ async def of_session(target: Target, client: Client, namespace: str, chosen: Sel
     """
     root = directory(target)
     try:
-        found = of_files(root, namespace, chosen) if root is not None else await of_cluster(client, namespace, chosen)
+        found = (
+            await of_cluster(client, namespace, chosen)
+            if root is None
+            else await asyncio.to_thread(of_files, root, namespace, chosen)
+        )
     except APIError:
         return []
     return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))

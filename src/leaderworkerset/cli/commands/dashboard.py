@@ -17,13 +17,17 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
+from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.diagnoses import commands_of
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.recording.episode import Episode
+from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
+    from leaderworkerset.dashboard.livemodel import ReadEpisodes
     from leaderworkerset.dashboard.webserver import Dashboard  # it imports what `--help` does not need
 
 EVERYTHING: Final = "."
@@ -97,13 +101,23 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
 
     async with target.session() as session:
         logging.configure_default(session.lifeline.log_level)
-        model = LiveModel(session.client, "" if wanted.everywhere else session.namespace, commands_of(session))
+        namespace = "" if wanted.everywhere else session.namespace
+        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=_reader(target, session))
         runner = _Commands(session, target).run if wanted.allows_actions else None
         async with opened(model, runner, wanted.port, session.lifeline) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 async with until_stopped() as stopped:
                     await _announce(served, Path(directory), wanted)
                     await stopped.wait()
+
+
+def _reader(target: Target, session: Session) -> "ReadEpisodes":
+    """Return what reads recorded failures."""
+
+    async def read(key: ObjectKey) -> Sequence[Episode]:
+        return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
+
+    return read
 
 
 async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:

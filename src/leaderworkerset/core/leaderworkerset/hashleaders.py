@@ -8,6 +8,7 @@ from datetime import datetime
 
 from msgspec import structs
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from leaderworkerset.core.leaderworkerset import deployments, gatedleaders, leftovers, revisions
@@ -20,7 +21,9 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     given = observed.applied.source.replicas if observed.applied else None
-    size = deployments.replicas(lws, facts.living, observed.groups, given)
+    revision = next((one for one in observed.revisions if revisions.key_of(one) == key), {})
+    created = str(meta.metadata(revision).get("creationTimestamp") or "")
+    size = deployments.replicas(lws, facts.living, observed.groups, given, created)
     source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:

@@ -105,24 +105,28 @@ def _navigation(address: Address) -> Safe:
 
 def _actions(address: Address) -> Safe | None:
     """Return the buttons of what can be done to a set; each shows its command and a dry run first."""
-    if address.kind is not PageKind.SET:
-        return None
 
     def button(verb: Verb, words: str) -> Safe:
         about = {"data_verb": verb.value, "data_namespace": address.key.namespace, "data_name": address.key.name}
         return tag("button", words, type="button", **about)
 
-    groups = tag("input", id="scale-groups", type="number", min=0, step=1, value=1)
-    return tag(
-        "section",
-        tag("h2", "Actions"),
-        tag("label", "Groups ", groups),
-        button(Verb.SCALE, "Scale …"),
-        button(Verb.RESTART, "Restart all groups …"),
-        button(Verb.UNDO, "Undo the last change …"),
-        class_="tools",
-        aria_label="Actions",
-    )
+    role = tag("label", "Role ", tag("input", id="scale-role", autocomplete="off"))
+    groups = tag("label", "Groups ", tag("input", id="scale-groups", type="number", min=0, step=1, value=1))
+    match address.kind:
+        case PageKind.SET:
+            offered: list[Content] = [
+                groups,
+                button(Verb.SCALE, "Scale …"),
+                button(Verb.RESTART, "Restart all groups …"),
+                button(Verb.UNDO, "Undo the last change …"),
+                button(Verb.PAUSE, "Pause the rollout …"),
+                button(Verb.RESUME, "Resume the rollout …"),
+            ]
+        case PageKind.WHOLE:
+            offered = [role, groups, button(Verb.SCALE_ROLE, "Scale …")]
+        case _:
+            return None
+    return tag("section", tag("h2", "Actions"), offered, class_="tools", aria_label="Actions")
 
 
 def _help() -> Safe:

@@ -10,13 +10,18 @@ from leaderworkerset.dashboard.address import Address
 from leaderworkerset.dashboard.markup import Safe
 from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.dashboard.pieces import Rendering
+from leaderworkerset.recording.episode import Episode
 
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What a page read beside the picture, by kind; a kind that is absent may not be read."""
+    """What a page read beside the picture, by kind; a kind that is absent may not be read.
+
+    `episodes` are the recorded failures of the set; None if nothing records them, or they could not be read.
+    """
 
     objects: Mapping[Resource, Sequence[JSONObject]] = field(default_factory=dict)
+    episodes: Sequence[Episode] | None = None
 
     def knows(self, resource: Resource) -> bool:
         """Return whether the kind was read."""
@@ -29,10 +34,11 @@ class PageFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One kind of page. `reads` are the lists that it needs beside the picture."""
+    """One kind of page. `reads` are the lists that it needs beside the picture; some need recorded failures."""
 
     title: Callable[[Address], str]
     frame: Callable[[Address, Rendering], Safe]
     render: Callable[[Picture, Address, PageFacts], Rendering]
     text: Callable[[Picture, Address, PageFacts], Iterator[str]]
     reads: Callable[[Address], Sequence[Query]] = lambda _: ()
+    reads_episodes: bool = False

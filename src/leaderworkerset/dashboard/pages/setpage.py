@@ -3,10 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
+from kuberuntime.client.requests import Selection as Query
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import NODES
 from leaderworkerset.dashboard.address import Address, Arrangement, PageForm, PageKind
 from leaderworkerset.dashboard.markup import Safe, joined, tag
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import Page, PageFacts
+from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import lines
@@ -50,7 +54,12 @@ def frame(address: Address, shown: Rendering) -> Safe:
     return joined(parts, tag("nav", ways, class_="ways", aria_label="Rows"), tag("div", grid, pane, class_="beside"))
 
 
-def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
+def reads(address: Address) -> Sequence[Query]:
+    """Return the lists: by rack the nodes, whose labels name theirs."""
+    return [Query(NODES)] if address.arrangement is Arrangement.RACK else []
+
+
+def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     """Return the pieces; of a set that does not exist, only that it does not."""
     view = picture.find(address.key)
     if view is None:
@@ -63,7 +72,7 @@ def render(picture: Picture, address: Address, _: PageFacts) -> Rendering:
     }
     if address.form is PageForm.TABLE:
         return shown | {"rows": [_rank_row(group, rank) for group in view.groups for rank in group.ranks]}
-    columns, rows = _grid(picture, view, address.arrangement)
+    columns, rows = _grid(picture, view, address.arrangement, facts)
     return shown | {"columns": [cells.columns(columns)], "rows": rows}
 
 
@@ -90,6 +99,7 @@ def _head(one: ToldSet) -> Piece:
             cells.link(PageKind.SET, key, "ranks"),
             cells.link(PageKind.ROLLOUT, key, "rollout"),
             cells.link(PageKind.LOGS, key, "logs"),
+            cells.link(PageKind.HISTORY, key, "history"),
             class_="ways",
             aria_label=f"Pages of {view.name}",
         ),
@@ -98,7 +108,7 @@ def _head(one: ToldSet) -> Piece:
     return Piece("title", html)
 
 
-def _grid(picture: Picture, view: View, way: Arrangement) -> tuple[list[str], list[Piece]]:
+def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
     """Return the names of the columns, and the rows."""
     match way:
         case Arrangement.GROUP:
@@ -108,6 +118,11 @@ def _grid(picture: Picture, view: View, way: Arrangement) -> tuple[list[str], li
             return ["group", *map(str, range(width)), "why"], rows
         case Arrangement.NODE:
             return ["node", "ranks"], _gathered(view, lambda _, rank: rank.node or "without a node")
+        case Arrangement.RACK:
+            key = domain_key([view], facts.get(NODES))
+            domains = {meta.name(node): meta.labels(node).get(key, "") for node in facts.get(NODES)}
+            unnamed = f"without a label {key}" if key else "no node names its rack"
+            return [key or "rack", "ranks"], _gathered(view, lambda _, rank: domains.get(rank.node, "") or unnamed)
         case Arrangement.REVISION:
             return ["revision", "ranks"], _gathered(view, lambda group, _: group.revision or "none yet")
 
@@ -153,4 +168,4 @@ def _rank_row(group: Group, rank: Rank) -> Piece:
     )
 
 
-PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text)
+PAGE: Final = Page(title=lambda address: address.key.name, frame=frame, render=render, text=text, reads=reads)

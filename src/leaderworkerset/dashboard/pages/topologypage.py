@@ -115,10 +115,14 @@ def _nodes(picture: Picture, facts: PageFacts) -> Nodes:
     listed = sorted(facts.get(NODES), key=meta.name)
     pods = nodeamounts.by_node(facts.get(PODS))
     held = {name: _held(pods.get(name, ())) for name in map(meta.name, listed)} if facts.knows(PODS) else None
-    asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in picture.views)
+    return Nodes(listed, held, domain_key(picture.views, listed))
+
+
+def domain_key(views: Sequence[View], nodes: Sequence[JSONObject]) -> str:
+    """Return the label of the domains: by which a set is placed, else of racks or zones; empty if no node has one."""
+    asked = (meta.annotations(view.object).get(labels.EXCLUSIVE_TOPOLOGY, "") for view in views)
     keys = [*filter(None, asked), *USUAL_KEYS]
-    key = next((key for key in keys if any(key in meta.labels(node) for node in listed)), "")
-    return Nodes(listed, held, key)
+    return next((key for key in keys if any(key in meta.labels(node) for node in nodes)), "")
 
 
 def _held(pods: Sequence[JSONObject]) -> list[Demand]:

@@ -10,16 +10,19 @@ export function start() {
   // The pane of a rank offers to restart its group.
   document.addEventListener("shown", (event) => {
     const group = event.detail.split("/")[0];
-    const button = part("button", `Restart group ${group} …`);
-    Object.assign(button.dataset, { ...document.querySelector("button[data-verb]").dataset, verb: "restart-group", group });
-    event.target.append(button);
+    for (const [verb, word] of [["restart-group", "Restart"], ["recover-group", "Recover"]]) {
+      const button = part("button", `${word} group ${group} …`);
+      Object.assign(button.dataset, { ...document.querySelector("button[data-verb]").dataset, verb, group });
+      event.target.append(button);
+    }
   });
 }
 
 async function prepare(button) {
   const { verb, namespace, name } = button.dataset;
   const asked = { verb, namespace, name, group: button.dataset.group };
-  if (verb === "scale") {
+  if (verb.startsWith("scale")) {
+    asked.role = document.getElementById("scale-role")?.value;
     asked.groups = document.getElementById("scale-groups").value;
   }
   const trial = await send({ ...asked, confirmed: false });

@@ -14,7 +14,11 @@ WEB = {"namespace": "prod", "name": "web"}
         ({"verb": "restart"}, "-n prod restart web"),
         ({"verb": "restart-group", "group": "2"}, "-n prod restart web/2"),
         ({"verb": "restart-group", "group": "95e88034"}, "-n prod restart web/95e88034"),
+        ({"verb": "recover-group", "group": "2"}, "-n prod recover web/2"),
         ({"verb": "undo"}, "-n prod rollout undo web"),
+        ({"verb": "pause"}, "-n prod rollout pause web"),
+        ({"verb": "resume"}, "-n prod rollout resume web"),
+        ({"verb": "scale-role", "role": "decode", "groups": "3"}, "-n prod scale web --role decode --replicas 3"),
     ],
 )
 def test_every_verb_is_a_command(asked: dict[str, object], command: str) -> None:
@@ -36,6 +40,8 @@ def test_every_verb_is_a_command(asked: dict[str, object], command: str) -> None
         {"verb": "restart", "namespace": ""},
         {"verb": "scale"},
         {"verb": "scale", "groups": "-1"},
+        {"verb": "scale-role", "groups": "1"},
+        {"verb": "scale-role", "groups": "1", "role": "--force"},
         {"verb": "scale", "groups": "9" * 5000},
         {"verb": "scale", "groups": "100001"},
         {"verb": "scale", "groups": "1 --force"},

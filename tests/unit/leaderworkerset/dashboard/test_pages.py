@@ -1,11 +1,13 @@
 """Pages as functions: a picture in, pieces out; the same answers as `lws get`, `explain` and `rollout status`."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from tests import builders
 from tests.disaggregated import disaggregatedset_object
 from tests.property.growth import work
+from tests.unit.leaderworkerset.cli.views.test_episodetable import BARE, FULL
 from tests.unit.leaderworkerset.cli.views.test_nodetable import GPUS, of, pod
 from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
 
@@ -13,7 +15,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS, Resource
 from leaderworkerset.api import labels
-from leaderworkerset.dashboard.address import Address, NoSuchPageError, PageForm, PageKind, parse
+from leaderworkerset.dashboard.address import Address, Arrangement, NoSuchPageError, PageForm, PageKind, parse
 from leaderworkerset.dashboard.hub import PAGES
 from leaderworkerset.dashboard.pages import cells
 from leaderworkerset.dashboard.pages.page import PageFacts
@@ -23,6 +25,7 @@ from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.views.groups import View, view
 
 KEY = ObjectKey("default", "web")
+REGIONS = ("head", "rows", "episode-logs", "episode-events")
 STUCK = Diagnosis(
     target="web", namespace="default", verdict=Verdict.STUCK, sentence="no node has <enough> cpu", code="LWS-E036"
 )
@@ -212,6 +215,60 @@ def test_other_ways_to_show_a_page_are_no_pages(query: dict[str, str]) -> None:
 def test_lines_of_logs_are_saved_by_the_page_not_by_the_server() -> None:
     with pytest.raises(NoSuchPageError):
         parse("sets/a/b/logs", {"as": "file"})
+
+
+def test_ranks_are_shown_by_the_racks_of_their_nodes() -> None:
+    lws = builders.leaderworkerset_object(replicas=2, size=1)
+    pods = [builders.leader_pod(lws, index) for index in range(2)]
+    pods[0]["spec"]["nodeName"] = "a"
+    nodes = [of("a", GPUS) | {"metadata": {"name": "a", "labels": {"topology.kubernetes.io/rack": "r1"}}}]
+    found = picture(view(lws, pods))
+    shown = rendered(found, PageKind.SET, facts={NODES: nodes}, arrangement=Arrangement.RACK)
+    assert [piece.key for piece in shown["rows"]] == ["g/r1", "g/without a label topology.kubernetes.io/rack"]
+    unknown = rendered(found, PageKind.SET, arrangement=Arrangement.RACK)
+    assert [piece.key for piece in unknown["rows"]] == ["g/no node names its rack"]
+
+
+def test_recorded_failures_are_listed_the_newest_first_and_each_is_a_page() -> None:
+    facts = PageFacts(episodes=[FULL, BARE])
+    address = Address(kind=PageKind.HISTORY, key=KEY)
+    shown = PAGES[PageKind.HISTORY].render(picture(), address, facts)
+    assert [piece.key for piece in shown["rows"]] == ["e/1/1", "e/0/3"]
+    assert 'href="sets/default/web/history/0/3"' in shown["rows"][1].html
+    one = replace(address, episode="0/3")
+    whole = "".join(html(PAGES[PageKind.HISTORY].render(picture(), one, facts), region) for region in REGIONS)
+    for words in ("1, failed first", "Error, 143", "run 2 of 2), the last 9 lines", "⚠ Warning", "spec.x: 1 -&gt; 2"):
+        assert words in whole
+    text = list(PAGES[PageKind.HISTORY].text(picture(), one, facts))
+    assert text[-10:] == ["Log of rank 1 (web-0-1, app, run 2 of 2), the last 9 lines:", *(f"  {n}" for n in range(9))]
+
+
+@pytest.mark.parametrize(
+    ("facts", "episode", "said"),
+    [
+        (PageFacts(), "", "not recorded"),
+        (PageFacts(), "0/3", "not recorded"),
+        (PageFacts(episodes=[]), "", "No failures are recorded."),
+        (PageFacts(episodes=[BARE]), "0/3", "web/0/3 is not kept"),
+    ],
+)
+def test_a_history_without_the_failure_says_why(facts: PageFacts, episode: str, said: str) -> None:
+    address = Address(kind=PageKind.HISTORY, key=KEY, episode=episode)
+    assert said in html(PAGES[PageKind.HISTORY].render(picture(), address, facts), "head")
+    assert said in "\n".join(PAGES[PageKind.HISTORY].text(picture(), address, facts))
+
+
+@pytest.mark.parametrize("path", ["sets/a/b/history/0/1", "sets/a/b/history"])
+def test_the_address_of_a_recorded_failure_leads_to_it(path: str) -> None:
+    assert parse(path, {}).path() == path
+
+
+@pytest.mark.parametrize(
+    "path", ["sets/a/b/history/0", "sets/a/b/history/0/x", "sets/a/b/history/../1", "a/history/0/1"]
+)
+def test_other_addresses_of_failures_are_none(path: str) -> None:
+    with pytest.raises(NoSuchPageError):
+        parse(path, {})
 
 
 @pytest.mark.parametrize("kind", list(PageKind))

@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 from tests.attacker import Attacker
 from tests.dashboardhouse import House, events, open_house, serving, until
+from tests.unit.leaderworkerset.cli.views.test_episodetable import FULL
 
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CORE_EVENTS, NAMESPACES, PODS
@@ -17,6 +18,7 @@ from leaderworkerset.dashboard.gatekeeper import ACTION_HEADER, COOKIE, HEADERS
 from leaderworkerset.dashboard.hub import BETWEEN_READINGS
 from leaderworkerset.dashboard.staticfiles import files
 from leaderworkerset.dashboard.webserver import MOST_STREAMS
+from leaderworkerset.recording.episode import Episode
 
 pytestmark = pytest.mark.slow
 
@@ -128,6 +130,28 @@ def test_a_server_that_was_away_says_everything_to_those_who_come_back() -> None
             async with serving(house.transport) as other, other.browser() as session:
                 ((name, _), *_) = await first_events(other, session, "", ident, 1)
                 assert name == "whole"
+
+    asyncio.run(scenario())
+
+
+def test_recorded_failures_are_read_for_their_page_and_a_failure_to_do_so_is_said() -> None:
+    async def scenario() -> None:
+        async with open_house() as house, house.browser() as session:
+            asked: list[ObjectKey] = []
+
+            async def read(key: ObjectKey) -> list[Episode]:
+                asked.append(key)
+                return [FULL]
+
+            async def fail(_: ObjectKey) -> list[Episode]:
+                raise OSError("the disk is gone")
+
+            house.model.read_episodes = read
+            assert "app: exit code 3" in await house.text(session, "sets/prod/web/history")
+            assert "failed first" in await house.text(session, "sets/prod/web/history/0/3")
+            assert asked == [ObjectKey("prod", "web")] * 2
+            house.model.read_episodes = fail
+            assert "could not be read" in await house.text(session, "sets/prod/other/history")
 
     asyncio.run(scenario())
 

@@ -8,6 +8,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
+from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
@@ -21,8 +22,9 @@ MANAGER = "lws-pause"
 
 @click.command("pause")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
+@dry_run_option("Let the API server check the change; write nothing.")
 @click.pass_obj
-def command(target: Target, name: str) -> None:
+def command(target: Target, name: str, *, is_trial: bool) -> None:
     """Hold a rollout: updated groups stay updated, the others keep their revision, whatever changes.
 
     The partition is raised; the previous one is recorded until `lws rollout resume`.
@@ -34,15 +36,16 @@ def command(target: Target, name: str) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await pause(session, name)
+            return await pause(session, name, is_trial=is_trial)
 
     say(asyncio.run(act()))
 
 
 @click.command("resume")
 @click.argument("name", metavar="LWS", shell_complete=completing.names)
+@dry_run_option("Let the API server check the change; write nothing.")
 @click.pass_obj
-def resume(target: Target, name: str) -> None:
+def resume(target: Target, name: str, *, is_trial: bool) -> None:
     """Continue a paused rollout: the partition gets its previous value.
 
     \b
@@ -52,17 +55,17 @@ def resume(target: Target, name: str) -> None:
 
     async def act() -> str:
         async with target.session() as session:
-            return await let_go(session, name)
+            return await let_go(session, name, is_trial=is_trial)
 
     say(asyncio.run(act()))
 
 
-async def pause(session: Session, name: str) -> str:
+async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Raise the partition; return what was done."""
-    return await subjects.persistently(lambda: _pause(session, name))
+    return await subjects.persistently(lambda: _pause(session, name, is_trial=is_trial))
 
 
-async def _pause(session: Session, name: str) -> str:
+async def _pause(session: Session, name: str, *, is_trial: bool) -> str:
     obj = await subjects.writable(session, name)
     if groupname.is_hash_set(obj):
         raise CommandError(
@@ -73,21 +76,24 @@ async def _pause(session: Session, name: str) -> str:
     patch = patches.pausing(await subjects.view_of(session, obj), statefulset)
     if patch is None:
         return f"{name} is paused already"
-    after = await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
-    return f"{name} paused: {counted(patches.partition(after), 'group')} held by the partition"
+    write = session.client.try_patch if is_trial else session.client.patch
+    after = await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
+    held = counted(patches.partition(after), "group")
+    return f"{name} paused: {held} held by the partition{DRY if is_trial else ''}"
 
 
-async def let_go(session: Session, name: str) -> str:
+async def let_go(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Restore the partition; return what was done."""
-    return await subjects.persistently(lambda: _let_go(session, name))
+    return await subjects.persistently(lambda: _let_go(session, name, is_trial=is_trial))
 
 
-async def _let_go(session: Session, name: str) -> str:
+async def _let_go(session: Session, name: str, *, is_trial: bool) -> str:
     obj = await subjects.writable(session, name)
     patch = patches.resuming(obj)
     if patch is None:
         return f"{name} is not paused"
-    after = await session.client.patch(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
+    write = session.client.try_patch if is_trial else session.client.patch
+    after = await write(LEADERWORKERSETS, meta.key(obj), patch, kind="merge", manager=MANAGER)
     partition = patches.partition(after)
     held = f": the partition holds {counted(partition, 'group')}, as before" if partition else ""
-    return f"{name} resumed{held}"
+    return f"{name} resumed{held}{DRY if is_trial else ''}"

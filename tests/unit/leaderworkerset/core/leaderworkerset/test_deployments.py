@@ -214,7 +214,9 @@ def test_records_that_no_leader_continues_are_deleted() -> None:
 
 
 PROGRESSING = {"type": "Progressing", "status": "True"}
-FAILING = {"type": "ReplicaFailure", "status": "True"}
+FAILING = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-01-01T00:00:30Z"}
+FAILED_BEFORE = FAILING | {"lastTransitionTime": "2026-01-01T00:00:29Z"}
+CREATED = "2026-01-01T00:00:30Z"
 STANDING = {"type": "Progressing", "status": "False"}
 
 
@@ -228,10 +230,22 @@ STANDING = {"type": "Progressing", "status": "False"}
         (2, "", True, [PROGRESSING], 2),
         (4, "ooo", True, [PROGRESSING], 4),
         (2, "ooo", True, [PROGRESSING, FAILING], 2),
+        (2, "ooo", True, [PROGRESSING, FAILED_BEFORE], 3),
         (2, "ooo", True, [STANDING], 2),
-        (2, "ooo", True, [], 2),
+        (2, "ooo", True, [], 3),
     ],
-    ids=["begins", "has begun", "none", "not observed", "no leaders", "grows", "fails", "stands", "unknown"],
+    ids=[
+        "begins",
+        "has begun",
+        "none",
+        "not observed",
+        "no leaders",
+        "grows",
+        "fails",
+        "failed before",
+        "stands",
+        "not seen yet",
+    ],
 )
 def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
     wanted: int, revisions_of_leaders: str, observed: bool, found: list[JSONObject], expected: int
@@ -243,9 +257,9 @@ def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
     groups = [groupfacts.describe(leader, None) for leader in leaders]
     lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
 
-    assert deployments.replicas(lws, live, groups, 3) == expected
-    assert deployments.replicas(lws, live, groups, None) == expected
-    assert deployments.replicas(lws, live, groups, 4) == wanted
+    assert deployments.replicas(lws, live, groups, 3, CREATED) == expected
+    assert deployments.replicas(lws, live, groups, None, CREATED) == expected
+    assert deployments.replicas(lws, live, groups, 4, CREATED) == wanted
 
 
 def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:

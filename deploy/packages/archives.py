@@ -1,0 +1,33 @@
+"""Archives that depend on their contents alone: sorted, owned by nobody, all of one time.
+
+In: files by the name that they get. Out: a `.tar.gz` whose bytes are the same on every machine with the same zlib.
+"""
+
+import gzip
+import tarfile
+from collections.abc import Mapping
+from io import BytesIO
+from pathlib import Path
+
+
+def pack(members: Mapping[str, Path], folder: str, moment: int) -> bytes:
+    """Return a `.tar.gz` of files by their names in one folder of it; `moment` is the time of all of them, in seconds since 1970."""
+    packed = BytesIO()
+    with (
+        gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=moment) as squeezed,
+        tarfile.open(fileobj=squeezed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name in sorted(members):
+            content = members[name].read_bytes()
+            entry = tarfile.TarInfo(f"{folder}/{name}")
+            entry.size, entry.mtime = len(content), moment
+            entry.mode = 0o755 if members[name].stat().st_mode & 0o100 else 0o644
+            archive.addfile(entry, BytesIO(content))
+    return packed.getvalue()
+
+
+def below(root: Path, *places: str) -> dict[str, Path]:
+    """Return the files of `root` at or below some places, by their place in it; never what Python caches."""
+    starts = [root / place for place in places]
+    files = [path for start in starts for path in ([start] if start.is_file() else start.rglob("*")) if path.is_file()]
+    return {path.relative_to(root).as_posix(): path for path in files if "__pycache__" not in path.parts}

@@ -1,0 +1,70 @@
+"""Files of k9s: columns of our kinds, from their definitions, and keys that run `lws` for what is selected."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+PLACE: Final = '--context "$CONTEXT" -n "$NAMESPACE"'
+PAGED: Final = " 2>&1 | less -R"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key, the command that it runs for a LeaderWorkerSet, and whether k9s asks before."""
+
+    shortcut: str
+    words: str
+    description: str
+    is_followed: bool = False
+    """It ends when the user ends it, or by itself after a while: nothing pages its output."""
+    asks: bool = False
+
+
+KEYS: Final = (
+    Key("Shift-W", "explain", "Why is it not ready?"),
+    Key("Shift-T", "tree --ranks", "Groups and ranks"),
+    Key("Shift-L", "logs -f", "Logs of all ranks", is_followed=True),
+    Key("Shift-H", "rollout history", "Revisions"),
+    Key("Shift-V", "rollout status", "Follow the rollout", is_followed=True),
+    Key("Shift-U", "rollout undo", "Back to the revision before", asks=True),
+)
+
+
+def plugins() -> JSONObject:
+    """Return `plugins.yaml`."""
+    return {"plugins": {f"lws-{key.words.split(' -')[0].replace(' ', '-')}": _plugin(key) for key in KEYS}}
+
+
+def _plugin(key: Key) -> JSONObject:
+    command = f'lws {PLACE} {key.words} "$NAME"'
+    return {
+        "shortCut": key.shortcut,
+        "description": key.description,
+        "scopes": [LEADERWORKERSETS.plural],
+        "command": "sh",
+        "args": ["-c", command if key.is_followed else command + PAGED],
+        "background": False,
+        "confirm": key.asks,
+    }
+
+
+def views(definitions: Sequence[JSONObject]) -> JSONObject:
+    """Return `views.yaml`: for each kind the columns of its definition."""
+    found: JSONObject = {}
+    for spec in (definition["spec"] for definition in definitions):
+        (version,) = spec["versions"]
+        first = ["NAMESPACE"] if spec["scope"] == "Namespaced" else []
+        columns = [_column(one) for one in version.get("additionalPrinterColumns") or []]
+        named = [one for one in columns if one != "AGE"]
+        found[f"{spec['group']}/{version['name']}/{spec['names']['plural']}"] = {
+            "columns": [*first, "NAME", *named, "AGE"]
+        }
+    return {"views": found}
+
+
+def _column(column: JSONObject) -> str:
+    name = column["name"].upper()
+    return name if name == "AGE" else f"{name}:{column['jsonPath']}"

@@ -1,0 +1,262 @@
+"""Write docs/reference/compatibility.md and differences.md from code and tests; with `--check` only report what is out of date.
+
+python -m docs.generate_compatibility [--check]
+"""
+# ruff: noqa: INP001 - a script of its own, which talks
+
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+from docs import generatedpage, stability
+from docs.generate_matrix import required
+from tests import results
+from tests.controlplane import build
+from tests.packages import build as packages
+
+import leaderworkerset
+from leaderworkerset.api import labels
+from leaderworkerset.api.metadata import OLDEST_KUBERNETES
+from leaderworkerset.cli.commandtable import COMMANDS
+from leaderworkerset.manager import managerflags
+from leaderworkerset.manager.config.configuration import FeatureGates
+from leaderworkerset.manager.kubernetesversions import TESTED
+
+HERE: Final = Path(__file__).parent
+ROOT: Final = HERE.parent
+RESULTS: Final = HERE / "reference" / "compatibility.jsonl"
+COMPATIBILITY: Final = HERE / "reference" / "compatibility.md"
+DIFFERENCES: Final = HERE / "reference" / "differences.md"
+PREFIX: Final = "test_differs_from_upstream_"
+
+PAGE: Final = """\
+# Compatibility
+
+<!-- Written by docs/generate_compatibility.py. Do not edit: make generate. -->
+
+What works with what, what the tests of this version ran on, and how long you can rely on which part.
+
+## Versions
+
+| what | version | |
+|---|---|---|
+| this project | {version} | what the one before kept is read, and what this one keeps is read by the one before ([how it is tried](#upgrades)) |
+| Kubernetes | {tested} | tested with a control plane; on another one the manager logs one warning, and `lws doctor` says so (LWS-D102) |
+| Kubernetes | from {oldest} on | not tried below {first}; before it the workers of groups cannot be made |
+| Python | {pythons} | every one that has a classifier; for the command, the manager outside of its image, and the client |
+| LeaderWorkerSet's API | v1, as of v0.10 and the fields of v0.11 | [contract](contract.md), [newer](contract-newest.md); [what differs](differences.md) |
+| DisaggregatedSet's API | v1 | [contract](contract-disaggregatedset.md) |
+| Kueue | {kueue} | its controllers run in tests where `make extras` built them |
+| scheduler-plugins | {plugins} | its scheduler places groups in tests, likewise |
+| Helm | {helm} | renders, installs, upgrades and rolls back the chart in tests, likewise |
+| Volcano | | its PodGroups are tested, its scheduler is not: [gang schedulers](matrix.md#gang-schedulers) |
+
+## What ran
+
+Counts of the last recorded runs (`pytest --record`; `make nightly` records all): of one part of the tests, on one Kubernetes and one Python.
+
+| tests | Kubernetes | Python | version | day | passed | failed | skipped |
+|---|---|---|---|---|---|---|---|
+{results}
+
+## Support
+
+The newest minor version gets fixes; the one before gets those of vulnerabilities for three months after it. A version of Kubernetes is supported
+while its own project supports it and the tests run on it; one is left out in a minor version, and the changelog of the version before says so.
+
+## Upgrades
+
+From one minor version to the next, and one back, without stopping a group. `tests/e2e/test_upgrade.py` has what version {before} left (it was never
+published; its commit is named there): a cluster of this machine with sets, revisions and records of recreations in its store, failures that were
+recorded, and definitions. This version starts on it, finds every object as it was, and rolls a set; every field of the definitions before is in those
+of now, of the same type; and the code of {before} goes on with what this version wrote. Handing over between this manager and the Go manager is tested
+apart, [with a real control plane](differences.md#move-here-and-back).
+
+## Classes
+
+| class | promise |
+|---|---|
+{classes}
+
+| what | class |
+|---|---|
+| fields of LeaderWorkerSet v0.10, and of DisaggregatedSet | stable |
+{fields}
+| labels and annotations of v0.10 | stable |
+| annotations of our own: {chosen} | beta |
+| labels, annotations, gates and finalizers that the manager writes: {kept} | internal |
+| the manager's configuration, `config.lws.x-k8s.io/v1` | stable; of `v1alpha1`, which is read with a warning, beta |
+| flags of `lws manager`; deprecated, as for the Go manager: {deprecated} | stable |
+| commands and their options, but the next ones | stable |
+| {commands} | beta |
+| output of `-o json`, `yaml`, `name`, `jsonpath`, `custom-columns`; exit codes; codes of causes and checks (a code is never given to another one) | stable |
+| output for people: tables, sentences, colors | none: read `-o json` |
+| metrics of the Go manager | stable |
+| metrics `lws_…` | beta |
+| `leaderworkerset.client` | beta |
+| other modules of `leaderworkerset`, `kuberuntime`, `localkube` | alpha: pin the version |
+| files of a cluster of this machine (`lws up`) | internal; a format that is not read is refused by name, and nothing is changed |
+| names of installed objects, roles, ports, and values of the chart | stable |
+
+## Feature gates
+
+In the manager's [configuration](manager.md#configuration-file), and among the values of the chart.
+
+| gate | default | class | for |
+|---|---|---|---|
+{gates}
+
+A deprecated field, flag, annotation or value goes on working, and is named: in the log of the manager, as a warning of the API server at the write, or
+on standard error of the command. The changelog lists it under "Deprecated" with what to use instead.
+"""
+
+DIFFERENT: Final = """\
+# What differs from the Go controller
+
+<!-- Written by docs/generate_compatibility.py from tests and decisions. Do not edit: make generate. -->
+
+You can move a fleet here and back: names, labels, revisions and environment are the same, and pods stay. What is different on purpose is
+listed here; each line has a test. All else that differs is a fault: report it.
+
+## Move here, and back
+
+```bash
+lws install --image registry.example.com/lws/leaderworkerset:{version} --wait   # takes the installation over in place
+lws doctor                                                                   # what may be in the way
+lws explain -A                                                               # all sets, the worst first
+```
+
+Back: remove [groupRestarts](../how-to/restarts.md#for-all-leaderworkersets-of-a-cluster) from the manager's configuration, which the Go manager
+refuses, and install it by its own manifests. `tests/parity` hands fleets over in both directions, in the middle of rollouts, too, and
+no pod is restarted. Details: [upgrade, and go back](../how-to/install.md#upgrade-and-go-back).
+
+## Decisions
+
+| decision | what is different |
+|---|---|
+| [0003](../adr/0003-recreation-backoff.md) | groups that fail again and again are recreated ever later, and can be given up |
+| [0004](../adr/0004-max-unavailable.md) | `maxUnavailable` holds on every cluster, also where StatefulSets roll one pod at a time |
+| [0005](../adr/0005-installation.md#difference-from-upstreams-roles) | the manager has fewer rights |
+| [0006](../adr/0006-manager.md) | the manager: certificates, health, shutdown |
+| [0010](../adr/0010-bounds.md) | bounds of rollouts that are kept |
+| [0011](../adr/0011-disaggregatedset.md) | DisaggregatedSets |
+| [0012](../adr/0012-revision-history.md) | old revisions are kept, as history |
+| [0014](../adr/0014-workers-lost-unseen.md) | a worker that goes while no manager runs is noticed |
+| [0017](../adr/0017-newest.md) | fields that are newer than v0.10 |
+
+## Tests
+
+{count} tests are named for a difference:
+
+| what is so here | rule, and what it is for | test |
+|---|---|---|
+{tests}
+"""
+
+
+class Difference(NamedTuple):
+    """A test that is named for a difference from the Go controller."""
+
+    sentence: str
+    note: str
+    place: str
+
+
+def differences(tests: Path = ROOT / "tests") -> Iterator[Difference]:
+    """Yield the tests that are named for a difference, by their place."""
+    for path in sorted(tests.rglob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if PREFIX not in text:
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith(PREFIX):
+                words = node.name.removeprefix(PREFIX).replace("_", " ")
+                note = " ".join((ast.get_docstring(node) or "").split()).replace("|", r"\|")
+                yield Difference(words, note, path.relative_to(tests.parent).as_posix())
+
+
+def compatibility() -> str:
+    """Return the page on versions, promises and gates."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pythons = [found[1] for one in project["classifiers"] if (found := re.search(r":: (3\.\d+)$", one))]
+    return PAGE.format(
+        version=leaderworkerset.__version__,
+        before="0.1.0",
+        tested=", ".join(version.removeprefix("v") for version in build.VERSIONS.values()),
+        oldest=OLDEST_KUBERNETES.removesuffix(".0"),
+        first=f"1.{min(TESTED)}",
+        pythons=", ".join(pythons),
+        kueue=module("kueue", "sigs.k8s.io/kueue"),
+        plugins=required(packages.SCHEDULER_PLUGINS),
+        helm=module("helm", "helm.sh/helm/v3"),
+        results="\n".join(ran(results.read(RESULTS))),
+        classes="\n".join(f"| {one.value} | {promise} |" for one, promise in stability.PROMISES.items()),
+        fields="\n".join(of_fields()),
+        chosen=codes(stability.CHOSEN),
+        kept=codes(stability.KEPT),
+        deprecated=codes(f"--{one.name}" for one in managerflags.FLAGS if managerflags.DEPRECATED in one.usage),
+        commands=codes(f"lws {name}" for name in stability.NEW_COMMANDS if name in COMMANDS),
+        gates="\n".join(gates()),
+    )
+
+
+def ran(found: Iterable[results.Result]) -> Iterator[str]:
+    """Yield the lines of recorded runs."""
+    for one in found:
+        cells = (
+            one.part,
+            one.kubernetes or "none",
+            one.python,
+            one.version,
+            one.day,
+            one.passed,
+            one.failed,
+            one.skipped,
+        )
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def of_fields() -> Iterator[str]:
+    """Yield the lines of fields that are not stable."""
+    for name, one in stability.FIELDS.items():
+        struct, _, field = name.partition(".")
+        yield f"| `{stability.PLACES[struct]}.{field}` of LeaderWorkerSets | {one.value} |"
+
+
+def gates() -> Iterator[str]:
+    """Yield the lines of the feature gates."""
+    for field in msgspec.structs.fields(FeatureGates):
+        one, purpose = stability.GATES[field.encode_name]
+        yield f"| `{field.encode_name}` | {'on' if field.default else 'off'} | {one.value} | {purpose} |"
+
+
+def codes(names: Iterable[str]) -> str:
+    """Return names as code, separated by commas; those of our prefix without it."""
+    return ", ".join(f"`{name.removeprefix(labels.PREFIX)}`" for name in names)
+
+
+def module(program: str, path: str) -> str:
+    """Return the version of a Go module that a program of the tests is built from."""
+    text = (packages.HERE / program / "go.mod").read_text(encoding="utf-8")
+    found = re.search(rf"^\s*(?:require )?{re.escape(path)} (v\S+)", text, re.MULTILINE)
+    return found[1] if found else "unknown"
+
+
+def different() -> str:
+    """Return the page on differences."""
+    found = list(differences())
+    lines = [f"| {one.sentence} | {one.note} | `{one.place}` |" for one in found]
+    return DIFFERENT.format(version=leaderworkerset.__version__, count=len(found), tests="\n".join(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(
+        generatedpage.write(
+            "versions, classes and tests", lambda: {COMPATIBILITY: compatibility(), DIFFERENCES: different()}
+        )
+    )

@@ -1,0 +1,114 @@
+"""How long a user can rely on what: the class of every field, annotation, command and feature gate.
+
+What is not listed here has the class of its kind: fields that the recorded types of LeaderWorkerSet v0.10 have are stable, and so
+are its labels, annotations, flags and metrics. A test finds what has no class.
+"""
+# ruff: noqa: INP001 - part of the scripts beside it
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from leaderworkerset.api import labels
+
+
+class Class(StrEnum):
+    """A promise about changes."""
+
+    STABLE = "stable"
+    BETA = "beta"
+    ALPHA = "alpha"
+    INTERNAL = "internal"
+
+
+PROMISES: Final[Mapping[Class, str]] = {
+    Class.STABLE: "keeps its meaning; is taken away in a new major version only, after a warning of at least a year and two minor versions",
+    Class.BETA: "kept for at least two minor versions after a warning in the log, on the command line or in the changelog",
+    Class.ALPHA: "off unless it is switched on; may change with any minor version, which the changelog says",
+    Class.INTERNAL: "written and read by the manager; one version back and one ahead read it; not for anybody else",
+}
+
+FIELDS: Final[Mapping[str, Class]] = {
+    "LeaderWorkerSetSpec.groupIdentity": Class.BETA,
+    "LeaderWorkerSetSpec.groupReplacementPolicy": Class.BETA,
+    "LeaderWorkerSetSpec.scheduling": Class.ALPHA,
+    "LeaderWorkerTemplate.maxGroupRestarts": Class.BETA,
+}
+"""Fields that v0.10 does not have."""
+
+PLACES: Final = {"LeaderWorkerSetSpec": "spec", "LeaderWorkerTemplate": "spec.leaderWorkerTemplate"}
+"""Where the types with such fields stand."""
+
+CHOSEN: Final = (
+    labels.RESTART_BACKOFF,
+    labels.RESTART_FIRST_DELAY,
+    labels.RESTART_LONGEST_DELAY,
+    labels.RESTART_RESET_AFTER,
+    labels.MAX_GROUP_RESTARTS,
+    labels.RESUME_GROUP_RESTARTS,
+    labels.RELEASE_LOST_PODS_AFTER,
+    labels.REVISION_HISTORY_LIMIT,
+    labels.GANG_SCHEDULER,
+    labels.RECOVER,
+)
+"""Annotations of our own that users set."""
+
+KEPT: Final = (
+    labels.GROUP_IDENTITY,
+    labels.LEADER_ADDRESS,
+    labels.ROLE,
+    labels.SCHEDULING_LEVEL,
+    labels.WORKLOAD_AWARE_SCHEDULING,
+    labels.WORKLOAD_NAME,
+    labels.GROUP_RESTART_COUNTS,
+    labels.GROUP_RESTART_BUDGET_EXHAUSTED,
+    labels.GROUP_RESTART_BUDGET_CLEANUP,
+    labels.GROUP_READY,
+    labels.REPLACEMENT_GATE,
+    labels.REPLACES,
+    labels.RECREATIONS,
+    labels.RECREATED_LEADER,
+    labels.RECREATE_AFTER,
+    labels.RESTARTS_USED,
+    labels.RECREATION_STATE,
+    labels.FAILED_POD,
+    labels.FAILED_POD_UID,
+    labels.FAILED_POD_RESTARTS,
+    labels.FAILURE,
+    labels.RESUMED,
+    labels.HISTORY_OF,
+    labels.PAUSED_PARTITION,
+    labels.GANG_GROUP,
+    labels.GANG_GATE,
+    labels.CONFIGURATION_HASH,
+)
+"""Labels, annotations, gates and finalizers that the manager writes for itself."""
+
+UPSTREAM: Final = (
+    labels.NAME,
+    labels.TEMPLATE_REVISION_HASH,
+    labels.GROUP_INDEX,
+    labels.WORKER_INDEX,
+    labels.GROUP_KEY,
+    labels.SUBGROUP_INDEX,
+    labels.SUBGROUP_KEY,
+    labels.SIZE,
+    labels.REPLICAS,
+    labels.LEADER_NAME,
+    labels.EXCLUSIVE_TOPOLOGY,
+    labels.SUBGROUP_EXCLUSIVE_TOPOLOGY,
+    labels.SUBGROUP_SIZE,
+    labels.SUBGROUP_POLICY_TYPE,
+    labels.SUBDOMAIN_POLICY,
+    labels.LEADER_REQUESTS_TPUS,
+    labels.RECREATE_GROUP_AFTER_START,
+)
+"""Those of LeaderWorkerSet v0.10."""
+
+NEW_COMMANDS: Final = ("dashboard", "history", "recover", "schema")
+"""Commands whose options and output may still change; all others are stable."""
+
+GATES: Final[Mapping[str, tuple[Class, str]]] = {
+    "WorkloadAwareScheduling": (Class.ALPHA, "`spec.scheduling`: kube-scheduler of 1.37 places groups as units"),
+}
+"""The feature gates, and what each is for."""

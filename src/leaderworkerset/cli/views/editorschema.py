@@ -1,0 +1,51 @@
+"""The JSON Schema of our kinds, by which editors complete and check manifests: made of the definitions that are installed.
+
+An API server drops fields that a definition does not have; here they are errors, as a typing mistake is found where it is made.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from kuberuntime.objects.meta import JSON, JSONObject
+
+DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+"""The newest one that editors' YAML servers read."""
+
+
+def schema(definitions: Iterable[JSONObject]) -> JSONObject:
+    """Return one schema for files of any of these kinds; objects of other kinds pass it."""
+    kinds = [_kind(definition["spec"]) for definition in definitions]
+    return {"$schema": DIALECT, "title": "Manifests of LeaderWorkerSets", "type": "object", "allOf": kinds}
+
+
+def _kind(spec: JSONObject) -> JSONObject:
+    (version,) = spec["versions"]
+    root = strict(version["schema"]["openAPIV3Schema"])
+    name, api = spec["names"]["kind"], f"{spec['group']}/{version['name']}"
+    head = {"kind": {"const": name}, "apiVersion": {"const": api}}
+    required = ["apiVersion", "kind", "metadata", *root.get("required", ())]
+    own = root | {"properties": root["properties"] | head, "required": list(dict.fromkeys(required))}
+    return {"if": {"properties": {"kind": {"const": name}}, "required": ["kind"]}, "then": own}
+
+
+def strict(shape: JSONObject) -> JSONObject:
+    """Return the schema of a value without what only an API server reads, and without room for unknown fields.
+
+    >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
+    {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}
+    """
+    found = {name: _part(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
+    if "required" in found:  # what has a default is filled in before it is missed
+        found["required"] = [name for name in shape["required"] if "default" not in shape["properties"].get(name, {})]
+    is_open = "additionalProperties" in shape or "x-kubernetes-preserve-unknown-fields" in shape
+    return found | ({"additionalProperties": False} if "properties" in shape and not is_open else {})
+
+
+def _part(name: str, value: JSON) -> JSON:
+    match name:
+        case "properties":
+            return {field: strict(child) for field, child in value.items()}
+        case "items" | "additionalProperties" | "not" if isinstance(value, dict):
+            return strict(value)
+        case _:
+            return value

@@ -1,0 +1,140 @@
+"""Run the long campaigns, one after the other, and write a report: `make night`, or `python -m tests.night [--list] [NAME ...]`.
+
+`make nightly` asks whether the tree is right; this one looks for what nobody has thought of, for hours. The report, build/night.md, has
+a line for each campaign, and the end of what it printed. Ends with 1 where a campaign failed.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import leaderworkerset
+
+ROOT: Final = Path(__file__).parents[1]
+REPORT: Final = ROOT / "build/night.md"
+KEPT: Final = 20
+"""Lines of the end of a campaign's output that the report has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """One long run: its name, what it looks for, and its command."""
+
+    name: str
+    looks_for: str
+    command: str
+
+    @property
+    def words(self) -> tuple[dict[str, str], list[str]]:
+        """Return the settings in front of the command, and its words.
+
+        >>> Campaign("a", "", "SEEDS=2 python -m x").words
+        ({'SEEDS': '2'}, ['python', '-m', 'x'])
+        """
+        words = shlex.split(self.command)
+        settings = [word for word in words[:2] if "=" in word and not word.startswith("-")]
+        return dict(word.split("=", 1) for word in settings), words[len(settings) :]
+
+
+CAMPAIGNS: Final = (
+    Campaign(
+        "schedules",
+        "invariants that users, machines, faults and deaths break together",
+        "python -m tests.simulation --crashes --misuse 200 --clocks 200 --keys 200 --seeds 5000 --processes 2",
+    ),
+    Campaign("requests", "answers of 500, leaks, tracebacks", "SEEDS=1000 pytest -q tests/fuzz/test_requests.py"),
+    Campaign("reviews", "the same, of webhooks", "SEEDS=150 pytest -q tests/fuzz/test_reviews.py"),
+    Campaign(
+        "connections",
+        "the same, of what is no HTTP",
+        "SEEDS=60 pytest -q tests/fuzz/test_wire.py tests/fuzz/test_serving.py",
+    ),
+    Campaign(
+        "texts",
+        "YAML, kubeconfigs and objects that end a program",
+        "SEEDS=2000 pytest -q tests/fuzz/test_yaml.py tests/fuzz/test_kubeconfig.py",
+    ),
+    Campaign("operator", "observations that end the operator", "SEEDS=200 pytest -q tests/fuzz/test_operator.py"),
+    Campaign(
+        "properties", "inputs for which a property does not hold", "EXAMPLES=20 pytest -q tests/unit tests/property"
+    ),
+    Campaign("mutants", "errors in the code that no test notices", "python -m tests.mutation"),
+    Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.soak"),
+    Campaign("tenant", "what a hostile tenant costs others", "python -m bench.hostile"),
+    Campaign("fencing", "writes of a leader that lost its lease", "python -m bench.fencing"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a campaign ended: its exit code, how long it took in seconds, and what it printed last."""
+
+    campaign: Campaign
+    code: int
+    seconds: float
+    end: Sequence[str]
+
+
+def run(campaign: Campaign) -> Outcome:
+    """Run a campaign to its end; its output goes to build/night-NAME.log."""
+    settings, words = campaign.words
+    log = REPORT.with_name(f"night-{campaign.name}.log")
+    log.parent.mkdir(parents=True, exist_ok=True)
+    program = [str(Path(sys.executable).with_name(words[0])), *words[1:]]
+    began = time.monotonic()
+    with log.open("w", encoding="utf-8") as output:
+        code = subprocess.run(
+            program, cwd=ROOT, env={**os.environ, **settings}, stdout=output, stderr=subprocess.STDOUT, check=False
+        ).returncode
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return Outcome(campaign, code, time.monotonic() - began, lines[-KEPT:])
+
+
+def report(outcomes: Sequence[Outcome]) -> str:
+    """Return the report of a night, as Markdown."""
+    lines = [f"# A night with version {leaderworkerset.__version__}", ""]
+    lines += ["| campaign | looks for | outcome | minutes | command |", "|---|---|---|---|---|"]
+    for one in outcomes:
+        told = "passed" if one.code == 0 else f"FAILED ({one.code})"
+        lines.append(
+            f"| {one.campaign.name} | {one.campaign.looks_for} | {told} | {one.seconds / 60:.0f} | `{one.campaign.command}` |"
+        )
+    for one in outcomes:
+        lines += ["", f"## {one.campaign.name}", "", "```", *one.end, "```"]
+    return "\n".join([*lines, ""])
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the campaigns that the arguments name, or all; return the exit code."""
+    names = [one.name for one in CAMPAIGNS]
+    parser = argparse.ArgumentParser(description="Run the long campaigns, and write a report.")
+    parser.add_argument("--list", action="store_true", help="list them, and run none")
+    parser.add_argument("campaigns", nargs="*", metavar="NAME", help=f"only these: {', '.join(names)}")
+    given = parser.parse_args(arguments)
+    if unknown := set(given.campaigns) - set(names):
+        parser.error(f"no campaign {min(unknown)}; there are {', '.join(names)}")
+    chosen = [one for one in CAMPAIGNS if one.name in (given.campaigns or names)]
+    if given.list:
+        sys.stdout.write("".join(f"{one.name:<12} {one.looks_for}\n{'':<12} {one.command}\n" for one in chosen))
+        return 0
+    outcomes = []
+    for one in chosen:
+        sys.stdout.write(f"{one.name}: {one.command}\n")
+        sys.stdout.flush()
+        outcomes.append(run(one))
+        REPORT.write_text(report(outcomes), encoding="utf-8")  # so far, as nights are interrupted
+    sys.stdout.write(
+        f"{REPORT.relative_to(ROOT)}: {sum(one.code == 0 for one in outcomes)} of {len(outcomes)} passed\n"
+    )
+    return int(any(one.code for one in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
