@@ -123,9 +123,9 @@ class ApiLogs:
             task.cancel()
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
-        """Return what is known of the pods' logs once nothing is being read any more, which takes until the deadline."""
+        """Return what is known of the pods' logs once nothing is being read any more; it waits little longer than the deadline."""
         if running := [task for pod in pods if (task := self._reading.get(meta.uid(pod)))]:
-            await asyncio.wait(running, timeout=DEADLINE)
+            await asyncio.wait(running, timeout=2 * DEADLINE)
         found: dict[tuple[str, str], Sequence[str]] = {
             (meta.uid(pod), name): [run.decode(errors="replace") for run in runs.values() if run][-MOST_RUNS:]
             for pod, name in _containers(pods)
