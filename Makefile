@@ -59,7 +59,7 @@ check: dev ## format, lint, types, import contracts, generated files
 	$(BIN)/python -m docs.generate_matrix --check
 	$(BIN)/python -m docs.generate_compatibility --check
 
-bench: dev ## measure: start, memory, rest, the API server, thousands of pods (six minutes)
+bench: dev ## measure: start, memory, rest, the API server, what the manager writes, thousands of pods (seven minutes); draw all runs
 	$(BIN)/python -m bench.everything
 
 generate: dev ## write the generated manifests below deploy/, and the reference of commands, causes and of what is tried together
@@ -96,7 +96,7 @@ controlplane: dev ## build the control plane that the tests run on, where it is 
 	@$(BIN)/python -m tests.controlplane.build
 
 simulate: dev ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
-	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --keys $(or $(KEYS),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
+	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --keys $(or $(KEYS),20) --gangs $(or $(GANGS),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
 
 extras: dev ## build Helm, promtool, Kueue, the Go manager, operator-verify and scheduler-plugins for the tests that use them (minutes); without them these are skipped
 	@$(BIN)/python -m tests.packages.build

@@ -1,9 +1,11 @@
-"""Run all benchmarks, print their raw numbers and medians, and keep them.
+"""Run all benchmarks, print their raw numbers and medians, keep them, and draw the page of all runs.
 
     python -m bench.everything [--record FILE] [--patience SECONDS]
 
-Takes about six minutes: five rounds of all, so that what else the machine does meets all alike, and 500 and 2,000 pods
-once. With LWS_CONTROLPLANE_ASSETS set, the embedded API server is also measured side by side with a real kube-apiserver. FILE gets the facts of the machine, every raw line and the medians, as JSON lines.
+Takes about seven minutes: five rounds of all, so that what else the machine does meets all alike; what the manager writes, and
+500 and 2,000 pods, once. With LWS_CONTROLPLANE_ASSETS set, the embedded API server is also measured side by side with a real
+kube-apiserver. FILE (build/benchmarks/DAY-TIME.jsonl) gets the facts of the machine, every raw line and the medians, as JSON
+lines; `bench.page` draws build/benchmarks.html from it and from what was recorded before.
 """
 
 import argparse
@@ -15,6 +17,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from bench import page
+from bench.page import RECORDED
 from bench.record import Line, machine, medians
 
 ROUNDS = 5
@@ -23,7 +27,7 @@ ALL: tuple[tuple[str, ...], ...] = (
     ("bench.groups", "--runs", "1"),
     ("bench.apiserver", "--runs", "1", "--seconds", "3"),
 )
-ONCE: tuple[tuple[str, ...], ...] = (("bench.idle", "--runs", "1"), ("bench.many",))
+ONCE: tuple[tuple[str, ...], ...] = (("bench.idle", "--runs", "1"), ("bench.many",), ("bench.writes",))
 SIDE_BY_SIDE: tuple[tuple[str, ...], ...] = (("bench.apiserver", "--side-by-side", "--runs", "5", "--seconds", "3"),)
 QUIET = 10.0
 """Percent of ten seconds in which something waited for a processor."""
@@ -49,14 +53,15 @@ def run(words: tuple[str, ...], number: int) -> Iterator[Line]:
         assert process.stdout is not None
         for text in process.stdout:
             line: Line = json.loads(text)
-            yield line | {"run": line["run"] or number, "cpu_pressure_before_percent": before}
+            yield line | {"run": line.get("run") or number, "cpu_pressure_before_percent": before}
     if process.returncode:
         raise SystemExit(f"{words[0]} ended with {process.returncode}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--record", type=Path, help="the file to write all lines to")
+    file = RECORDED[-1] / f"{time.strftime('%Y-%m-%d-%H%M')}.jsonl"
+    parser.add_argument("--record", type=Path, default=file, help="the file to write all lines to")
     parser.add_argument("--patience", type=float, default=0, help="seconds to wait for a quiet machine before each")
     options = parser.parse_args()
     lines = [machine()]
@@ -70,9 +75,9 @@ def main() -> None:
             print(json.dumps(line), flush=True)
     found = [{"median": line} for line in medians(line for line in lines if "measurement" in line)]
     print("\n".join(map(json.dumps, found)))
-    if options.record:
-        options.record.parent.mkdir(parents=True, exist_ok=True)
-        options.record.write_text("".join(f"{json.dumps(line)}\n" for line in [*lines, *found]))
+    options.record.parent.mkdir(parents=True, exist_ok=True)
+    options.record.write_text("".join(f"{json.dumps(line)}\n" for line in [*lines, *found]))
+    page.write()
 
 
 if __name__ == "__main__":

@@ -114,6 +114,7 @@ async def start(measured: Measured, name: str, path: Path) -> Replica:
     """Start a manager from a source tree and wait until it leads and is at rest."""
     replica = await measured.world.prepare(f"{name}-{measured.source}-{measured.run}", leaderElection=USUAL_ELECTION)
     replica.environment["PYTHONPATH"] = str(path)
+    replica.program = ("-Bu", str(path.parent / "deploy" / "manager"))  # -I would ignore PYTHONPATH
     replica.start()
     measured.world.balancer.backends.append(replica.webhooks)
     await replica.await_ready()

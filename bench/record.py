@@ -13,7 +13,7 @@ from typing import Any
 
 Line = dict[str, Any]
 
-LABELS = ("measurement", "server")
+LABELS = ("measurement", "phase", "server", "code")
 """What tells apart the lines that are not summed up together."""
 
 
@@ -32,11 +32,13 @@ def medians(lines: Iterable[Line]) -> list[Line]:
 
 def _median(group: list[Line]) -> Line:
     labels = {label: group[0][label] for label in LABELS if label in group[0]}
-    names = [name for name, value in group[0].items() if _is_number(value) and name != "run"]
+    names = [name for name, value in group[0].items() if is_number(value) and name != "run"]
+    names = [name for name in names if all(is_number(line.get(name)) for line in group)]
     return labels | {"runs": len(group)} | {name: statistics.median(line[name] for line in group) for name in names}
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Return whether it is a number that can be summed up."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -12,7 +12,8 @@ after the action changed something, `on_failure` after the API server refused it
 | of other actions | `Together` (concurrently), `Finally` (the last ones also after a failure) |
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 from kuberuntime.objects import meta
@@ -70,12 +71,15 @@ class Apply(Effect):
 class Create(Effect):
     """Create `object`. With `if_absent` an AlreadyExists is success without events; otherwise it is a failure.
 
+    With `unless_own` it is a failure only if the object that exists has another controller: one's own exists already where
+    the answer to its creation was lost.
     `body`, where given, is sent verbatim instead of an encoding of `object`, so that its bytes are those that were
     hashed (R-REV-7). With `subresource` the object is posted to that subresource of the object it names (`binding`).
     """
 
     object: JSONObject
     if_absent: bool = False
+    unless_own: bool = False
     body: bytes | None = None
     subresource: str = ""
 
@@ -187,6 +191,31 @@ class Plan:
 
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
+
+
+def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
+    """Yield the actions, and in place of those that are made of others these."""
+    for action in actions:
+        match action:
+            case Together(sequences=sequences):
+                for sequence in sequences:
+                    yield from flat(sequence)
+            case Finally(actions=first, after=after):
+                yield from flat((*first, *after))
+            case _:
+                yield action
+
+
+def without(actions: Actions, left_out: WriteAction) -> Actions:
+    """Return the actions but one; of a `Finally` that begins with it, what comes after stays."""
+    kept: list[Action] = []
+    for action in actions:
+        if isinstance(action, Finally) and left_out in action.actions:
+            first = without(action.actions, left_out)
+            kept += [replace(action, actions=first)] if first else action.after
+        elif action is not left_out:
+            kept.append(action)
+    return tuple(kept)
 
 
 def guarded_patch(

@@ -7,7 +7,7 @@ import asyncio
 import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -25,6 +25,8 @@ from localkube.apiserver.storage.copies import Copies
 from localkube.apiserver.storage.store import MEMORY, Store
 from localkube.clusteridentity import Identity
 from localkube.clustersettings import Settings
+from localkube.faults.fault import FaultKind
+from localkube.faults.parts import Part
 from localkube.statedirectory import DATABASE, make_private
 
 if TYPE_CHECKING:
@@ -33,12 +35,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A cluster whose API server is running; `nodes` are the nodes of its settings, as values."""
+    """A cluster whose API server is running; `nodes` are the nodes of its settings, as values.
+
+    `parts` can be taken away for a time (`faults/`); who runs another part on this cluster adds it.
+    """
 
     settings: Settings
     nodes: "NodeSettings"
     api: ApiServer
     clock: Clock
+    parts: dict[FaultKind, Part] = field(default_factory=dict)
 
     def client(self, user: str) -> Client:
         """Return a client in this process, which needs no connection."""
@@ -70,7 +76,8 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
             server = f"https://{LOOPBACK}:{port}"
             write_kubeconfig(settings.kubeconfig, Access(settings.name, server, own.token, own.certificate.encode()))
             async with _copying(settings, api, clock):
-                yield Cluster(settings, nodes, api, clock)
+                parts: dict[FaultKind, Part] = {FaultKind.APISERVER: api, FaultKind.WEBHOOKS: api.backend.admission}
+                yield Cluster(settings, nodes, api, clock, parts)
         finally:
             await http.stop()
     finally:

@@ -5,8 +5,8 @@ that webhooks can be added before the first pod is created. Importing this modul
 the kubelet are imported when a cluster is started.
 """
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -89,6 +89,16 @@ class RunningCluster:
 
         async with workloads.working(self._cluster, processes, kubelet=kubelet) as granted:
             self.notes = granted.lost
+            yield
+
+    @asynccontextmanager
+    async def managed(self, manager: Callable[[], AbstractAsyncContextManager[None]]) -> AsyncIterator[None]:
+        """Run a product's manager meanwhile; each call of `manager` returns a new run of it, after a fault took it away."""
+        from localkube.faults.fault import FaultKind
+        from localkube.faults.parts import RemovablePart
+
+        part = self._cluster.parts[FaultKind.MANAGER] = RemovablePart(manager)
+        async with part.running():
             yield
 
 

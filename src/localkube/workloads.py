@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CONTROLLERS: Final = "system:controllers"
 KUBELET: Final = "system:kubelet"
 
+FAULTS: Final = "system:faults"
+
 GRACE_AT_END: Final = timedelta(seconds=5)
 """The time between SIGTERM and SIGKILL when the cluster ends; less for pods with a shorter grace period."""
 
@@ -36,7 +38,8 @@ async def working(
     """Run controllers and pods; yield what this machine granted to pods.
 
     Pods are processes of this machine, in sandboxes, unless another runner is given. At the end they get SIGTERM and a
-    few seconds; then every process is killed. Without `kubelet` pods are scheduled, but do not start.
+    few seconds; then every process is killed. Without `kubelet` pods are scheduled, but do not start, and there are no
+    faults.
 
     When it yields, no pod of an earlier run has the status of that run, so that waiting for readiness works.
     """
@@ -91,6 +94,7 @@ async def _run_kubelet(
     cluster: Cluster, runner: ProcessRunner, capabilities: Capabilities, caught_up: asyncio.Event
 ) -> None:
     from kuberuntime.controller.eventrecorder import EventRecorder
+    from localkube.faults import allfaults, leavingnodes
     from localkube.kubelet.kubelet import Kubelet
     from localkube.kubelet.node import podevents
 
@@ -99,7 +103,12 @@ async def _run_kubelet(
     settings = _kubelet_settings(cluster, capabilities)
     kubelet = Kubelet(client, runner, settings, cluster.clock, events)
     cluster.api.attach_node(kubelet)
+    faults = cluster.client(FAULTS)
+    await leavingnodes.restore(faults)
     async with TaskGroup() as tasks:
+        keeper = allfaults.keeper(faults, cluster.clock, runner, kubelet, cluster.parts, tasks)
+        cluster.api.attach_faults(keeper.answer)
+        tasks.create_task(keeper.run())
         tasks.create_task(events.run())
         tasks.create_task(kubelet.run(caught_up))
 

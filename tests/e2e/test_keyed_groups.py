@@ -60,6 +60,7 @@ def test_a_group_is_read_entered_restarted_rolled_and_undone_by_its_key(shell: S
     assert second in after
     assert first not in after
 
+    assert "cannot be paused: a pause is a partition" in shell.lws("rollout", "pause", "--local", "web", code=1).stderr
     shell.lws("rollout", "restart", "--local", "web")
     assert "2 groups updated and ready" in shell.lws("rollout", "status", "--local", "web").stdout
     assert second not in groups(shell)

@@ -32,7 +32,7 @@ def test_a_python_that_fails_is_named_with_the_reason(capsys: pytest.CaptureFixt
     outcome = gate.attempt(MISSING)
     gate.report([MISSING], {MISSING: outcome})
     assert outcome.startswith("FAILED: [Errno 2] No such file or directory: ")
-    assert f"Python 3.12.99: unit, property and simulation tests, one `lws run`: {outcome}" in capsys.readouterr().out
+    assert f"Python 3.12.99: unit tests, a simulated life, one `lws run`: {outcome}" in capsys.readouterr().out
 
 
 def test_a_program_that_succeeds_says_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from tests import builders, kept
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS, SERVICES, STATEFULSETS, Resource
-from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus
+from kuberuntime.plan import Apply, Create, Delete, Patch, Plan, PutStatus, flat
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission.pod import admit_pod
@@ -115,7 +115,7 @@ class ModeledCluster:
 
     def perform(self, plan: Plan) -> None:
         assert plan.error is None, plan.error
-        for action in plan.actions:
+        for action in flat(plan.actions):
             if self.writes_left == 0:
                 raise Crashed
             self.writes_left = None if self.writes_left is None else self.writes_left - 1

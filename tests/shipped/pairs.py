@@ -1,6 +1,7 @@
 """Rows that cover every pair of values of two fields, and every other value; the first has all defaults."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import chain, combinations, product
 from typing import Final, TypeAlias
 
@@ -48,7 +49,8 @@ def cover(left: dict[Part, None], factors: Sequence[Factor]) -> list[Row]:
     return found
 
 
-def rows() -> list[Row]:
+@cache
+def rows() -> Sequence[Row]:
     """Return the rows of the matrix: each is one process."""
     defaults: Row = {name: None for factor in FACTORS for name in factor.names}
     return [

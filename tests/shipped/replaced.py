@@ -204,6 +204,7 @@ REPLACED: Final = (
         "integration/lwsoperator/test_undone_edits.py",
         (
             "unit/leaderworkerset/operator/clusters.py",
+            "unit/leaderworkerset/operator/test_abandoned.py",
             "unit/leaderworkerset/operator/test_restoration.py",
         ),
     ),

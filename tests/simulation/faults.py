@@ -98,6 +98,8 @@ class FaultyTransport:
         self.is_down = False
         """Whether everything is refused, as by a server that is down."""
         self.writes = 0
+        self.reads = 0
+        """Requests that read, and watches, beside those of leader election."""
         self.counts: Counter[str] = Counter()
         """Faults that happened, by name."""
         self.lost: list[tuple[float, str]] = []
@@ -128,6 +130,7 @@ class FaultyTransport:
         """Send one request, or let it fail."""
         await self._travel()
         if request.method in READS:
+            self.reads += LEASE not in request.path
             return await self._read(request)
         try:
             response = await self._write(request)
@@ -144,12 +147,13 @@ class FaultyTransport:
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
         """Open a stream that can be cut."""
         await self._travel()
+        self.reads += LEASE not in request.path
         if self.is_blind or self.is_down:
             raise ConnectionFailedError(f"{request.path}: {Fault.REFUSED.value}")
         if self._expired and _continues(request):
             self._expired = False
             gone = status_response(410, "Expired", "too old resource version")
-            yield StreamResponse(gone.status, gone.headers, _once(gone.body))
+            yield StreamResponse(gone.status, gone.headers, once(gone.body))
             return
         async with self._inner.stream(request) as response:
             yield replace(response, chunks=self._deliver(response.chunks))
@@ -342,5 +346,6 @@ def _continues(request: Request) -> bool:
     return bool(query.get("resourceVersion")) and "sendInitialEvents" not in query
 
 
-async def _once(body: bytes) -> AsyncIterator[bytes]:
+async def once(body: bytes) -> AsyncIterator[bytes]:
+    """Yield a body that comes in one piece."""
     yield body

@@ -17,6 +17,7 @@ ROLES_OF_FOLDERS: Final = {
         "pod": "as disaggregatedset",
         "reconcile": "the decision about one object of a kind: leaderworkerset, pod",
         "spec": "the type by which the registry knows what a folder holds: a controller, a webhook",
+        "wording": "the sentences and phrases about what a folder knows: views, recording",
     },
 }
 """For each package, the names of modules that stand in several of its folders, and the role they play in each."""

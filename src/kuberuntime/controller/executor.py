@@ -10,7 +10,7 @@ ExecutionError                 carries the writes performed before the failure
 └── PlanError                  the plan carries an error; raised after all its actions were performed
 ```
 
-An object that exists already (`if_absent`) or is gone already (`Delete`, `if_present`) is success, without events.
+An object that exists already (`if_absent`, `unless_own`) or is gone already (`Delete`, `if_present`) is success, without events.
 """
 
 import asyncio
@@ -245,12 +245,19 @@ class Executor:
                 action.resource, action.object, body=action.body, subresource=action.subresource
             )
         except AlreadyExistsError:
-            if action.if_absent:
+            if action.if_absent or (action.unless_own and await self._is_own(action.resource, action.object)):
                 return _NOTHING
             raise
         if action.subresource:  # the response is a Status, without the new version of the parent
             return _Outcome(None, did_something=True)
         return _written(action.resource, answer)
+
+    async def _is_own(self, resource: Resource, created: JSONObject) -> bool:
+        """Return whether the object of this name has the same controller; it is listed, as for a cache."""
+        name, controller = f"metadata.name={meta.name(created)}", meta.controller_of(created)
+        found = await self._client.list(resource, namespace=meta.namespace(created), field_selector=name)
+        owners = [meta.controller_of(one) for one in found.items]
+        return any(one is not None and controller is not None and one["uid"] == controller["uid"] for one in owners)
 
     async def _change(self, action: Patch | PutStatus) -> _Outcome:
         try:

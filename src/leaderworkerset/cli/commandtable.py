@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import Flag
 from typing import Final
 
+from leaderworkerset.cli.faultnames import FAULTS
+
 
 class Needs(Flag):
     """What a command needs before its module is imported."""
@@ -154,7 +156,7 @@ COMMANDS: Final = named(
         Command(
             "doctor",
             "Check the installation and this machine.",
-            ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster"),
+            ("lws doctor", "lws doctor --no-machine -o json", "lws doctor --no-cluster", "lws doctor -f lws.yaml"),
             at="inspect.doctor",
         ),
         Command(
@@ -228,6 +230,28 @@ COMMANDS: Final = named(
             ("lws recover web", "lws recover web/1"),
             at="rollout.recover",
             needs=Needs.CLUSTER,
+        ),
+        Command(
+            "chaos",
+            "Rehearse failure on a cluster of this machine: faults that end by themselves.",
+            (
+                "lws chaos kill web/0/1",
+                "lws chaos partition web/0/0 web/0/1 --for 20s",
+                "lws chaos run -f storm.yaml --probe http://127.0.0.1:8080/health",
+                "lws chaos random --seed 7 --minutes 5",
+            ),
+            at="local.chaos",
+            needs=Needs.CLUSTER | Needs.LOGS,
+            verbs=(
+                *(
+                    Command(one.name, one.summary, at=f"local.chaosfaults:{one.name.replace('-', '_')}")
+                    for one in FAULTS.values()
+                ),
+                Command("run", "Play a storm from a file.", at="local.chaosfaults:run"),
+                Command("random", "Play a storm that is drawn from a seed.", at="local.chaosfaults:random"),
+                Command("list", "List the faults that last now.", at="local.chaosfaults:listing"),
+                Command("undo", "End all faults now.", at="local.chaosfaults:undo"),
+            ),
         ),
         Command(
             "delete",

@@ -1,18 +1,13 @@
-"""Commands that run a process of a cluster: flags in Go's syntax, the namespace of the pod, errors in the log."""
+"""Commands that run a process of a cluster: flags in Go's syntax."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
-import structlog
 
-from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors
 from leaderworkerset.manager import goflags
 from leaderworkerset.manager.goflags import Flag, FlagError, HelpRequestedError
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class GoCommand(click.Command):
@@ -43,18 +38,3 @@ def read(ctx: click.Context, words: Sequence[str], flags: Sequence[Flag]) -> Map
         return None
     except FlagError as error:
         raise errors.UsageError(str(error)) from error
-
-
-def namespace(file: Path, otherwise: str) -> str:
-    """Return the namespace of this process (R-MGR-3)."""
-    try:
-        return file.read_text().strip() or otherwise
-    except OSError:
-        return otherwise
-
-
-def log_errors(title: str, error: Exception) -> None:
-    """Log every error that ended a process; unexpected ones with their stack trace."""
-    for leaf in errors.leaves(error):
-        stack = None if isinstance(leaf, KubeError | OSError) else leaf
-        log.error(title, logger="setup", error=str(leaf), exc_info=stack)

@@ -19,7 +19,7 @@ from kuberuntime.controller.executor import Write, Written
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, STATEFULSETS
-from kuberuntime.plan import Plan, PutStatus
+from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -77,18 +77,17 @@ class Memory:
 
         One that changes conditions, so also the first and that of a new generation, is written at once.
         """
-        for action in plan.actions:
-            if isinstance(action, PutStatus) and not action.on_success:
-                status = meta.status(action.object)
-                if status != self.status:
-                    self.status, self.changed_at = status, now
-                left = min(self.changed_at + QUIET, self.written_at + PACE) - now
-                if left > TICK:
-                    again = left if plan.requeue_after is None else min(left, plan.requeue_after)
-                    return replace(
-                        plan, actions=tuple(one for one in plan.actions if one is not action), requeue_after=again
-                    )
-        return plan
+        write = next((one for one in flat(plan.actions) if isinstance(one, PutStatus)), None)
+        if write is None or write.on_success:
+            return plan
+        status = meta.status(write.object)
+        if status != self.status:
+            self.status, self.changed_at = status, now
+        left = min(self.changed_at + QUIET, self.written_at + PACE) - now
+        if left <= TICK:
+            return plan
+        again = left if plan.requeue_after is None else min(left, plan.requeue_after)
+        return replace(plan, actions=without(plan.actions, write), requeue_after=again)
 
 
 class LeaderWorkerSetDriver(Driver):

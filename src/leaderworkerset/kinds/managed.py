@@ -10,7 +10,6 @@ from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
 from leaderworkerset.kinds.leaderworkerset import leaderworkerset
 from leaderworkerset.kinds.pod import pod
-from leaderworkerset.kinds.recorder import RECORDER
 from leaderworkerset.kinds.registry import Registry
 
 Served: TypeAlias = Callable[[], Collection[str]]
@@ -41,7 +40,11 @@ def managed(
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
         kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts)
-    return replace(kinds, beside=(RECORDER,)) if records else kinds
+    if not records:
+        return kinds
+    from leaderworkerset.kinds.recorder import RECORDER  # no other manager needs it
+
+    return replace(kinds, beside=(RECORDER,))
 
 
 def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:

@@ -48,14 +48,13 @@ from kuberuntime.serving.serving import TLSSettings
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.kinds.managed import managed, nothing
 from leaderworkerset.kinds.registry import Registry
-from leaderworkerset.manager import buildinfo, flightrecorder, kubernetesversions, parts
+from leaderworkerset.manager import buildinfo, kubernetesversions, parts
 from leaderworkerset.manager.certificateends import CertificateEnds
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.diagnostics import answering_signals
-from leaderworkerset.manager.flightrecorder import FlightRecorder
 from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.metricsserver import MetricsServer
@@ -209,10 +208,12 @@ class ManagerProcess:
             instruments=self._instruments,
         )
         if self._recording is not None:
+            from leaderworkerset.manager import flightrecorder  # it imports what no other manager needs
+
             bucket = TokenBucket(flightrecorder.QPS, flightrecorder.BURST)
             client = Client(LimitedTransport(self._fenced(self._recording), bucket, self._clock))
             settings = self._configuration.recorder
-            controllers.run_beside(FlightRecorder(controllers.caches, client, self._clock, settings))
+            controllers.run_beside(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
         return controllers
 
     def _fenced(self, transport: Transport) -> Transport:

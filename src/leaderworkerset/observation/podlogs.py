@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
 from leaderworkerset.views.podcontainers import default_container
 from leaderworkerset.views.unlogged import unlogged
@@ -110,13 +111,13 @@ async def silent_lines(client: Client, views: Iterable[View], most: int) -> list
 
 
 async def last_lines(client: Client, failed: FailedContainer, tail: int = LAST_LINES) -> str:
-    """Return the last lines of a failed container, indented under its name; empty if they cannot be read."""
+    """Return the last lines of a failed container, masked and indented under its name; empty if they cannot be read."""
     options = PodLogOptions(container=failed.container, previous=failed.previous, tail=tail)
     try:
         async with timeouts.within(PATIENCE):
             said = [line.decode(errors="replace") async for line in read(client, failed.pod, options)]
     except (KubeError, TimeoutError):
         return ""
-    lines = [line.rstrip() for line in said if line.strip()]
+    lines = [masked(line.rstrip()) for line in said if line.strip()]
     title = f"the last lines of {meta.name(failed.pod)}, container {failed.container}:"
     return "\n".join([title, *(f"  {line}" for line in lines)]) if lines else ""

@@ -27,6 +27,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
+from leaderworkerset.operator.abandoned import AbandonedEvidence
 from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
@@ -92,6 +93,7 @@ class OperatorDriver(Driver):
         self._served = served
         self._clock = clock
         self._comparison = Comparison(client)
+        self._evidence = AbandonedEvidence(client)
         self._clusters = caches[CLUSTERS]
         self._definitions = caches[DEFINITIONS]
         self._api_server = caches[API_SERVER]
@@ -106,6 +108,10 @@ class OperatorDriver(Driver):
             return Plan()
         observed = self.observe()
         wanted = sync.decide(observed, self._declared, self._place)
+        if wanted is None or (wanted.desired.is_removed and observed.deployment is None):
+            released = await self._evidence.release()
+            if wanted is None or released.actions:
+                return released
         differences = await self._comparison.differing(wanted.due if wanted else (), observed.live)
         return sync.reconcile(observed, wanted, differences, self._place, self._clock.now())
 

@@ -12,10 +12,10 @@ from leaderworkerset.core.leaderworkerset.revisions import UnreadableRevisionErr
 from leaderworkerset.core.restarts import failure
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.episode import ContainerEnd, Episode, Happened, Outcome, RankEnd, Revision, RunEnd
-from leaderworkerset.recording.masking import Mask
 from leaderworkerset.steering import foresight, pasts
 from leaderworkerset.views.events import eventhistory
 from leaderworkerset.views.groups import name_of, place_of, view
+from leaderworkerset.views.masking import Mask
 
 Logs: TypeAlias = Mapping[tuple[str, str], Sequence[str]]
 """The end of each kept run's log, the oldest first, by the pod's UID and the container's name."""

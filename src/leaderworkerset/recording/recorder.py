@@ -26,12 +26,12 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, POD
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import RestartPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.recording import building, masking
+from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
-from leaderworkerset.recording.masking import Mask
-from leaderworkerset.views import deaths
+from leaderworkerset.views import deaths, masking
+from leaderworkerset.views.masking import Mask
 
 SETTLING: Final = 0.2
 """Seconds: ranks often fail together, and are one episode."""

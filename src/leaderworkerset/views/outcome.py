@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
 
@@ -64,7 +65,7 @@ def described(end: JSONObject) -> str:
     'exit code 137'
     """
     reason = f" ({end['reason']})" if end.get("reason") else ""
-    lines = "".join(f"\n  {line}" for line in podstate.last_lines(end))
+    lines = "".join(f"\n  {masked(line)}" for line in podstate.last_lines(end))
     return f"exit code {end['exitCode']}{reason}{':' if lines else ''}{lines}"
 
 

@@ -4,7 +4,7 @@
 store. Transports: `inprocess.py` (same process) and `http.py` (loopback).
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -34,6 +34,9 @@ from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import StoreError, TooLargeError
 from localkube.apiserver.verbs.backend import Backend
 from localkube.podaccess import Node
+
+FAULTS_PATH: Final = "/localkube/faults"
+"""What serves the faults of the cluster (`localkube/faults/`): no part of the Kubernetes API, and never away itself."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -73,6 +76,8 @@ class ApiServer:
         self._definitions = Definitions(self.backend)
         self._configurations = Configurations(store, asking)
         self._expiry = Expiry(store, clock)
+        self._faults: Callable[[Request, str], Awaitable[Response]] | None = None
+        self.is_away = False
         store.subscribe(self.backend.hub.publish)
         for observer in (self._definitions, self._configurations, self._expiry):
             store.subscribe(observer.observe)
@@ -80,6 +85,19 @@ class ApiServer:
     def attach_node(self, node: Node) -> None:
         """Use this node for the logs, commands and ports of pods."""
         self.backend.node.attach(node)
+
+    def attach_faults(self, serve: Callable[[Request, str], Awaitable[Response]]) -> None:
+        """Let this serve requests for faults; it gets the rest of the path, too."""
+        self._faults = serve
+
+    async def leave(self) -> None:
+        """Be away for clients that are connected: watches end, and `http.py` answers no request."""
+        self.is_away = True
+        self.backend.hub.end_all()
+
+    async def come_back(self) -> None:
+        """Serve all clients again."""
+        self.is_away = False
 
     async def start(self) -> None:
         """Serve the stored definitions, and create the objects that every cluster has."""
@@ -128,5 +146,7 @@ class ApiServer:
             self.backend.store.close()
 
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
+        if self._faults is not None and request.path.startswith(FAULTS_PATH):
+            return await self._faults(request, request.path.removeprefix(FAULTS_PATH))
         answer = information.answer(self.backend.registry, request, user)
         return answer or await routes.route(self.backend, self.call(request, user))

@@ -108,6 +108,11 @@ class Kubelet:
         """Connect to `localhost:port` inside the pod."""
         return await access.dial(self._node, self._workers.get(meta.uid(pod)), pod, port)
 
+    def running(self, pod: JSONObject) -> list[str]:
+        """Return the names by which the runner knows the running containers of a pod."""
+        worker = self._workers.get(meta.uid(pod))
+        return [run.id for run in worker.containers.running] if worker else []
+
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object
         if meta.spec(pod).get("nodeName") not in self._settings.node_names:

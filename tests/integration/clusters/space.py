@@ -16,6 +16,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
     EVENTS,
     NAMESPACES,
     NODES,
@@ -50,6 +51,9 @@ POLL: Final = 0.1
 T = TypeVar("T")
 
 Expectation: TypeAlias = Callable[[State], None]
+
+MAKING_PODS: Final = (DISAGGREGATED_SETS, LEADERWORKERSETS, DEPLOYMENTS, STATEFULSETS, PODS, PERSISTENT_VOLUME_CLAIMS)
+"""What is deleted after each test, in this order: what makes others first."""
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
 """The label of revisions that StatefulSets keep."""
@@ -137,13 +141,15 @@ class Space:
 
         return await self.until(is_settled, limit=limit)
 
-    async def eventually(self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool]) -> T:
-        """Read what is not followed until it is as wanted; return it."""
+    async def eventually(
+        self, read: Callable[[], Awaitable[T]], holds: Callable[[T], bool], *, poll: float = POLL
+    ) -> T:
+        """Read what is not followed until it is as wanted; return it. What starts a process is not asked for so often."""
         found = await read()
         deadline = asyncio.get_running_loop().time() + LIMIT
         while not holds(found):
             assert asyncio.get_running_loop().time() < deadline, f"not within {LIMIT:.0f} s; last: {found}"
-            await asyncio.sleep(POLL)
+            await asyncio.sleep(poll)
             found = await read()
         return found
 
@@ -340,7 +346,7 @@ def _pod_line(pod: JSONObject) -> str:
 
 @asynccontextmanager
 async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncIterator[Space]:
-    """Make a namespace, follow it, and remove it at the end."""
+    """Make a namespace, follow it, and clear it at the end."""
     created = await client.create(
         NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "test-"}}
     )
@@ -360,12 +366,10 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
         finally:
             for task in running:
                 task.cancel()
-            await _remove(client, namespace)
+            await _clear(client, namespace)
 
 
-async def _remove(client: Client, namespace: str) -> None:
-    """Delete a namespace, but before it what would go on making pods there: every one is a failure to be repeated."""
-    for resource in (DISAGGREGATED_SETS, LEADERWORKERSETS, STATEFULSETS):
+async def _clear(client: Client, namespace: str) -> None:
+    """Delete what makes pods, and all pods. The namespace stays: its end would take two requests for each kind of the cluster."""
+    for resource in MAKING_PODS:
         await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))
-    with suppress(NotFoundError):
-        await client.delete(NAMESPACES, ObjectKey("", namespace))

@@ -97,4 +97,4 @@ async def says(made: Plane, space: Space, words: str, *command: str) -> str:
         told, _ = await process.communicate()
         return " ".join(told.decode().split())
 
-    return await space.eventually(run, lambda told: words in told)
+    return await space.eventually(run, lambda told: words in told, poll=1.0)

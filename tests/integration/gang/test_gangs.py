@@ -23,6 +23,9 @@ from leaderworkerset.core.gang.gangs import PROVIDERS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME
 
+OF_OTHERS: Final = pytest.mark.parametrize("running", ["embedded", "kubernetes"], indirect=True)
+"""Tests of schedulers whose kinds are custom resources: their definitions and objects are the same on each version of Kubernetes."""
+
 
 def link_of(pod: JSONObject) -> str:
     """Return the name of the group's object that a pod carries."""
@@ -84,6 +87,7 @@ async def assert_groups(space: Space, provider: str, *, minimum: int, names: set
     return {name: meta.uid(obj) for name, obj in found.items()}
 
 
+@OF_OTHERS
 @pytest.mark.parametrize(
     ("provider", "startup", "minimum"),
     [("volcano", "LeaderCreated", 3), ("volcano", "LeaderReady", 1), ("coscheduling", "LeaderCreated", 3)],
@@ -121,13 +125,22 @@ async def live(space: Space, provider: str, minimum: int, obj: JSONObject) -> No
     await until_gone(space, provider)
 
 
-@pytest.mark.parametrize("provider", ["volcano", "coscheduling", "native"])
+@OF_OTHERS
+@pytest.mark.parametrize("provider", ["volcano", "coscheduling"])
 async def test_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space, provider: str) -> None:
     """N-AT-6: replaced, rolled and scaled; an object goes with the leader that controls it."""
-    if provider == "native":
-        await _native(space)
-    named = {} if provider == "native" else {labels.GANG_SCHEDULER: provider}
-    await space.create(lws(annotations=named, **HASH))
+    await live_by_keys(space, provider, lws(annotations={labels.GANG_SCHEDULER: provider}, **HASH))
+
+
+async def test_native_groups_with_random_keys_have_an_object_each_whatever_happens(space: Space) -> None:
+    """N-AT-6: as those of other schedulers."""
+    await _native(space)
+    await live_by_keys(space, "native", lws(**HASH))
+
+
+async def live_by_keys(space: Space, provider: str, obj: JSONObject) -> None:
+    """Let two groups of three pods with random keys live through everything."""
+    await space.create(obj)
     before = await settled(space, 2, 3)
     await assert_an_object_each(space, provider, 2)
     await space.delete(leaders(before)[0], PODS)
@@ -174,6 +187,7 @@ def on_gpus(**fields: Any) -> JSONObject:
     return template
 
 
+@OF_OTHERS
 async def test_groups_without_enough_accelerators_wait_as_a_whole(space: Space) -> None:
     """R-OP-62, AT-000-6b: a PodGroup for each group of five, none of whose pods is bound until its scheduler binds all."""
     await space.create(lws(size=5, template={"workerTemplate": on_gpus(schedulerName="volcano")}))

@@ -1,13 +1,16 @@
 """`spec.scheduling` on kube-scheduler: groups whole or not at all, at each level, and no object of them left."""
 
 import asyncio
+import os
+from collections import Counter
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import Any, Final
 
 import pytest
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.pools import add_to_pool, half_a_node, is_bound
-from tests.integration.clusters.space import Space
+from tests.integration.clusters.space import Expectation, Space
 from tests.integration.clusters.state import State, conditions, is_ready
 from tests.scheduled import link_of
 
@@ -22,6 +25,21 @@ WHOLE: Final[JSONObject] = {"schedulingPolicy": {"gang": {}}}
 DELEGATED: Final = {labels.GROUP_TEMPLATE_NAME: "stage"}
 CONFIG_MAPS: Final = Resource("", "v1", "configmaps", "ConfigMap")
 IDENTITIES: Final = ("Ordinal", "Hash")
+
+SETS: Final = int(os.environ.get("SETS", "1"))
+"""Sets of each identity that share too few nodes."""
+
+FEW: Final = 4 * SETS
+"""These nodes, for two pods each: enough for a third of their groups."""
+
+SIZE: Final = 3
+"""Pods of each of their groups."""
+
+GRACE: Final = int(os.environ.get("GRACE", "3"))
+"""Seconds that their pods take to end."""
+
+PATIENCE: Final = 120.0
+"""Seconds in which all of them become ready on a busy machine."""
 
 
 @pytest.fixture(autouse=True)
@@ -163,27 +181,78 @@ async def test_the_workers_of_a_replica_start_together_beside_their_leader(space
     await until_gone(space)
 
 
-@pytest.mark.parametrize("identity", IDENTITIES)
-async def test_pod_groups_do_not_leak(space: Space, identity: str) -> None:
-    """N-AT-6: groups are replaced, scaled and rolled out, their workers end late; then there are as many PodGroups as groups."""
-    slow = pod_template(terminationGracePeriodSeconds=3)
-    made = lws(scheduling={}, groupIdentity=identity, replicas=4, size=2, template={"workerTemplate": slow})
-    await space.create(made)
-    await space.until(lambda state: all_ready(state, 8))
+def are_ready(names: Iterable[str], groups: int, image: str, gone: Collection[str] = ()) -> Expectation:
+    """Return the expectation that each set has so many groups, ready and of this image, and none of these leaders."""
 
-    leaders = [name for name, pod in space.state.of("web").items() if meta.labels(pod)[labels.WORKER_INDEX] == "0"]
-    for name in leaders[:3]:
-        await space.delete(name, PODS, propagation="Background")
-    await space.until(lambda state: all_ready(state, 8))
+    def expectation(state: State) -> None:
+        for name in names:
+            found = state.of(name).values()
+            assert [is_ready(pod) for pod in found] == [True] * groups * SIZE
+            assert {meta.spec(pod)["containers"][0]["image"] for pod in found} == {image}
+            assert not {meta.uid(pod) for pod in found} & set(gone)
+
+    return expectation
+
+
+async def replace_groups(space: Space, name: str, count: int) -> list[str]:
+    """Delete so many leaders in the background; return their UIDs."""
+    pods = space.state.of(name).items()
+    leaders = [(one, meta.uid(pod)) for one, pod in pods if meta.labels(pod)[labels.WORKER_INDEX] == "0"][:count]
+    for one, _ in leaders:
+        await space.delete(one, PODS, propagation="Background")
+    return [uid for _, uid in leaders]
+
+
+async def test_many_sets_share_too_few_nodes_and_leave_no_pod_group(space: Space) -> None:
+    """N-AT-6: sets of four groups of three pods, on nodes for a third of them: groups start whole or not at all.
+
+    Then there is room. Ten groups of each set are replaced, their leaders in the background, and their workers end late;
+    then all sets are scaled, and rolled out. There are as many PodGroups as groups then, and none at the end. `SETS=4
+    GRACE=20` plays it with eight sets, and with the 20 s of the scenario.
+    """
+    names = [f"web-{identity.lower()}-{number}" for identity in IDENTITIES for number in range(SETS)]
+    await add_to_pool(space, range(FEW))
+    template = half_a_node(space)
+    template["spec"]["terminationGracePeriodSeconds"] = GRACE
+    for name in names:
+        fields: dict[str, Any] = {"groupIdentity": name.split("-")[1].title(), "rollout": {"maxUnavailable": 4}}
+        await space.create(
+            lws(name, scheduling={}, replicas=4, size=SIZE, template={"workerTemplate": template}, **fields)
+        )
+
+    def is_full(state: State) -> None:
+        assert len(state.pods) == len(names) * 4 * SIZE
+        bound = Counter(link_of(pod) for pod in state.pods.values() if is_bound(pod))
+        assert list(bound.values()) == [SIZE] * (FEW * 2 // SIZE)
+
+    await space.until(is_full, limit=PATIENCE)
+    await asyncio.sleep(2)
+    is_full(space.state)
+
+    await add_to_pool(space, range(FEW, len(names) * 4 * SIZE // 2))
+    await space.until(are_ready(names, 4, "app:1"), limit=PATIENCE)
+    for count in (4, 4, 2):
+        replaced = [uid for name in names for uid in await replace_groups(space, name, count)]
+        await space.until(are_ready(names, 4, "app:1", replaced), limit=PATIENCE)
     for replicas in (2, 4):
-        await space.edit(replicas=replicas)
-        await space.until(lambda state, count=replicas * 2: all_ready(state, count))  # type: ignore[misc]
-    await space.replace_worker_template(pod_template("app:2", terminationGracePeriodSeconds=3))
-    await space.until(lambda state: all_ready(state, 8, "app:2"))
+        for name in names:
+            await space.edit(name, replicas=replicas)
+        await space.until(are_ready(names, replicas, "app:1"), limit=PATIENCE)
+    newer = half_a_node(space, "app:2")
+    newer["spec"]["terminationGracePeriodSeconds"] = GRACE
+    for name in names:
+        await space.replace_worker_template(newer, name)
+    await space.until(are_ready(names, 4, "app:2"), limit=PATIENCE)
 
-    assert len(await no_other_pod_groups(space)) == 4
-    assert conditions(space.state.leaderworkersets["web"])["WorkloadSchedulingCreated"] == "True"
-    await until_gone(space)
+    expected = {link_of(pod) for pod in space.state.pods.values()}
+    assert len(expected) == len(names) * 4
+    await space.eventually(lambda: pod_groups(space), lambda found: found.keys() == expected)
+    for name in names:
+        assert conditions(space.state.leaderworkersets[name])["WorkloadSchedulingCreated"] == "True"
+        await space.delete(name)
+    for kind in (POD_GROUPS, WORKLOADS):
+        read = partial(space.client.list, kind, namespace=space.namespace)
+        await space.eventually(read, lambda found: not found.items)
 
 
 @pytest.mark.parametrize("sizes", [(2, 4), (4, 2)])

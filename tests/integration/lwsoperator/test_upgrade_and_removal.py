@@ -12,7 +12,8 @@ from tests.integration.lwsoperator.managers import Managers, managers
 from tests.integration.lwsoperator.test_scenarios import DEFINITION, generation, owned
 from tests.integration.lwsoperator.waiting import until
 
-from leaderworkerset.api import metadata
+from leaderworkerset.api import labels, metadata
+from leaderworkerset.core.restarts.retention import FINALIZER
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, OWNED_BY, OWNED_LABEL
 
 pytestmark = pytest.mark.slow
@@ -158,6 +159,29 @@ def test_without_the_operator_its_kind_takes_the_operand_along(installed: Site) 
     installed.administrator.kubectl("delete", f"crd/{OPERATORS.group_resource}")
     until(lambda: is_gone(installed), "nothing owned")
     assert installed.administrator.get(DEFINITION) is not None
+
+
+def test_pods_of_exhausted_groups_go_with_their_set_while_nobody_keeps_a_manager(installed: Site) -> None:
+    """N-RB-16: after the object was deleted, too; pods of a set that stays are left until it goes."""
+    kubectl = installed.administrator.kubectl
+    installed.stop()
+    kubectl("delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations", "--all")  # nobody answers here
+    kubectl("create", "-f", "-", objects=[sets.lws("stays", replicas=1), kept_pod("stays"), kept_pod("gone")])
+    kubectl("delete", "pod", "gone-0", "stays-0", "--wait=false", "--grace-period=0", "--force")
+    installed.start()
+    kubectl("delete", OBJECT)
+    until(lambda: installed.administrator.get("pod/gone-0") is None, "no pod of a set that is gone")
+    assert installed.administrator.get("pod/stays-0") is not None
+    kubectl("delete", "lws/stays")
+    until(lambda: installed.administrator.get("pod/stays-0") is None, "no pod of either set")
+
+
+def kept_pod(name: str) -> dict[str, Any]:
+    """Return the leader of an exhausted group, as its manager left it."""
+    pod = labeled_pod()
+    marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: "true"}
+    metadata = {"name": f"{name}-0", "labels": {labels.NAME: name}, "annotations": marks, "finalizers": [FINALIZER]}
+    return pod | {"metadata": metadata}
 
 
 def test_a_namespace_that_went_first_blocks_nobody_for_long(installed: Site) -> None:

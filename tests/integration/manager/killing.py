@@ -18,7 +18,7 @@ from tests.integration.clusters import objects
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import Replica, until
-from tests.integration.manager.world import World
+from tests.integration.manager.world import LEADER_POLL, World
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.requests import Selection
@@ -44,9 +44,6 @@ PAUSES: Final = (0.0, 2.0)
 
 READY_POLL: Final = 0.5
 """Seconds between two listings of everything."""
-
-LEADER_POLL: Final = 0.2
-"""Seconds between two questions to all managers which of them leads, each with a new token."""
 
 RETRY: Final = 0.5
 """Seconds after which a user tries again where no webhook answered."""

@@ -46,6 +46,7 @@ class Replica:
     configuration: dict[str, Any] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
     flags: Sequence[str] = ("--zap-log-level=info",)
+    program: Sequence[str] = ("-IBu", str(ENTRY))
 
     def __post_init__(self) -> None:
         self.webhooks, self.probes, self.metrics = free_ports(3)
@@ -60,7 +61,7 @@ class Replica:
         words = [word.replace(workload.CONFIGURATION_PATH, str(file)) for word in container["args"]]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-IBu", str(ENTRY), *words, f"--kubeconfig={self.kubeconfig}", *self.flags],
+                [sys.executable, *self.program, *words, f"--kubeconfig={self.kubeconfig}", *self.flags],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

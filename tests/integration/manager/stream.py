@@ -1,11 +1,17 @@
 """Requests all the time, so that a moment without webhooks shows."""
 
+import asyncio
+from typing import Final
+
 from tests.integration.manager.groups import Space
 from tests.integration.manager.replicas import until
 
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import ObjectKey
 from leaderworkerset.api.resources import LEADERWORKERSETS
+
+PAUSE: Final = 0.05
+"""Seconds between a deletion and the next creation: webhooks that are away are so for longer."""
 
 
 class Stream:
@@ -26,6 +32,7 @@ class Stream:
             except KubeError as error:
                 self.refused.append(str(error))
             self.created += 1
+            await asyncio.sleep(PAUSE)
 
     async def go_on(self, count: int) -> None:
         """Wait for more creations."""

@@ -49,14 +49,14 @@ def test_a_new_serving_certificate_refuses_no_request(worlds: Worlds) -> None:
             async with asyncio.TaskGroup() as group:
                 running = group.create_task(stream.run())
                 for round_number in range(1, 4):
-                    await stream.go_on(20)
+                    await stream.go_on(10)
                     before = await material(world)
                     await world.client.patch(
                         SECRETS, installation.SECRET, {"data": {"tls.crt": None, "tls.key": None}}, kind="merge"
                     )
                     await await_served(world, round_number + 1)
                     assert (await material(world)).authority == before.authority
-                    await stream.go_on(20)
+                    await stream.go_on(10)
                 running.cancel()
             assert stream.refused == []
 
@@ -82,7 +82,7 @@ def test_a_new_authority_refuses_no_request(worlds: Worlds) -> None:
             async with asyncio.TaskGroup() as group:
                 running = group.create_task(stream.run())
                 await await_served(world, 2)
-                await stream.go_on(40)
+                await stream.go_on(20)
                 running.cancel()
             assert stream.refused == []
             renewed = await material(world)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.slow
 ETCD_MEMBERS: Final = 3
 """So many go on when one of them ends."""
 
-COUNT: Final = 12
+COUNT: Final = 6
 REPLICAS: Final = 2
 SIZE: Final = 3
 

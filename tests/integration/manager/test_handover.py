@@ -126,10 +126,10 @@ def test_replacing_both_managers_refuses_no_request(worlds: Worlds) -> None:
                 running = group.create_task(stream.run())
                 for index, replica in enumerate(old):
                     await world.start(f"new-{index}")
-                    await stream.go_on(20)
+                    await stream.go_on(10)
                     world.balancer.backends.remove(replica.webhooks)
                     assert await replica.stop() < 10
-                    await stream.go_on(20)
+                    await stream.go_on(10)
                 running.cancel()
             assert stream.refused == []
             await space.create("web", replicas=1, size=2)

@@ -40,7 +40,7 @@ SEED: Final = 1
 ROLLOUTS: Final = 3
 """As many before the attack; meanwhile there is one after the other."""
 
-OBJECTS: Final = examples(400)
+OBJECTS: Final = examples(200)
 """The attacker stores so many, several of each kind; with gang scheduling half of them. `EXAMPLES=5` stores thousands."""
 
 GROUPS: Final = 2

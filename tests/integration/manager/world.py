@@ -23,6 +23,9 @@ from kuberuntime.objects.resources import LEASES
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 
+LEADER_POLL: Final = 0.2
+"""Seconds between two questions whether a replica leads: each answer has all metrics, over a connection of its own."""
+
 RENEWAL: Final = "update leases"
 """All that the leader writes at rest."""
 
@@ -36,6 +39,8 @@ class World:
     balancer: Balancer
     directory: Path
     replicas: list[Replica]
+    scraper: str
+    """A token of the account that may read metrics."""
 
     async def prepare(self, name: str, **configuration: Any) -> Replica:
         """Prepare a manager with the rights of its account, and start nothing."""
@@ -55,7 +60,7 @@ class World:
 
     async def is_master(self, replica: Replica) -> bool:
         """Ask a replica whether it leads."""
-        _, text = await replica.metrics_with(await installation.token_of(self.client, installation.SCRAPER))
+        _, text = await replica.metrics_with(self.scraper)
         return 'leader_election_master_status{name="b8b2488c.x-k8s.io"} 1.0' in text
 
     async def await_master(self, replica: Replica) -> None:
@@ -64,7 +69,7 @@ class World:
         async def leads() -> bool:
             return await self.is_master(replica)
 
-        await until(leads, *self.replicas)
+        await until(leads, *self.replicas, poll=LEADER_POLL)
 
     async def holder(self) -> str:
         """Return who holds the lease."""
@@ -106,7 +111,8 @@ async def opened(plane: Plane, directory: Path) -> AsyncIterator[World]:
     client = Client(transport(KubernetesCluster(plane.kubeconfig), "tests"))
     async with Balancer() as balancer:
         await installation.install(client, balancer.port)
-        world = World(plane, client, balancer, directory, [])
+        scraper = await installation.token_of(client, installation.SCRAPER)
+        world = World(plane, client, balancer, directory, [], scraper)
         try:
             yield world
         finally:

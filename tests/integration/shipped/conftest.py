@@ -16,5 +16,6 @@ __all__ = ["pytest_pyfunc_call", "runner"]
 def cluster(
     request: pytest.FixtureRequest, runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KubernetesCluster]:
+    assert request.scope == "package", "each row would get a cluster of its own"
     with plane(runner, tmp_path_factory.mktemp(request.param), build.CLUSTERS[request.param]) as made:
         yield KubernetesCluster(made.kubeconfig)

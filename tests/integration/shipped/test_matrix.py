@@ -50,6 +50,7 @@ TRIED: Final = [
     ("cluster", "row"),
     [pytest.param(cluster, ROWS[number], id=f"{cluster}-{number}") for cluster, number in TRIED],
     indirect=["cluster"],
+    scope="package",  # which it is not by itself where only one of two parameters is a fixture's: a cluster for each row
 )
 async def test_a_manager_with_these_settings_does_its_work(
     row: Row, cluster: KubernetesCluster, tmp_path: Path

@@ -4,7 +4,6 @@ What is decided is the product's own decision on whole objects; only the API ser
 replaced by the least that they promise. After each plan the bounds of a rollout are asserted.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -14,7 +13,7 @@ from tests.disaggregated import disaggregatedset_object, role
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Create, Delete, Finally, Patch, PutStatus, Together
+from kuberuntime.plan import Action, Create, Delete, Patch, PutStatus, flat
 from leaderworkerset.api import disaggregatedset
 from leaderworkerset.api.disaggregatedset import REVISION
 from leaderworkerset.api.resources import LEADERWORKERSETS, ROLE_SCALERS
@@ -119,7 +118,9 @@ class FleetWorld:
             NOW,
         )
         assert plan.error is None
-        writes = [write for write in flat(plan.actions) if write_of(write) in {LEADERWORKERSETS, ROLE_SCALERS}]
+        writes: list[Action] = [
+            write for write in flat(plan.actions) if write_of(write) in {LEADERWORKERSETS, ROLE_SCALERS}
+        ]
         before = self.states()
         sizes = {part.key: part.replicas for part in self.parts}
         drained = {part.key for part in self.parts if part.replicas == 0}
@@ -218,24 +219,8 @@ class FleetWorld:
         return replace(state, old=0, new=new)
 
 
-def flat(actions: Iterable[Action]) -> list[Action]:
-    """Return the writes in an order in which they may happen."""
-    found: list[Action] = []
-    for action in actions:
-        match action:
-            case Together(sequences=sequences):
-                found += [one for sequence in sequences for one in flat(sequence)]
-            case Finally(actions=first, after=after):
-                found += [*flat(first), *flat(after)]
-            case PutStatus():
-                pass
-            case _:
-                found.append(action)
-    return found
-
-
 def write_of(action: Action) -> Any:
     """Return the resource that an action writes to, None where it writes to none; statuses do not count."""
-    if isinstance(action, Patch) and action.subresource:
+    if isinstance(action, PutStatus) or (isinstance(action, Patch) and action.subresource):
         return None
     return getattr(action, "resource", None)

@@ -1,9 +1,11 @@
 """The state at the end of a schedule: what it may have in common with that of a fresh creation, and what is left over."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 from tests.simulation.checks.facts import FOREIGN, Facts
+from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 from tests.simulation.states import comparable
 
 from kuberuntime.objects import meta
@@ -12,6 +14,9 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, REP
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.indexes import OF_STATEFULSETS
+
+UNCOMPARED: Final = {one.group_resource for one in (REPLICA_SETS, WORKLOADS, POD_GROUPS)}
+"""ReplicaSets tell of the past; what the other two shall be at rest is known (`gangs.py`)."""
 
 KEPT: Final = ("apiVersion", "kind", "spec")
 """Of a Deployment, what the product says of it."""
@@ -52,10 +57,26 @@ def _with_numbers(facts: Facts, found: dict[str, JSONObject]) -> dict[str, JSONO
             random = (of_workers, group.index, meta.name(group.leader), host)
             for name, kind in zip(random, ("revision", "key", "leader", "host"), strict=True):
                 text = text.replace(name, f"{kind}-{number}") if name else text
+    for name, new in _names_of_gangs(facts):
+        text = text.replace(name, new)
     for replicaset in facts.objects.get(REPLICA_SETS.group_resource, {}).values():
         text = text.replace(meta.labels(replicaset)["pod-template-hash"], "template")
     decoded: dict[str, JSONObject] = msgspec.json.decode(text)
     return decoded
+
+
+def _names_of_gangs(facts: Facts) -> Iterator[tuple[str, str]]:
+    """Yield what comes from the UID of a LeaderWorkerSet with Workloads, and what stands for it in every cluster."""
+    workloads = facts.objects.get(WORKLOADS.group_resource, {})
+    for group in facts.groups().values() if workloads else ():
+        annotated = meta.annotations(group.leader).get(labels.WORKLOAD_NAME, "")
+        if annotated not in workloads:
+            yield annotated, f"workload.{group.index}"
+    for name in workloads:
+        yield name, "workload"
+    for name, one in facts.objects.get(STATEFULSETS.group_resource, {}).items() if workloads else ():
+        for which in ("updateRevision", "currentRevision"):
+            yield meta.status(one).get(which) or name, f"revision of {name}"
 
 
 def leftovers(facts: Facts) -> list[str]:
@@ -70,8 +91,8 @@ def encode(value: Any) -> bytes:
 
 
 def _is_historical(resource: str, obj: JSONObject) -> bool:
-    """Return whether an object is about the past: ReplicaSets, revisions of StatefulSets, and records of recreations."""
-    if resource == REPLICA_SETS.group_resource:
+    """Return whether an object is about the past, or checked elsewhere: also revisions of StatefulSets, and records."""
+    if resource in UNCOMPARED:
         return True
     if resource != CONTROLLER_REVISIONS.group_resource:
         return False

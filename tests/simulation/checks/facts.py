@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from tests.simulation.cluster import NAMESPACE
+from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
@@ -27,7 +28,7 @@ FOREIGN: Final = "simulation/foreign"
 
 KINDS: Final = {
     one.group_resource for one in (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES,
-                                   CONTROLLER_REVISIONS)
+                                   CONTROLLER_REVISIONS, WORKLOADS, POD_GROUPS)
 }  # fmt: skip
 
 Index: TypeAlias = int | str

@@ -24,6 +24,7 @@ import msgspec
 from tests.simulation.checks.budgets import Budgets
 from tests.simulation.checks.facts import FOREIGN, Facts, Group, Index, Target, has_restarted, index_of, read_target
 from tests.simulation.cluster import NAMESPACE
+from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
 from kuberuntime.client.transport import Request, Response
 from kuberuntime.clock import Clock
@@ -47,7 +48,8 @@ STORM: Final = 4
 WINDOW: Final = 90.0
 """Seconds in which a group is recreated at most `STORM` times, however often it fails."""
 
-KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES, CONTROLLER_REVISIONS)
+KEPT: Final = (LEADERWORKERSETS, STATEFULSETS, DEPLOYMENTS, REPLICA_SETS, PODS, SERVICES, CONTROLLER_REVISIONS,
+               WORKLOADS, POD_GROUPS)  # fmt: skip
 """What is there when a schedule begins, and counts."""
 
 CREATED: Final = {STATEFULSETS.group_resource, SERVICES.group_resource, CONTROLLER_REVISIONS.group_resource}
@@ -61,6 +63,10 @@ DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource}
 class Invariants:
     """Checks while a simulation runs. What people and machines break is told by `excuse` and `tolerate`."""
 
+    created = CREATED
+    """What managers may create."""
+    deleted = DELETED
+    """What managers may delete."""
     patched = PATCHED
     """What managers may patch."""
     events: Sequence[str] = ()
@@ -239,7 +245,7 @@ class Invariants:
     def _check_deletion(self, actor: str, target: Target, request: Request, known: JSONObject | None) -> None:
         options = msgspec.json.decode(request.body) if request.body else {}
         uid = (options.get("preconditions") or {}).get("uid")
-        if target.resource not in DELETED:
+        if target.resource not in self.deleted:
             self._violate(f"{actor} deletes {target}")
         if not uid:
             self._violate(f"{actor} deletes {target} whatever its UID")
@@ -281,7 +287,7 @@ class Invariants:
             self._violate(f"{actor} recreated {target} {len(recent)} times in {WINDOW:.0f} s")
 
     def _check_creation(self, actor: str, target: Target, request: Request) -> None:
-        if target.resource not in CREATED:
+        if target.resource not in self.created:
             self._violate(f"{actor} creates {target}")
             return
         sent = msgspec.json.decode(request.body)

@@ -5,6 +5,8 @@ from contextlib import asynccontextmanager
 from typing import Final, Protocol
 
 import msgspec
+from tests.simulation.cluster import NAMESPACE
+from tests.simulation.faults import once, status_response
 from tests.simulation.trace import EVENT
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
@@ -12,6 +14,9 @@ from kuberuntime.client.transport import Request, Response, StreamResponse, Tran
 READS: Final = frozenset({"GET", "HEAD"})
 WARNING: Final = b'"Warning"'
 REPLACEMENT: Final = b'"GroupReplacement'
+OWN: Final = f"/namespaces/{NAMESPACE}/"
+"""What is in the path of events about what is checked: a hostile tenant has another namespace."""
+UNSERVED: Final = status_response(404, "NotFound", "the server could not find the requested resource")
 
 
 class Witness(Protocol):
@@ -31,6 +36,8 @@ class Wire:
 
     def __init__(self) -> None:
         self.witness: Witness | None = None
+        self.unserved = ""
+        """What the paths of kinds begin with that the API server does not serve to managers."""
         self.warnings: list[bytes] = []
         """Events that warn, as they were sent."""
         self.replacements: list[str] = []
@@ -53,10 +60,12 @@ class _Witnessed:
         self._wire = wire
 
     async def request(self, request: Request) -> Response:
+        if self._is_unserved(request):
+            return UNSERVED
         if request.method in READS:
             return await self._inner.request(request)
         if EVENT in request.path:
-            if WARNING in request.body and self._actor != "controllers":
+            if WARNING in request.body and self._actor != "controllers" and OWN in request.path:
                 self._wire.warnings.append(request.body)
             if REPLACEMENT in request.body:
                 self._wire.replacements.append(_leader_of(request.body))
@@ -71,11 +80,18 @@ class _Witnessed:
 
     @asynccontextmanager
     async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        if self._is_unserved(request):
+            yield StreamResponse(UNSERVED.status, UNSERVED.headers, once(UNSERVED.body))
+            return
         async with self._inner.stream(request) as response:
             yield response
 
     async def close(self) -> None:
         await self._inner.close()
+
+    def _is_unserved(self, request: Request) -> bool:
+        prefix = self._wire.unserved
+        return bool(prefix) and self._actor.startswith("manager") and request.path.startswith(prefix)
 
 
 def _leader_of(event: bytes) -> str:

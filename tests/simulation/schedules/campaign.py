@@ -14,6 +14,7 @@ from tests.simulation.schedules import lean, planted
 from tests.simulation.schedules.clocks import play_clocks
 from tests.simulation.schedules.crashes import play_crashes
 from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.gangs import play_gangs
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.misuse import play_misuse
 from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
@@ -30,6 +31,9 @@ CLOCKS: Final = "clocks"
 
 RANDOM_KEYS: Final = "keys"
 """What the names of families begin with whose groups have random keys."""
+
+GANGS: Final = "gangs"
+"""What the names of families begin with that have `spec.scheduling`."""
 
 BRANCHES: Final = 20
 """Schedules of one family."""
@@ -107,7 +111,7 @@ class Part:
     """What is played: branches of families, with a bug planted where one is named."""
 
     families: Sequence[int | str]
-    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks` or `keys` with a number."""
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys` or `gangs` with a number."""
     branches: Sequence[int]
     """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
     bug: str | None = None
@@ -125,6 +129,8 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
                     await play_misuse(world, family, part.branches, send)
                 elif isinstance(family, str) and family.startswith(RANDOM_KEYS):
                     await play_random_keys(world, family, part.branches, send)
+                elif isinstance(family, str) and family.startswith(GANGS):
+                    await play_gangs(world, family, part.branches, send)
                 elif isinstance(family, str) and family.startswith(CLOCKS):
                     await play_clocks(world, family, part.branches, send)
                 elif isinstance(family, str):

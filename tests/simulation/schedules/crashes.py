@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 from tests.simulation.checks.budgets import exhausted
+from tests.simulation.checks.gangs import GangInvariants
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.faults import Death, Schedule
@@ -164,6 +165,15 @@ def _born(pod: JSONObject) -> str:
     return str(meta.metadata(pod)["creationTimestamp"])
 
 
+async def resize_above_a_partition(play: Play) -> None:
+    """Ask for larger groups but the first one, and let that fail, which keeps its size (N-AT-25)."""
+    rolling = {"partition": 1, "maxUnavailable": 1, "maxSurge": 0}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    await play.edit("resizes", rolloutStrategy=strategy, leaderWorkerTemplate={"size": 3})
+    await play.world.at_rest()
+    _fail(play, "web-0-1")
+
+
 KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "create by key": (create,),
     "roll by key": (roll,),
@@ -175,6 +185,17 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "exhaust by key": (exhaust, recover),
 }
 """Those of groups with random keys."""
+
+WHOLE: Final = "resize the whole"
+"""The scenario of groups that are scheduled all together."""
+
+GANGED: Final[Mapping[str, Sequence[Happening]]] = {
+    "create gangs": (create,),
+    "fail in gangs": (fail,),
+    "resize gangs": (resize_above_a_partition,),
+    WHOLE: (resize,),
+}
+"""Those with `spec.scheduling`."""
 
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
@@ -192,6 +213,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "crash loop": (crash_loop,),
     "exhaust": (exhaust, recover),
     **KEYED,
+    **GANGED,
 }
 
 
@@ -203,19 +225,31 @@ def keyed_groups(size: int) -> JSONObject:
     return lws
 
 
+def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
+    """Return the LeaderWorkerSet of a scenario, and what is checked of it."""
+    lws, invariants = groups(replicas=2, size=2), Invariants
+    if name in KEYED:
+        lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
+    if name in GANGED:
+        lws["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}} if name == WHOLE else {}
+        invariants = GangInvariants
+    if exhaust in SCENARIOS[name]:
+        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+    return lws, invariants
+
+
 async def play_crashes(world: LeanWorld, name: str, send: Send, *, deaths: bool) -> None:
     """Play a scenario undisturbed, and then, if asked, with a death at each of its writes; every verdict is sent."""
     world.reseed(f"crashes {name}")
     if name == UNSEEN:
         world.kubelet.pace = SLOW_PODS
     world.settings = replace(world.settings, managers=(faultplans.CALM,))
+    if name in GANGED:
+        await world.start_gangs()
     world.start_manager("manager-0", faultplans.CALM)
-    lws, invariants = groups(replicas=2, size=2), Invariants
     if name in KEYED:
         await world.start_deployments()
-        lws, invariants = keyed_groups(size=1 if name == RESIZED else 2), RandomKeyInvariants
-    if exhaust in SCENARIOS[name]:
-        lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+    lws, invariants = _subject(name)
     creates = SCENARIOS[name] == (create,)
     if not creates:
         await world.create(lws)

@@ -2,7 +2,7 @@
 
 It writes to the store as the kubelet writes through the API, in the order in which a kubelet does, but without
 containers, volumes and log files: a schedule of some seconds has some hundred of its steps.
-Scheduling gates and readiness gates are respected.
+Scheduling gates, readiness gates and PodGroups (`podgroups.py`) are respected.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from random import Random
 from typing import Any, Final
 
 import msgspec
+from tests.simulation.schedules.podgroups import PodGroups, link_of
 
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
@@ -55,6 +56,7 @@ class ModelKubelet:
         self._store = store
         self._clock = clock
         self._random = random
+        self._groups = PodGroups(store, self._let_go_on)
         store.subscribe(self._committed)
 
     def restart(self, name: str) -> bool:
@@ -121,8 +123,19 @@ class ModelKubelet:
         free = [node for node in NODES if node not in self.lost]
         if not free:
             return
-        bound = pod | {"spec": meta.spec(pod) | {"nodeName": self._random.choice(free)}}
-        self._put(bound, self._status(pod, ready=True, restarts=0))
+        if not link_of(pod):
+            self._put(self._bind(pod, free), self._status(pod, ready=True, restarts=0))
+        elif not meta.spec(pod).get("nodeName"):
+            for one in self._groups.together(pod):
+                self._put(self._bind(one, free), meta.status(one))
+                self._later(self.pace.start, self._recover, one)
+
+    def _bind(self, pod: JSONObject, free: Sequence[str]) -> JSONObject:
+        return pod | {"spec": meta.spec(pod) | {"nodeName": self._random.choice(free)}}
+
+    def _let_go_on(self, name: str, uid: str) -> None:
+        """Try again to schedule a pod whose PodGroup has changed."""
+        asyncio.get_running_loop().call_later(self._random.uniform(*SYNC), self._start, name, uid)
 
     def _recover(self, name: str, uid: str) -> None:
         pod = self._pod(name, uid)
@@ -131,8 +144,8 @@ class ModelKubelet:
         if not meta.spec(pod).get("nodeName"):
             self._start(name, uid)
         elif meta.status(pod).get("phase") != "Failed":
-            restarts = meta.status(pod)["containerStatuses"][0]["restartCount"]
-            self._put(pod, self._status(pod, ready=True, restarts=restarts))
+            (container,) = meta.status(pod).get("containerStatuses") or ({"restartCount": 0},)
+            self._put(pod, self._status(pod, ready=True, restarts=container["restartCount"]))
 
     def _recount(self, name: str, uid: str) -> None:
         """Notice that a readiness gate has changed."""

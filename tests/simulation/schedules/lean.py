@@ -1,13 +1,14 @@
 """A cluster for thousands of schedules: the API server, the controllers and the managers of production, less of the rest.
 
 Against `cluster.py` pods run on a model (`kubelet.py`), events end before the API server, and of localkube's controllers
-run those whom a LeaderWorkerSet needs: StatefulSets and garbage collection, and for random keys Deployments. It is
-started once for each process; branches (`forking.py`) continue from there, each with randomness of its own.
+run those whom a LeaderWorkerSet needs: StatefulSets and garbage collection, and for random keys Deployments. The kinds of
+kube-scheduler are served where groups ask for them. It is started once for each process; branches (`forking.py`) continue from there, each with randomness of its own.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -16,6 +17,7 @@ from tests.simulation.checks.wire import Wire
 from tests.simulation.cluster import Settings, World
 from tests.simulation.faults import FaultyTransport, Schedule
 from tests.simulation.schedules.kubelet import NODES, ModelKubelet
+from tests.simulation.schedules.podgroups import define
 from tests.simulation.trace import Trace
 
 from kuberuntime.client.client import Client
@@ -24,6 +26,10 @@ from kuberuntime.controller.executor import Executor, NoEvents
 from kuberuntime.controller.manager import Manager
 from kuberuntime.objects.resources import NODES as NODE_KIND
 from leaderworkerset.cli.errors import leaves
+from leaderworkerset.core.gang.gangs import SCHEDULING, served_name
+from leaderworkerset.core.gang.native import KUBERNETES
+from leaderworkerset.kinds.managed import managed
+from leaderworkerset.webhooks import review
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.composition import MANY, build_controller
 from localkube.controllers.deployment.controller import Deployments
@@ -102,6 +108,23 @@ class LeanWorld(World):
         )
         self._spawn("deployments", manager.run())
         await manager.wait_synced()
+
+    async def start_gangs(self) -> None:
+        """Serve the kinds of kube-scheduler, and have managers follow `spec.scheduling` with them."""
+        for kind in SCHEDULING:
+            await self.define(define(kind))
+        self.follow_scheduling(is_enabled=True)
+
+    def follow_scheduling(self, *, is_enabled: bool) -> None:
+        """Set the feature gate of webhooks and of managers that begin from now on."""
+
+        def served() -> Collection[str]:
+            return () if self.wire.unserved else [served_name(kind) for kind in SCHEDULING]
+
+        kinds = managed(KUBERNETES, served, workload_aware=is_enabled)
+        self.settings = replace(self.settings, kinds=kinds)
+        decisions = kinds.decisions
+        self.webhooks.serve(decisions, lambda path, body: review.answer(body, decisions[path]))
 
     def errors(self) -> list[BaseException]:
         """Return the errors that ended an actor, each out of its groups."""

@@ -52,7 +52,9 @@ ROUNDS: Final = 4
 LIMITS: Final = (None, None, None, 0, 1, 2)
 """What `maxGroupRestarts` may be."""
 
-LASTING: Final = {"crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks"}
+LASTING: Final = {
+    "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds",
+}  # fmt: skip
 """What may leave a group waiting for its next recreation, or the StatefulSet controller for its next attempt, by name."""
 
 
@@ -191,6 +193,8 @@ async def play_reference(world: LeanWorld, declared: bytes, send: Send) -> None:
     lws = msgspec.json.decode(declared)
     if meta.spec(lws).get("groupIdentity") == "Hash":
         await world.start_deployments()
+    if meta.spec(lws).get("scheduling") is not None:
+        await world.start_gangs()
     world.start_manager("manager-0", faultplans.CALM)
     checks = Invariants(world.server.backend.store, world.clock)
     await world.create(lws)

@@ -16,6 +16,7 @@ from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors, gocommand
 from leaderworkerset.cli.gocommand import GoCommand
+from leaderworkerset.cli.process import clusterprocess
 from leaderworkerset.install import installsettings as installed
 from leaderworkerset.manager import managerlog
 from leaderworkerset.manager.goflags import Flag
@@ -71,7 +72,7 @@ def run(given: Mapping[str, Any], verbosity: Verbosity) -> int:
     from leaderworkerset.operator import operatorprocess
 
     settings = operatorprocess.OperatorProcessSettings(
-        namespace=given.get("namespace") or gocommand.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
+        namespace=given.get("namespace") or clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", OPERATOR),
         image=os.environ.get(IMAGE_VARIABLE) or installed.IMAGE,
         kubeconfig=given.get("kubeconfig", ""),
         listen=given.get("listen", LISTEN),
@@ -80,6 +81,6 @@ def run(given: Mapping[str, Any], verbosity: Verbosity) -> int:
     try:
         asyncio.run(operatorprocess.run_until_stopped(settings, verbosity))
     except (KubeError, OSError, ExceptionGroup) as error:
-        gocommand.log_errors("problem running operator", error)
+        clusterprocess.log_errors("problem running operator", error)
         return errors.FAILED
     return 0

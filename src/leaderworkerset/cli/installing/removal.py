@@ -102,7 +102,7 @@ class Remover:
     async def evidence(self) -> list[JSONObject]:
         """Return the pods that are kept as evidence of groups that used up their restarts, those of existing sets only."""
         names = {meta.key(obj) for obj in await self._list(LEADERWORKERSETS)}
-        return [pod for pod in await self._kept() if _set_of(pod) in names]
+        return [pod for pod in await self._kept() if retention.set_of(pod) in names]
 
     async def release_evidence(self) -> None:
         """Let pods go that are kept as evidence of LeaderWorkerSets that are gone, workers first (N-RB-16)."""
@@ -210,10 +210,6 @@ class Remover:
             held = f": held by finalizers {', '.join(finalizers)}" if finalizers else ""
             name = title(resource, str(meta.key(first))) if first else resource.kind
             raise TimedOutError(f"{name} is still there after {self._timeout:g} s{held}; uninstall again") from error
-
-
-def _set_of(pod: JSONObject) -> ObjectKey:
-    return ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME])
 
 
 def is_dependent(obj: JSONObject) -> bool:

@@ -89,7 +89,7 @@ async def local_cluster(
                     lwsmanager.webhooks(client, clock, await full_definitions(client)),
                     server.work(),
                     recorder.recording(server.client(), Store(place.history), read_logs(server), clock),
-                    lwsmanager.controllers(client, clock),
+                    server.managed(lambda: lwsmanager.controllers(client, clock)),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
                     with collection.resumed(lasting=keep):

@@ -132,6 +132,7 @@ def _create(one: _Slice, role_name: str, replicas: int, events: tuple[Event, ...
     return Create(
         resource=LEADERWORKERSETS,
         object=roleset.build(obj, entry, place, replicas=replicas, placement=whole.placement),
+        unless_own=True,
         on_success=events,
         on_failure=(announcements.failed_create(obj, LEADERWORKERSETS.kind, place.name),),
     )

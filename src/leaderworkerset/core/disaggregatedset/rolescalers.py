@@ -120,6 +120,7 @@ def _create(obj: JSONObject, role: str, replicas: int) -> Create:
     return Create(
         resource=ROLE_SCALERS,
         object=body,
+        unless_own=True,
         on_success=(announcements.scaler_created(obj, name, role),),
         on_failure=(announcements.failed_create(obj, ROLE_SCALERS.kind, name),),
     )

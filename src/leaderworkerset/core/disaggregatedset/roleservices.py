@@ -57,6 +57,7 @@ def _create(obj: JSONObject, part: RolePart) -> Create:
     return Create(
         resource=SERVICES,
         object=build(obj, part),
+        unless_own=True,
         on_failure=(announcements.failed_create(obj, SERVICES.kind, name),),
     )
 

@@ -212,6 +212,7 @@ class Gangs:
         yield Create(
             resource=kind,
             object=provider.build(group, name),
+            unless_own=True,
             on_failure=(decisionevents.failed_create(group.live.obj, failed, group.live.leader),),
         )
 

@@ -56,7 +56,7 @@ def _prepare(whole: GangSet, scheduling: Scheduling) -> Preparation:
     workload = _find_workload(whole)
     wanted = workloads.build_workload(whole.obj, whole.lws, scheduling)
     if workload is None:
-        created = Create(resource=WORKLOADS, object=wanted)
+        created = Create(resource=WORKLOADS, object=wanted, unless_own=True)
         return Preparation(actions=(*_cleaned(whole, ""), _reported(whole, created, WORKLOAD_FAILED)))
     if drift := workloads.workload_drift(workload, wanted):
         raise _FailedError(WORKLOAD_FAILED, drift)
@@ -129,7 +129,7 @@ def _pod_group(whole: GangSet, name: str, workload: JSONObject, template: JSONOb
     wanted = workloads.build_pod_group(whole.obj, name, workload, template, level)
     found = next((one for one in whole.objects if POD_GROUPS.has(one) and meta.name(one) == name), None)
     if found is None:
-        return Create(resource=POD_GROUPS, object=wanted)
+        return Create(resource=POD_GROUPS, object=wanted, unless_own=True)
     if meta.is_deleting(found):
         raise _FailedError(POD_GROUP_FAILED, f"PodGroup {name} is still terminating")
     if not meta.is_controlled(found, whole.obj):

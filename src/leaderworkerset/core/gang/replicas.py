@@ -61,6 +61,8 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
     workload = _find_workload(group)
     annotated = meta.annotations(leader).get(labels.WORKLOAD_NAME, "")
     begin = workloadnames.accepted(annotated, meta.name(workload))
+    if _is_of_another(leader, begin, level):
+        return PolicyDecision(holds=f"leader pod {meta.name(leader)} is of an earlier LeaderWorkerSet of this name")
     if astray := _astray(group, workloadnames.group_name(leader, begin, level, labels.WORKER)):
         return astray
     wanted = []
@@ -70,6 +72,11 @@ def decide(group: GangGroup, scheduling: Scheduling) -> PolicyDecision:
         own_labels = workloads.group_labels(leader, level, part.role)
         wanted.append(workloads.build_pod_group(group.live.obj, name, workload, template, own_labels))
     return _create(group, wanted)
+
+
+def _is_of_another(leader: JSONObject, begin: str, level: SchedulingLevel) -> bool:
+    """Return whether a leader names another PodGroup than it gets here: none of its pods would name this one."""
+    return workloadnames.linked(leader) != workloadnames.group_name(leader, begin, level, labels.LEADER)
 
 
 def _check_labels(leader: JSONObject) -> None:
@@ -104,7 +111,7 @@ def _astray(group: GangGroup, expected: str) -> PolicyDecision | None:
     """Recreate a group of whose workers none is bound and one waits in another PodGroup than the leader's (N-K8S-17)."""
     leader = group.live.leader
     own = groupname.find_workers(leader, group.live.statefulsets)
-    if own is None:
+    if own is None or not meta.is_controlled(own, leader):  # of a leader before, whose end is waited for elsewhere
         return None
     workers = [pod for pod in group.live.pods if meta.is_controlled(pod, own)]
     if all(workloadnames.linked(pod) == expected for pod in workers) or any(
@@ -124,7 +131,7 @@ def _create(group: GangGroup, wanted: Sequence[JSONObject]) -> PolicyDecision:
     for one in wanted:
         found = known.get(meta.name(one))
         if found is None:
-            creations.append(Create(resource=POD_GROUPS, object=one, on_failure=(failed,)))
+            creations.append(Create(resource=POD_GROUPS, object=one, unless_own=True, on_failure=(failed,)))
         elif not meta.is_controlled(found, obj):
             event = decisionevents.unexpected_owner(leader, meta.name(one))
             return PolicyDecision(holds=event.note, actions=(Emit(events=(event,)),), requeue_after=RETRY)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Action, Event
+from kuberuntime.plan import Action, Emit, Event
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Source
@@ -37,17 +37,18 @@ class SetFacts:
 class LeaderDecision:
     """What to do with the leaders, and what their state says.
 
-    `applied` is what shall keep them, if it is to be applied after the `actions`, of this `resource`; `begins` tells that an
-    update begins thereby, whose events are `updating`, `at_step` that it may change nothing. The status is assessed once what
-    keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
+    `applied` is what shall keep them, if it is to be applied, of this `resource`, after what is `announced`; otherwise come the
+    `actions`. `begins` tells that an update begins thereby, whose events are `updating`, `at_step` that it may change nothing.
+    The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
     still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
     would delete, `admitted` the leaders with random keys that go ahead now.
     """
 
     resource: Resource
     source: Source
-    actions: Sequence[Action]
+    actions: tuple[Action, ...]
     applied: JSONObject | None
+    announced: Sequence[Emit] = ()
     updating: Sequence[Event] = ()
     begins: bool = False
     at_step: bool

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Delete, Emit, Event
+from kuberuntime.plan import Action, Delete, Emit, Event, Together
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.edition import follow
@@ -36,7 +36,8 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     return LeaderDecision(
         resource=STATEFULSETS,
         source=source,
-        actions=_surge_events(facts, rollout) if applies else _replace(facts, rollout.replaced),
+        announced=_surge_events(facts, rollout) if applies else (),
+        actions=() if applies else _replace(facts, rollout.replaced),
         applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step) if applies else None,
         updating=_update_events(facts, rollout),
         begins=rollout.begins,
@@ -70,9 +71,12 @@ def _update_events(facts: SetFacts, rollout: Rollout) -> tuple[Event, ...]:
     return (decisionevents.updating(facts.obj, note),)
 
 
-def _replace(facts: SetFacts, replaced: Sequence[int]) -> list[Action]:
-    leaders = leaders_of(facts.observed) if replaced else {}
-    return [_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in replaced]
+def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
+    if not replaced:
+        return ()
+    leaders = leaders_of(facts.observed)
+    deletions = (_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in replaced)
+    return (Together(sequences=tuple((one,) for one in deletions)),)
 
 
 def _replace_leader(facts: SetFacts, group: GroupFacts, index: int) -> Delete:

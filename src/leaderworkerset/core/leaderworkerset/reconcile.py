@@ -4,10 +4,11 @@ In: `ObservedLeaderWorkerSet`, everything the decision uses, as the caches show 
 contract:
 
 1. record a revision; with `spec.scheduling`, create what its groups share, without which leaders are not changed;
-2. apply what keeps the leaders; if nothing changes in it, replace outdated leaders, or let go those that wait
-   (`ordinalleaders.py`, `hashleaders.py`);
-3. let go of evidence of groups that used up their restarts (`leftovers.py`); create the shared service;
-4. write the status, and delete revisions that no group needs.
+2. let go of evidence of groups that used up their restarts (`leftovers.py`); apply what keeps the leaders;
+3. create the shared service; write the status;
+4. if nothing changes in what keeps the leaders, replace outdated ones, or let go those that wait (`ordinalleaders.py`,
+   `hashleaders.py`), also where step 3 fails: these may be many writes, behind which the status would be late;
+5. delete revisions that no group needs.
 
 No action depends on the result of a write of the same plan: the status counts the state before it, and the next
 reconcile, which observes the write, counts again. Writes that are known to change nothing are not sent. So a plan that was
@@ -22,7 +23,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
-from kuberuntime.plan import Action, Apply, Create, Emit, Event, Plan, PutStatus, guarded_delete, guarded_patch
+from kuberuntime.plan import Action, Apply, Create, Emit, Event, Finally, Plan, PutStatus, guarded_delete, guarded_patch
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
@@ -112,18 +113,17 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
         *_record_revision(facts),
         *prepared.actions,
         *left.actions,
-        *leaders.actions,
         *_apply(facts, leaders),
-        *_make_service(facts),
     ]
     needs |= {OnDemand.LEADERS} if leaders.applied and leaders.begins else set()
     found = leaders.assessment
-    if found is not None:
-        actions += _write_status(facts, found)
-        if found.is_update_done:
-            outdated = _outdated_revisions(facts, leaders)
-            needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
-            actions += _clean_up(facts, leaders, outdated)
+    report = (*_make_service(facts), *(_write_status(facts, found) if found is not None else ()))
+    is_both = report and leaders.actions
+    actions += [Finally(actions=report, after=leaders.actions)] if is_both else [*report, *leaders.actions]
+    if found is not None and found.is_update_done:
+        outdated = _outdated_revisions(facts, leaders)
+        needs |= {OnDemand.HISTORY} if outdated and facts.observed.history is None else set()
+        actions += _clean_up(facts, leaders, outdated)
     again = AGAIN if leaders.applied and leaders.at_step else RECHECK_NAMESPACE if facts.observed.evidence else None
     conflict = _service_conflict(facts)
     if conflict:
@@ -203,13 +203,14 @@ def _apply(facts: SetFacts, leaders: LeaderDecision) -> list[Action]:
     else:
         done, failed = leaders.updating, decisionevents.failed_update(facts.obj, f"Failed to update {what}: {{error}}")
     return [
+        *leaders.announced,
         Apply(
             resource=leaders.resource,
             object=leaders.applied,
             manager=labels.FIELD_MANAGER,
             on_success=tuple(done),
             on_failure=(failed,),
-        )
+        ),
     ]
 
 

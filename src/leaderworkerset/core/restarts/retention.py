@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Patch, Together
 from leaderworkerset.api import groupname, labels
@@ -27,6 +27,11 @@ def is_recovered(leader: JSONObject) -> bool:
 def is_kept(pod: JSONObject) -> bool:
     """Return whether the pod has the finalizer."""
     return FINALIZER in (meta.metadata(pod).get("finalizers") or [])
+
+
+def set_of(pod: JSONObject) -> ObjectKey:
+    """Return the name of the LeaderWorkerSet that a pod is of."""
+    return ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME])
 
 
 def exhaust(leader: JSONObject) -> Patch:

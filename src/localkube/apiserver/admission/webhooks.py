@@ -22,7 +22,12 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission.webhook_https import HTTPSWebhookTransport
 from localkube.apiserver.admission.webhook_rules import Attempt, Hook, HookIndex, NamespaceLabels, hooks_of
-from localkube.apiserver.admission.webhook_transport import WebhookConnectionError, WebhookRequest, WebhookTransport
+from localkube.apiserver.admission.webhook_transport import (
+    Unreachable,
+    WebhookConnectionError,
+    WebhookRequest,
+    WebhookTransport,
+)
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Operation, UndecodableError
 from localkube.apiserver.model.refusal import RefusalError
@@ -68,6 +73,7 @@ class Admission:
         self._mutating = HookIndex()
         self._validating = HookIndex()
         self._transport = transport or HTTPSWebhookTransport()
+        self._reached = self._transport
 
     def use_mutating(self, configurations: Iterable[JSONObject]) -> None:
         """Call the mutating webhooks of these configurations from now on."""
@@ -102,6 +108,14 @@ class Admission:
             denial = verdict.result()
             if denial is not None:
                 raise denial
+
+    async def leave(self) -> None:
+        """Find no webhook from now on, as if each refused connections."""
+        self._reached = Unreachable()
+
+    async def come_back(self) -> None:
+        """Call webhooks again."""
+        self._reached = self._transport
 
     async def close(self) -> None:
         """Release the connections."""
@@ -154,7 +168,7 @@ class Admission:
             bundle = client.get("caBundle", "")
             request = WebhookRequest(target.url, review(uid, attempt), seconds, bundle, target.server_name)
             async with timeouts.within(seconds):
-                answer = _content(await self._transport.request(request))
+                answer = _content(await self._reached.request(request))
         except (WebhookConnectionError, TimeoutError, ValueError, CallError) as error:
             raise CallError(f"failed to call webhook: {_reason(client, error, seconds)}") from error
         return _response(answer, uid)

@@ -8,7 +8,7 @@ kubectl and client-go send bearer tokens over HTTPS only; give an `ssl_context` 
 
 import errno
 import ssl
-from asyncio import AbstractEventLoop, get_running_loop
+from asyncio import AbstractEventLoop, Transport, get_running_loop
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, Final, cast
@@ -18,7 +18,7 @@ from aiohttp import web
 
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, bounds, protocol_logger
+from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
 from localkube.apiserver.front import largeanswers, podstreams
 from localkube.apiserver.front.guard import Guard
 from localkube.apiserver.front.largeanswers import LargeAnswers
@@ -26,7 +26,7 @@ from localkube.apiserver.model import refusal
 from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests import representation
 from localkube.apiserver.routing import routes
-from localkube.apiserver.server import ApiServer
+from localkube.apiserver.server import FAULTS_PATH, ApiServer
 from localkube.apiserver.storage.storeerrors import StoreError
 from localkube.apiserver.streams import sockets
 from localkube.errors import LocalkubeError
@@ -97,6 +97,8 @@ class HttpServer:
             await self._acceptor.close()
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
+        if self._api.is_away and not request.path.startswith(FAULTS_PATH):
+            return _abort(request)
         with self._acceptor.serving(request.transport):
             return await self._answer(request)
 
@@ -166,6 +168,13 @@ def _refuse(refused: RefusalError) -> web.Response:
     response = _plain(representation.respond_refusal(refused))
     response.force_close()
     return response
+
+
+def _abort(request: web.BaseRequest) -> web.Response:
+    """Cut the connection, as a server that is away does; nobody reads the response."""
+    if isinstance(request.transport, Transport):
+        abort(request.transport)
+    return web.Response()
 
 
 def _plain(answer: Response) -> web.Response:

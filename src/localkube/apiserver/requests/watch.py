@@ -313,11 +313,15 @@ class WatchHub:
             for watcher in feed.watchers:
                 watcher.end()
 
+    def end_all(self) -> None:
+        """End all watches; their clients may open new ones."""
+        for stored_as in tuple(self._by_resource):
+            self.end(stored_as)
+
     def close(self) -> None:
         """End all watches, also those that are opened later."""
         self._closed = True
-        for stored_as in self._by_resource:
-            self.end(stored_as)
+        self.end_all()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -15,17 +15,27 @@ NEEDED_VERBS: Final = {"delete", "list", "watch"}
 
 
 async def discover(client: Client) -> tuple[Resource, ...]:
-    """Return every resource that can be listed, watched and deleted, each in the version its group prefers."""
+    """Return every resource that can be listed, watched and deleted, each in the version that its group prefers of it."""
     groups = await _read(client, "/apis")
     paths = ["/api/v1", *(f"/apis/{version}" for version in preferred_versions(groups))]
     async with asyncio.TaskGroup() as tasks:
         answers = [tasks.create_task(_read(client, path)) for path in paths]
-    return tuple(resource for answer in answers for resource in parse_resources(answer.result()))
+    found: dict[str, Resource] = {}
+    for answer in answers:
+        for resource in parse_resources(answer.result()):
+            found.setdefault(resource.group_resource, resource)
+    return tuple(found.values())
 
 
 def preferred_versions(groups: JSONObject) -> list[str]:
-    """Return `group/version` for each group of an APIGroupList."""
-    return [group["preferredVersion"]["groupVersion"] for group in groups.get("groups") or []]
+    """Return `group/version` for each version of an APIGroupList, the preferred one of a group before its others."""
+    return list(
+        dict.fromkeys(
+            version["groupVersion"]
+            for group in groups.get("groups") or []
+            for version in (group["preferredVersion"], *group["versions"])
+        )
+    )
 
 
 def parse_resources(answer: JSONObject) -> Iterator[Resource]:

@@ -56,6 +56,11 @@ class Containers:
         run = self._runs.get(name)
         return run if run is not None and run.is_launched and run.exit is None else None
 
+    @property
+    def running(self) -> list[ContainerRun]:
+        """Return the runs that currently have a process."""
+        return [run for run in map(self.run_of, self._runs) if run is not None]
+
     def log_of(self, name: str) -> LogWriter | None:
         """Return the open log of a container."""
         run = self._runs.get(name)
@@ -76,7 +81,7 @@ class Containers:
         """
         if not patience:
             return
-        live = [run for run in self._runs.values() if run.is_launched and run.exit is None]
+        live = self.running
         for run in live:
             await self._runner.signal(run.id, _stop_signal(run.launch.container))
         with suppress(TimeoutError):

@@ -13,13 +13,23 @@ import os
 import signal as signals
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
-from localkube.kubelet.processes.runner import Capabilities, ContainerSpec, Exit, Network, SandboxSpec, StartError
+from localkube.kubelet.processes.runner import (
+    Capabilities,
+    ContainerSpec,
+    Exit,
+    Network,
+    PacketLoss,
+    SandboxSpec,
+    StartError,
+)
 
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+
+NOT_MODELLED: Final = "modelled processes have neither packets nor file systems"
 
 SIGNALS: Final = 1000
 """Newest signals that are recorded."""
@@ -154,6 +164,19 @@ class ModelRunner:
         if sandbox_id is not None and sandbox_id not in self.sandboxes:
             raise ConnectionRefusedError(errno.ECONNREFUSED, f"there is no sandbox {sandbox_id}")
         return _ModelSocket(self, sandbox_id)
+
+    async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
+        """Refuse: sockets of a model have no packets."""
+        if losses:
+            raise StartError(NOT_MODELLED)
+
+    async def delay_packets(self, sandbox_id: str, seconds: float) -> None:  # noqa: ARG002 - the same for all
+        """Refuse, as packets are not modelled."""
+        raise StartError(NOT_MODELLED)
+
+    async def bound_memory(self, container_id: str, path: str, size: int) -> int:  # noqa: ARG002 - the same for all
+        """Refuse, as file systems are not modelled."""
+        raise StartError(NOT_MODELLED)
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""

@@ -5,10 +5,10 @@ of processes that start, become ready and fail.
 """
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Network: TypeAlias = Literal["isolated", "shared"]
 """`isolated`: a network namespace per pod on one bridge. `shared`: the host's network, one 127.x.y.z per pod."""
@@ -86,6 +86,15 @@ class Exit:
     signal: int = 0
 
 
+class PacketLoss(NamedTuple):
+    """Packets from one address to another (empty: any) that are lost: a share of them, or those beyond bytes per second."""
+
+    source: str
+    destination: str
+    share: float = 1.0
+    rate: int = 0
+
+
 class StartError(Exception):
     """The process could not be started: program not found, not executable, mount refused. The text gives the reason."""
 
@@ -129,6 +138,18 @@ class ProcessRunner(Protocol):
 
     async def open_socket(self, sandbox_id: str | None) -> socket.socket:
         """Return an unconnected, non-blocking TCP socket of the pod's network (None: of the network of all pods)."""
+        ...
+
+    async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
+        """Lose these packets between sandboxes, and no others; raise `StartError` where sandboxes have no networks."""
+        ...
+
+    async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
+        """Hold every packet to a sandbox for a time, 0: no longer; raise `StartError` where the machine cannot."""
+        ...
+
+    async def bound_memory(self, container_id: str, path: str, size: int) -> int:
+        """Give the memory file system at `path` in a container so many bytes, 0: what it holds; return the former size."""
         ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:

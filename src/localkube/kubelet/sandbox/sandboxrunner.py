@@ -26,6 +26,7 @@ from localkube.kubelet.processes.runner import (
     ContainerSpec,
     Exit,
     Network,
+    PacketLoss,
     ProcessRunner,
     SandboxSpec,
     StartError,
@@ -207,6 +208,19 @@ class SandboxRunner:
         sock = socket.socket(fileno=answer.fds[0])
         sock.setblocking(False)
         return sock
+
+    async def lose_packets(self, losses: Sequence[PacketLoss]) -> None:
+        """Lose these packets between sandboxes, and no others."""
+        await self._require().channel.request("lose", {"rules": losses})
+
+    async def delay_packets(self, sandbox_id: str, seconds: float) -> None:
+        """Hold every packet to a sandbox for a time; 0 ends that."""
+        await self._require().channel.request("delay", {"pod": sandbox_id, "seconds": seconds})
+
+    async def bound_memory(self, container_id: str, path: str, size: int) -> int:
+        """Give a memory file system of a container another size in bytes (0: what it holds); return the former one."""
+        request = {"container": container_id, "path": path, "size": size}
+        return int((await self._require().channel.request("bound", request)).message["size"])
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""

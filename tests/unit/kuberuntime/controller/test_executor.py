@@ -146,6 +146,23 @@ def test_an_action_that_succeeds(
     assert (outcome.error, outcome.writes, outcome.events) == (None, writes, events)
 
 
+@pytest.mark.parametrize(("controller", "is_own"), [("u", True), ("v", False), ("", False)])
+def test_what_exists_already_is_no_failure_if_it_is_ones_own(controller: str, is_own: bool) -> None:
+    """The answer to its creation was lost, and no cache has it yet."""
+
+    def owned(uid: str) -> JSONObject:
+        owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": uid, "controller": True}
+        return POD | {"metadata": POD["metadata"] | ({"ownerReferences": [owner]} if uid else {})}
+
+    found = answer(200, {"metadata": {"resourceVersion": "7"}, "items": [owned(controller)]})
+    create = replace(CREATE, object=owned("u"), unless_own=True)
+
+    outcome = execute(Plan((create,)), failure(409, "AlreadyExists", "it exists"), found)
+
+    assert (outcome.error is None, outcome.events == []) == (is_own, is_own)
+    assert outcome.transport.requests[-1].query[0] == ("fieldSelector", "metadata.name=web")
+
+
 @pytest.mark.parametrize(("action", "kept"), [(APPLY, WRITTEN), (CREATE, {}), (PATCH, {}), (PUT, {}), (STATUS, {})])
 def test_only_the_answer_to_an_apply_is_kept(action: WriteAction, kept: JSONObject) -> None:
     """A plan may create a thousand objects; all their answers would be held until its end."""

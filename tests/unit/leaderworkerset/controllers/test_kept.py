@@ -87,7 +87,9 @@ def decide_the_rest() -> None:
     checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
     small = builders.hash_object(replicas=1)
     built = deployments.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
-    deployment = builders.as_applied(built, status={"conditions": [{"type": "Progressing", "status": "True"}]})
+    failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}
+    conditions = [{"type": "Progressing", "status": "True"}, failure]
+    deployment = builders.as_applied(built, status={"conditions": conditions})
     shrinking = ObservedLeaderWorkerSet(leaderworkerset=small, leader_deployment=deployment)
     checked(of_lws.reconcile)(shrinking, builders.NOW)
     linked = builders.leader_pod(lws, annotations={GROUP_NAME: "web-0-a"})

@@ -11,7 +11,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.recording import episode
 from leaderworkerset.recording.building import Traces, build
 from leaderworkerset.recording.episode import Outcome
-from leaderworkerset.recording.masking import Mask
+from leaderworkerset.views.masking import Mask
 
 NOW = datetime(2026, 11, 25, 9, 0, tzinfo=UTC)
 

@@ -54,10 +54,10 @@ def test_the_same_end_counts_once() -> None:
     assert failures.verdict([again]) == "web/0/0 failed 2 times, last with exit code 3"
 
 
-def test_a_run_that_failed_ends_with_reason_and_last_lines() -> None:
-    end = {"terminated": {"exitCode": 3, "reason": "Error", "message": "loading\nboom\n"}}
+def test_a_run_that_failed_ends_with_reason_and_last_lines_without_secrets() -> None:
+    end = {"terminated": {"exitCode": 3, "reason": "Error", "message": "token=a1b2c3d4\nboom\n"}}
     told = Failures(limit=0).verdict([view(rank(0, {"name": "main", "lastState": end}))])
-    assert told == "web/0/0 failed 1 time, last with exit code 3 (Error):\n  loading\n  boom"
+    assert told == "web/0/0 failed 1 time, last with exit code 3 (Error):\n  token=[masked]\n  boom"
 
 
 def test_an_end_without_container_id_is_known_by_its_time() -> None:

@@ -15,8 +15,12 @@ from localkube.kubelet.processes.kernelerrors import RefusedError
 
 from . import supervise
 from .kernel import syscalls
+from .kernel.packetrules import PacketRule
 from .launchedpods import Container, Pod
 
+NO_OWN_NETWORKS = (
+    "packets between pods: pods share the network of this machine, as --network shared or this machine says"
+)
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
 
 
@@ -59,6 +63,18 @@ class Ground(Protocol):
 
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Use this interface of the launcher's network as the way out of all pods created from now on."""
+        ...
+
+    def lose(self, rules: list[PacketRule]) -> None:
+        """Lose the packets between pods that these rules name, and no others."""
+        ...
+
+    def delay(self, pod: Pod, seconds: float) -> None:
+        """Hold every packet to the pod for a time; 0 ends that."""
+        ...
+
+    def bound(self, first: int, path: str, size: int) -> int:
+        """Give a memory file system of a running container another size in bytes (0: what it holds); return the former one."""
         ...
 
 
@@ -118,3 +134,16 @@ class PlainGround:
     def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
         """Refuse: the host's network needs no way out."""
         raise RefusedError(f"attach {interface}: pods are on the host's network")
+
+    def lose(self, rules: list[PacketRule]) -> None:
+        """Refuse rules: pods have no networks."""
+        if rules:
+            raise RefusedError(NO_OWN_NETWORKS)
+
+    def delay(self, pod: Pod, seconds: float) -> None:
+        """Refuse: pods have no networks."""
+        raise RefusedError(NO_OWN_NETWORKS)
+
+    def bound(self, first: int, path: str, size: int) -> int:
+        """Refuse: containers have no file systems."""
+        raise RefusedError(f"{path}: containers have no file systems of their own, as this machine refuses namespaces")

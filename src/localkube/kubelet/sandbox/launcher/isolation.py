@@ -15,10 +15,12 @@ from typing import NamedTuple, NoReturn
 from localkube.kubelet.processes import beneath
 from localkube.kubelet.processes.kernelerrors import RefusedError
 
-from .kernel import network, syscalls
+from .ground import NO_OWN_NETWORKS
+from .kernel import containerdisk, network, packetrules, syscalls
 from .kernel.mountplan import Opened, Wanted, plan
 from .kernel.mounts import HostView, Root, build_root
 from .kernel.network import BridgeNetwork
+from .kernel.packetrules import PacketRule
 from .launchedpods import Container, MountRequest, Pod
 from .supervise import adopt_orphans, send_signal
 
@@ -145,6 +147,24 @@ class NamespaceGround:
         if self._bridge is not None:
             self._bridge.attach(interface, gateway)
             self._resolver = f"nameserver {nameserver}\n"
+
+    def lose(self, rules: list[PacketRule]) -> None:
+        """Lose the packets between pods that these rules name, and no others."""
+        if self._bridge is not None:
+            packetrules.replace(rules)
+        elif rules:
+            raise RefusedError(NO_OWN_NETWORKS)
+
+    def delay(self, pod: Pod, seconds: float) -> None:
+        """Hold every packet to the pod for a time; 0 ends that."""
+        held = self._held[pod.id].network
+        if self._bridge is None or held is None:
+            raise RefusedError(NO_OWN_NETWORKS)
+        self._bridge.delay(held, seconds)
+
+    def bound(self, first: int, path: str, size: int) -> int:
+        """Give a memory file system of a running container another size; return the former one."""
+        return containerdisk.bound(first, path, size)
 
     def _files(self, pod: Pod) -> str:
         return f"{self._pods_directory}/{pod.id}"

@@ -19,6 +19,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_e
 from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
 from .ground import Ground
+from .kernel.packetrules import PacketRule
 from .launchedpods import Pod, parse_container, parse_pod
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .process import ChildProcess
@@ -75,6 +76,9 @@ class Server:
             "socket": self._socket,
             "remove": self._remove,
             "attach": self._attach,
+            "lose": self._lose,
+            "delay": self._delay,
+            "bound": self._bound,
         }
         try:
             require_all(received)
@@ -161,6 +165,24 @@ class Server:
     def _attach(self, request: Message, _: list[int]) -> None:
         self._ground.attach(request["interface"], request["gateway"], request["nameserver"])
         self._done(request)
+
+    def _lose(self, request: Message, _: list[int]) -> None:
+        self._ground.lose([PacketRule(*rule) for rule in request["rules"]])
+        self._done(request)
+
+    def _delay(self, request: Message, _: list[int]) -> None:
+        pod = self._pods.get(request["pod"])
+        if pod is None:
+            raise RefusedError(f"pod {request['pod']} has no sandbox")
+        self._ground.delay(pod, request["seconds"])
+        self._done(request)
+
+    def _bound(self, request: Message, _: list[int]) -> None:
+        process = self._children.get(request["container"])
+        if process is None or not process.running:
+            raise RefusedError("the container is not running")
+        size = self._ground.bound(process.pid, request["path"], request["size"])
+        self._link.send({"reply": request["id"], "size": size})
 
     def _announce(self, process: ChildProcess) -> None:
         announcement = process.announcement()

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import structlog
 
-from leaderworkerset.cli import app, gocommand
+from leaderworkerset.cli import app
 from leaderworkerset.cli.commands.operator import flags
+from leaderworkerset.cli.process import clusterprocess
 from leaderworkerset.manager import goflags
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.operatornames import OPERATOR
@@ -44,9 +45,9 @@ def test_help_lists_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_a_flag_it_is_that_of_the_account_or_the_usual_one(tmp_path: Path) -> None:
     """R-OP-10."""
     mounted = tmp_path / "namespace"
-    assert gocommand.namespace(mounted, OPERATOR) == "openshift-lws-operator"
+    assert clusterprocess.namespace(mounted, OPERATOR) == "openshift-lws-operator"
     mounted.write_text("operators")
-    assert gocommand.namespace(mounted, OPERATOR) == "operators"
+    assert clusterprocess.namespace(mounted, OPERATOR) == "operators"
 
 
 @pytest.mark.parametrize(

@@ -99,9 +99,9 @@ def quoted(given: View, *script: Response) -> tuple[str, list[dict[str, str]]]:
     return text, [dict(request.query) for request in transport.requests]
 
 
-def test_the_last_lines_of_a_rank_that_failed_without_a_message_are_fetched() -> None:
-    text, asked = quoted(view(0, failed(state=ENDED)), answer(200, b"loading\n\nboom\n"))
-    assert text == "\nthe last lines of web-0, container main:\n  loading\n  boom"
+def test_the_last_lines_of_a_rank_that_failed_without_a_message_are_fetched_without_secrets() -> None:
+    text, asked = quoted(view(0, failed(state=ENDED)), answer(200, b"token=a1b2c3d4\n\nboom\n"))
+    assert text == "\nthe last lines of web-0, container main:\n  token=[masked]\n  boom"
     assert asked == [{"container": "main", "tailLines": "5"}]
 
 

@@ -8,7 +8,7 @@ from tests.disaggregated import disaggregatedset_object, role, with_image
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Create, Delete, Emit, Finally, Patch, Plan, PutStatus, Together
+from kuberuntime.plan import Action, Create, Delete, Emit, Finally, Patch, Plan, PutStatus, Together, flat
 from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.core.disaggregatedset import rolehash
 from leaderworkerset.core.disaggregatedset.fleet import part_of
@@ -58,19 +58,7 @@ def service(obj: JSONObject, name: str, **fields: Any) -> JSONObject:
 
 
 def writes(plan: Plan) -> list[Action]:
-    def flat(actions: Iterable[Action]) -> list[Action]:
-        found: list[Action] = []
-        for action in actions:
-            match action:
-                case Together(sequences=sequences):
-                    found += [one for sequence in sequences for one in flat(sequence)]
-                case Finally(actions=first, after=after):
-                    found += [*flat(first), *flat(after)]
-                case _:
-                    found.append(action)
-        return found
-
-    return flat(plan.actions)
+    return list(flat(plan.actions))
 
 
 def told(plan: Plan) -> list[str]:

@@ -247,9 +247,10 @@ def test_a_group_waits_for_the_end_of_a_pod_group_of_its_name() -> None:
 
 
 def test_a_refused_pod_group_is_reported() -> None:
-    """N-K8S-10, R-GANG-7: the plan ends there, so the gate stays closed."""
+    """N-K8S-10, R-GANG-7: the plan ends there, so the gate stays closed; one that is the group's own already is no failure."""
     create = next(one for one in plan_for().actions if isinstance(one, Create))
 
+    assert create.unless_own
     assert [(event.reason, event.note) for event in create.on_failure] == [("PodGroupCreateFailed", "{error}")]
 
 
@@ -284,6 +285,25 @@ def test_workers_of_an_earlier_leader_are_not_its_own() -> None:
     plan = plan_for(OBJ, leader, pods=(leader, worker), statefulsets=[builders.worker_statefulset(leader)])
 
     assert not any(isinstance(one, Delete) for one in plan.actions)
+
+
+def test_workers_of_an_earlier_leader_of_its_name_do_not_end_a_leader() -> None:
+    leader, earlier = opened(LEADER), builders.leader_pod(OBJ, uid="earlier")
+    workers = builders.worker_statefulset(earlier)
+    worker = linked(builders.worker_pod(earlier, uid="w"), "theirs")
+
+    plan = plan_for(OBJ, leader, pods=(leader, worker), statefulsets=[workers])
+
+    assert not any(isinstance(one, Delete) for one in plan.actions)
+
+
+def test_a_leader_of_an_earlier_leaderworkerset_of_this_name_gets_nothing_more() -> None:
+    """Its PodGroup has the name of another Workload; a new one, which no pod names, would be deleted as unused again and again."""
+    earlier = scheduled.lws(REPLICA, metadata={"uid": "earlier"})
+
+    plan = plan_for(OBJ, opened(scheduled.leader(earlier)))
+
+    assert [one.resource for one in plan.actions if isinstance(one, Create)] == []
 
 
 def events(plan: Plan) -> list[Event]:

@@ -16,10 +16,12 @@ from kuberuntime.plan import (
     Delete,
     Emit,
     Event,
+    Finally,
     OneOfMany,
     Patch,
     Plan,
     PutStatus,
+    Together,
     guarded_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
@@ -457,36 +459,49 @@ def rolling(
 
 
 def test_outdated_leaders_are_deleted_within_the_budget() -> None:
-    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word."""
+    """R-ROLL-1, docs/adr/0004-max-unavailable.md: in the foreground, by UID, with a word; a few at once."""
     plan = reconcile(rolling(ready_groups(LWS, 4, key="older")), builders.NOW)
 
-    assert plan == Plan(
-        tuple(
-            Delete(
-                resource=PODS,
-                key=ObjectKey("default", f"web-{index}"),
-                propagation="Foreground",
-                uid=UID(f"uid-of-web-{index}"),
-                on_success=(
-                    Event(
-                        "Normal",
-                        "GroupsUpdating",
-                        "Delete",
-                        f"Deleted leader pod web-{index} to update group {index}",
-                        {
-                            "apiVersion": "leaderworkerset.x-k8s.io/v1",
-                            "kind": "LeaderWorkerSet",
-                            "namespace": "default",
-                            "name": "web",
-                            "uid": "uid-of-web",
-                            "resourceVersion": "1",
-                        },
-                        of_many=OneOfMany("Deleted leader pods to update groups {numbers}", index),
-                    ),
-                ),
-            )
-            for index in (3, 2)
-        )
+    assert plan == Plan((Together(sequences=tuple((deletion_of(index),) for index in (3, 2))),))
+
+
+@pytest.mark.parametrize("has_service", [True, False])
+def test_the_status_does_not_wait_for_what_is_deleted(has_service: bool) -> None:
+    """R-STAT-3: deletions of many leaders take long; those that are due happen also where the status is not taken."""
+    observed = rolling(ready_groups(LWS, 4, key="older"))
+    obj = observed.leaderworkerset or {}
+    behind = replace(observed, leaderworkerset=obj | {"status": {}}, has_shared_service=has_service)
+
+    (first,) = reconcile(behind, builders.NOW).actions
+
+    assert isinstance(first, Finally)
+    assert [type(one) for one in first.actions] == ([] if has_service else [Create]) + [PutStatus]
+    assert first.after == reconcile(observed, builders.NOW).actions
+
+
+def deletion_of(index: int) -> Delete:
+    return Delete(
+        resource=PODS,
+        key=ObjectKey("default", f"web-{index}"),
+        propagation="Foreground",
+        uid=UID(f"uid-of-web-{index}"),
+        on_success=(
+            Event(
+                "Normal",
+                "GroupsUpdating",
+                "Delete",
+                f"Deleted leader pod web-{index} to update group {index}",
+                {
+                    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+                    "kind": "LeaderWorkerSet",
+                    "namespace": "default",
+                    "name": "web",
+                    "uid": "uid-of-web",
+                    "resourceVersion": "1",
+                },
+                of_many=OneOfMany("Deleted leader pods to update groups {numbers}", index),
+            ),
+        ),
     )
 
 

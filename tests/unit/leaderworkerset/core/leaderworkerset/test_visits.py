@@ -8,7 +8,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Apply, Delete, Plan
+from kuberuntime.plan import Apply, Delete, Plan, flat
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import reconcile as decision  # by its module: decided once, not checked
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
@@ -136,4 +136,4 @@ def with_outdated(observed: ObservedLeaderWorkerSet, index: int, *, is_deleting:
 
 def deleted(plan: Plan) -> list[str]:
     """Return the names of what the plan deletes."""
-    return [action.key.name for action in plan.actions if isinstance(action, Delete)]
+    return [action.key.name for action in flat(plan.actions) if isinstance(action, Delete)]

@@ -49,6 +49,10 @@ def test_a_leader_is_marked_and_kept_with_one_write() -> None:
     }
 
 
+def test_a_pod_tells_which_leaderworkerset_it_is_of() -> None:
+    assert str(retention.set_of(LEADER)) == "default/web"
+
+
 def test_each_pod_is_kept_once_while_it_lives() -> None:
     """N-RB-4: a pod that is being deleted can get no finalizer."""
     going = builders.worker_pod(LEADER, 2, deleting=True)

@@ -20,6 +20,8 @@ _RTM_NEWLINK = 16
 _RTM_NEWADDR = 20
 _RTM_NEWROUTE = 24
 _RTM_NEWNEIGH = 28
+_RTM_NEWQDISC = 36
+_RTM_DELQDISC = 37
 
 _IFLA_ADDRESS = 1
 _IFLA_IFNAME = 3
@@ -43,6 +45,11 @@ _NDA_LLADDR = 2
 _NUD_NOARP = 0x40
 _NUD_PERMANENT = 0x80
 _NTF_MASTER = 0x04
+_TCA_KIND = 1
+_TCA_OPTIONS = 2
+_TC_ROOT = 0xFFFFFFFF
+_NANOSECONDS_PER_TICK = 64
+_HELD_PACKETS = 10_000
 
 _IFF_UP = 1
 _RT_TABLE_MAIN = 254
@@ -56,6 +63,8 @@ _IFINFOMSG = struct.Struct("=BxHiII")
 _IFADDRMSG = struct.Struct("=BBBBi")
 _NDMSG = struct.Struct("=BxxxiHBB")
 _RTMSG = struct.Struct("=BBBBBBBBI")
+_TCMSG = struct.Struct("=BxxxiIII")
+_NETEM = struct.Struct("=IIIIII")
 _ATTRIBUTE = struct.Struct("=HH")
 
 
@@ -191,6 +200,20 @@ def build_forwarding(index: int) -> Request:
         _IFLA_AF_SPEC, _attribute(socket.AF_INET, _attribute(_IFLA_INET_CONF, forwarding))
     )
     return Request(_RTM_NEWLINK, 0, body, f"forward packets of interface {index}")
+
+
+def build_delay(index: int, seconds: float) -> Request:
+    """Hold every packet that goes out by an interface for a time (the kernel's netem), or no longer than before."""
+    ticks = min(round(seconds * 1e9 / _NANOSECONDS_PER_TICK), 0xFFFFFFFF)
+    body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + _text(_TCA_KIND, "netem")
+    body += _attribute(_TCA_OPTIONS, _NETEM.pack(ticks, _HELD_PACKETS, 0, 0, 0, 0))
+    return Request(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body, "delay packets (netem, sch_netem)")
+
+
+def build_no_delay(index: int) -> Request:
+    """End the delay of an interface."""
+    body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0)
+    return Request(_RTM_DELQDISC, 0, body, "delay packets no longer")
 
 
 def encode(request: Request, sequence: int) -> bytes:

@@ -16,6 +16,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import NamedTuple
 
 from . import syscalls
 from .masquerade import masquerade
@@ -26,10 +27,12 @@ from .netlink import (
     build_address,
     build_bridge,
     build_default_route,
+    build_delay,
     build_forwarding,
     build_link_into_bridge,
     build_link_up,
     build_neighbour,
+    build_no_delay,
     build_port_entry,
     build_route,
     build_veth,
@@ -82,6 +85,13 @@ class _Bridge:
         self.pods = 0
 
 
+class _Port(NamedTuple):
+    """Where a pod hangs: its bridge, and the number of the near end of its veth pair."""
+
+    bridge: _Bridge
+    number: int
+
+
 class BridgeNetwork:
     """The bridges, in the network namespace of the launcher."""
 
@@ -90,7 +100,7 @@ class BridgeNetwork:
         self._address = self._gateway = address
         self._made = 0
         self._bridges = [_Bridge(_INDEX)]
-        self._bridge_of: dict[int, _Bridge] = {}
+        self._ports: dict[int, _Port] = {}
         _tune()
         self._netlink.perform(
             build_link_up(_LOOPBACK),
@@ -141,7 +151,7 @@ class BridgeNetwork:
         finally:
             inner.close()
         bridge.pods += 1
-        self._bridge_of[network] = bridge
+        self._ports[network] = _Port(bridge, near[1])
         return network
 
     def remove(self, network: int) -> None:
@@ -149,8 +159,18 @@ class BridgeNetwork:
 
         The kernel does so a little later. Removing the pair here would block the launcher for some 15 ms.
         """
-        self._bridge_of.pop(network).pods -= 1
+        self._ports.pop(network).bridge.pods -= 1
         os.close(network)
+
+    def delay(self, network: int, seconds: float) -> None:
+        """Hold every packet to a pod for a time; 0 ends that."""
+        index = self._ports[network].number
+        try:
+            self._netlink.perform(build_delay(index, seconds) if seconds else build_no_delay(index))
+        except OSError as error:
+            if error.errno == errno.ENOENT:
+                raise OSError(errno.EOPNOTSUPP, "delay packets: this kernel has no netem (module sch_netem)") from error
+            raise
 
     def _routes(self) -> list[Request]:
         """Return a pod's routes: to the others by the bridge, to all else by the gateway, if that is not the bridge."""

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from localkube.kubelet.sandbox.launcher.kernel.masquerade import build_masquerade
+from localkube.kubelet.sandbox.launcher.kernel.nftables import build_batch
 
 pytestmark = pytest.mark.skipif(
     sys.byteorder != "little", reason="the bytes below are those of a little-endian machine"
@@ -16,7 +17,7 @@ TABLE, CHAIN, RULE = 0x0A00, 0x0A03, 0x0A06
 
 def messages() -> list[tuple[int, int, bytes]]:
     """Return kind, flags and body of each message of the batch."""
-    data, found = build_masquerade(7), []
+    data, found = build_batch(build_masquerade(7)), []
     while data:
         length, kind, flags = struct.unpack_from("=IHH", data)
         found.append((kind, flags, data[16:length]))

@@ -11,10 +11,12 @@ from localkube.kubelet.sandbox.launcher.kernel.netlink import (
     build_address,
     build_bridge,
     build_default_route,
+    build_delay,
     build_forwarding,
     build_link_into_bridge,
     build_link_up,
     build_neighbour,
+    build_no_delay,
     build_port_entry,
     build_route,
     build_veth,
@@ -30,6 +32,15 @@ pytestmark = pytest.mark.skipif(
 
 def test_link_up() -> None:
     assert build_link_up(1).body.hex(" ", 4) == "00000000 01000000 01000000 01000000"
+
+
+def test_a_delay_is_what_tc_sends_for_netem() -> None:
+    """Recorded of `tc qdisc add dev … root netem delay 100ms limit 10000`, and of `tc qdisc del dev … root`."""
+    body = build_delay(7, 0.1).body
+    assert body[:20].hex(" ", 4) == "00000000 07000000 00000000 ffffffff 00000000"
+    assert attributes(body[20:]) == {1: b"netem\0", 2: bytes.fromhex("84d71700 10270000" + "00000000" * 4)}
+    assert build_no_delay(7).body.hex(" ", 4) == "00000000 07000000 00000000 ffffffff 00000000"
+    assert (build_delay(7, 0.1).kind, build_no_delay(7).kind) == (36, 37)
 
 
 def test_bridge() -> None:

@@ -1,4 +1,4 @@
-"""Replaces values that look like secrets in texts of programs, and counts them. Pure.
+"""Replaces values that look like secrets in texts of programs that are quoted or kept, and counts them. Pure.
 
 Known values, those of Secrets and of variables that are named like one, are replaced wherever they occur. Others are
 recognized by their form or by the name before them, which cannot find everything.
@@ -65,6 +65,15 @@ class Mask:
             return match[0]
         self.count += 1
         return f"{match['head']}{MASK}"
+
+
+def masked(line: str) -> str:
+    """Return a line that a program said without what looks like a secret.
+
+    >>> masked("connecting with token=a1b2c3d4")
+    'connecting with token=[masked]'
+    """
+    return Mask().text(line)
 
 
 def known(secrets: Iterable[JSONObject], pods: Sequence[JSONObject]) -> Iterator[str]:

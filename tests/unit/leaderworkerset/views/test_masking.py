@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from leaderworkerset.recording.masking import MASK, Mask, known
+from leaderworkerset.views.masking import MASK, Mask, known
 
 
 @pytest.mark.parametrize(

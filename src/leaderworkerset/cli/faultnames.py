@@ -1,0 +1,67 @@
+"""The faults of `lws chaos`, as people name them: one table for help, storms and draws. Importing it is cheap.
+
+What each does is in the cluster (`localkube/faults/`); its names are the same.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+
+class Of(Enum):
+    """What a fault concerns."""
+
+    RANK = auto()
+    RANKS = auto()
+    """One rank, or what is between two."""
+    NODE = auto()
+    PART = auto()
+    """A part of the cluster: no target."""
+
+
+class Amount(Enum):
+    """How the amount of a fault is written, and what it is for the cluster."""
+
+    NONE = auto()
+    SHARE = auto()
+    """30% is 0.3."""
+    DURATION = auto()
+    """200ms is 0.2 seconds."""
+    RATE = auto()
+    """100k is 100,000 bytes per second."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultName:
+    """A fault in words: `usual` is its amount or path unless another is given."""
+
+    name: str
+    summary: str
+    of: Of
+    amount: Amount = Amount.NONE
+    usual: str = ""
+    has_path: bool = False
+    is_moment: bool = False
+    """It happens once, and does not last."""
+
+
+FAULTS: Final = {
+    one.name: one
+    for one in (
+        FaultName("kill", "Kill the program of a rank (SIGKILL).", Of.RANK, is_moment=True),
+        FaultName("stop", "Stop a rank: it keeps its connections and answers nothing (SIGSTOP).", Of.RANK),
+        FaultName("starve", "Let a rank have a share of CPU time only.", Of.RANK, Amount.SHARE, "5%"),
+        FaultName("partition", "Lose all packets between two ranks, or between one and all others.", Of.RANKS),
+        FaultName("lose", "Lose a share of packets between two ranks, or around one.", Of.RANKS, Amount.SHARE, "20%"),
+        FaultName(
+            "throttle", "Lose packets beyond a rate, in bytes per second each way.", Of.RANKS, Amount.RATE, "100k"
+        ),
+        FaultName("delay", "Hold all packets to a rank for a time.", Of.RANK, Amount.DURATION, "200ms"),
+        FaultName("fill", "Fill a disk of a rank: /tmp or /dev/shm.", Of.RANK, usual="/tmp", has_path=True),  # noqa: S108 - in a container
+        FaultName("drain", "Drain a node: its pods end, and others are made elsewhere.", Of.NODE),
+        FaultName("lose-node", "Lose a node with all that runs on it.", Of.NODE),
+        FaultName("apiserver", "Take the API server away from all clients.", Of.PART),
+        FaultName("webhooks", "Take the webhooks away.", Of.PART),
+        FaultName("manager", "Take the controllers of LeaderWorkerSets away.", Of.PART),
+    )
+}

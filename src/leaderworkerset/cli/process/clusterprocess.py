@@ -1,0 +1,25 @@
+"""What processes of a cluster share: the namespace that they run in, and the log of the errors that end them."""
+
+from pathlib import Path
+
+import structlog
+
+from kuberuntime.errors import KubeError
+from leaderworkerset.cli import errors
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def namespace(file: Path, otherwise: str) -> str:
+    """Return the namespace of this process (R-MGR-3)."""
+    try:
+        return file.read_text().strip() or otherwise
+    except OSError:
+        return otherwise
+
+
+def log_errors(title: str, error: Exception) -> None:
+    """Log every error that ended a process; unexpected ones with their stack trace."""
+    for leaf in errors.leaves(error):
+        stack = None if isinstance(leaf, KubeError | OSError) else leaf
+        log.error(title, logger="setup", error=str(leaf), exc_info=stack)

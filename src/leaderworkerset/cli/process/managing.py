@@ -1,0 +1,69 @@
+"""Runs the manager with flags that are parsed: from `lws manager`, or from the entry of its image.
+
+The entry parses no command line but these flags, so that a manager takes no memory for what reads and completes others (1 MiB).
+Errors are logged, as the Go manager does: exit code 1 for an invalid configuration or a manager that cannot continue.
+"""
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import structlog
+
+from kuberuntime.access import incluster
+from kuberuntime.errors import KubeError
+from leaderworkerset.cli import errors, streams
+from leaderworkerset.cli.process import clusterprocess, leaving, lightaiohttp
+from leaderworkerset.manager import goflags, managerflags, managerlog
+from leaderworkerset.manager.config import configurationfile
+from leaderworkerset.manager.config.configuration import API_VERSION, DEPRECATED, ConfigurationError
+
+NAMESPACE: Final = "lws-system"
+ENABLE_WEBHOOKS: Final = "ENABLE_WEBHOOKS"
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def start(words: Sequence[str]) -> None:
+    """Run the manager and end the process; return where the flags ask for a text, or cannot be used: `lws` says more."""
+    try:
+        given = goflags.parse(words, managerflags.FLAGS)
+    except (goflags.FlagError, goflags.HelpRequestedError):
+        return
+    if given.get("version"):
+        return
+    streams.prepare()
+    try:
+        code = run(given, given.get("kubeconfig", ""))
+    except KeyboardInterrupt:
+        code = errors.INTERRUPTED
+    leaving.leave(code)
+
+
+def run(given: Mapping[str, Any], kubeconfig: str) -> int:
+    """Run the manager until it is asked to stop; return the exit code."""
+    threshold = managerlog.configure(managerflags.log_settings(given))
+    try:
+        chosen = managerflags.override(configurationfile.load(given.get("config", "")), given)
+        configurationfile.check(chosen)
+    except ConfigurationError as error:
+        log.error("unable to load the configuration", logger="setup", error=str(error))  # noqa: TRY400 - no stack
+        return errors.FAILED
+    if chosen.api_version == DEPRECATED:
+        log.warning("the version of the configuration is deprecated", logger="setup", found=DEPRECATED, use=API_VERSION)
+    lightaiohttp.load()
+    from leaderworkerset.manager import managerprocess
+
+    settings = managerprocess.ManagerSettings(
+        configuration=chosen,
+        kubeconfig=kubeconfig,
+        namespace=clusterprocess.namespace(incluster.SERVICE_ACCOUNT / "namespace", NAMESPACE),
+        webhooks=os.environ.get(ENABLE_WEBHOOKS) != "false",
+    )
+    try:
+        asyncio.run(managerprocess.run_until_stopped(settings, threshold.toggle_debug))
+    except (KubeError, OSError, ExceptionGroup) as error:
+        clusterprocess.log_errors("problem running manager", error)
+        return errors.FAILED
+    return 0

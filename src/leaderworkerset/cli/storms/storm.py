@@ -1,0 +1,187 @@
+"""A storm: steps in time, each a fault. Pure: words, a document or a seed in, steps out; errors name the step and field."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Final, assert_never
+
+import click
+
+from kuberuntime.objects.meta import JSON
+from leaderworkerset.cli import durations
+from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.faultnames import FAULTS, Amount, FaultName, Of
+from leaderworkerset.cli.nearmisses import hint
+
+USUAL_SECONDS: Final = 10.0
+MOST_STEPS: Final = 1000
+
+FIELDS: Final = frozenset({"at", "fault", "targets", "for", "amount", "path"})
+NUMBER: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(%|k|M|G|)")
+UNITS: Final = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+CALM: Final = (3.0, 8.0)
+"""Seconds between two faults of a drawn storm, at least and at most."""
+
+LASTING: Final = (2.0, 10.0)
+"""Seconds that a drawn fault lasts, at least and at most."""
+
+DRAWN: Final = tuple(one for one in FAULTS.values() if one.of is not Of.NODE and one.name != "delay")
+"""Faults that any cluster of this machine can have: one node cannot be spared, and not every kernel holds packets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A fault that begins `at` seconds after the storm and lasts so many; targets are ranks or a node, as typed."""
+
+    at: float
+    fault: FaultName
+    targets: tuple[str, ...]
+    seconds: float
+    amount: float = 0.0
+    path: str = ""
+    words: str = ""
+    """The amount or path as typed, for reports."""
+
+    def __str__(self) -> str:
+        lasting = "" if self.fault.is_moment else f" for {self.seconds:g} s"
+        return " ".join(filter(None, (self.fault.name, *self.targets, self.words))) + lasting
+
+
+def step(at: float, name: str, targets: Sequence[str], seconds: float, written: str = "") -> Step:
+    """Return a step; `written` is the amount or path as typed, empty: the usual. Raise `UsageError` if one is wrong.
+
+    >>> str(step(0.0, "lose", ["web/0/0", "web/0/1"], 5.0, "30%"))
+    'lose web/0/0 web/0/1 30% for 5 s'
+    """
+    fault = FAULTS.get(name)
+    if fault is None:
+        raise UsageError(f"{name!r} is no fault: use {', '.join(FAULTS)}{hint(name, FAULTS)}")
+    if len(targets) not in _numbers(fault.of):
+        raise UsageError(f"{name} takes {_wanted(fault.of)}, and {len(targets)} were named")
+    if written and not fault.usual:
+        raise UsageError(f"{name} has no amount and no path: leave {written!r} out")
+    words = written or fault.usual
+    if fault.has_path and not words.startswith("/"):
+        raise UsageError(f"{name}: path: {words!r}: must begin with /")
+    return Step(
+        at=at,
+        fault=fault,
+        targets=tuple(targets),
+        seconds=0.0 if fault.is_moment else seconds,
+        amount=0.0 if fault.has_path else amount_of(fault, words),
+        path=words if fault.has_path else "",
+        words=words,
+    )
+
+
+def amount_of(fault: FaultName, words: str) -> float:
+    """Return the amount as a number.
+
+    >>> amount_of(FAULTS["lose"], "30%"), amount_of(FAULTS["throttle"], "1.5M"), amount_of(FAULTS["delay"], "50ms")
+    (0.3, 1500000.0, 0.05)
+    """
+    found = NUMBER.fullmatch(words)
+    match fault.amount:
+        case Amount.NONE:
+            return 0.0
+        case Amount.DURATION:
+            return _duration(fault.name, "amount", words)
+        case Amount.SHARE:
+            if found and found[2] == "%" and 0 < float(found[1]) <= 100:
+                return float(found[1]) / 100
+            raise UsageError(f"{fault.name}: amount: {words!r}: write a share, as 30%")
+        case Amount.RATE:
+            if found and found[2] in UNITS:
+                return float(found[1]) * UNITS[found[2]]
+            raise UsageError(f"{fault.name}: amount: {words!r}: write bytes per second, as 100k or 2M")
+        case _:
+            assert_never(fault.amount)
+
+
+def parse(document: JSON, place: str) -> list[Step]:
+    """Return the steps of a storm's document, in the order of time."""
+    steps = document.get("steps") if isinstance(document, dict) else None
+    if not isinstance(steps, list) or not steps or set(document) != {"steps"}:
+        raise UsageError(f"{place}: write `steps:`, a list of faults, and nothing else")
+    if len(steps) > MOST_STEPS:
+        raise UsageError(f"{place}: steps: {len(steps)}: at most {MOST_STEPS}")
+    return sorted((_read(one, f"{place}: steps[{index}]") for index, one in enumerate(steps)), key=lambda one: one.at)
+
+
+def draw(seed: int, seconds: float, ranks: Sequence[str]) -> list[Step]:
+    """Return a storm of so many seconds over these ranks; the same seed and ranks give the same storm."""
+    random = Random(seed)  # noqa: S311 - a storm is no secret
+    steps: list[Step] = []
+    at = 0.0
+    while True:
+        at += random.uniform(*CALM)
+        lasting = min(round(random.uniform(*LASTING), 1), seconds - at)
+        if lasting < LASTING[0]:
+            return steps
+        faults = [one for one in DRAWN if one.of is Of.PART or len(ranks) >= max(_numbers(one.of))]
+        fault = random.choice(faults)
+        targets = random.sample(ranks, max(_numbers(fault.of)))
+        steps.append(step(round(at, 1), fault.name, targets, lasting))
+        at += lasting
+
+
+def _read(one: JSON, place: str) -> Step:
+    if not isinstance(one, dict) or not set(one) <= FIELDS:
+        unknown = ", ".join(sorted(set(one) - FIELDS)) if isinstance(one, dict) else one
+        raise UsageError(f"{place}: {unknown!r}: the fields of a step are {', '.join(sorted(FIELDS))}")
+    targets = one.get("targets") or []
+    if not isinstance(targets, list) or not all(isinstance(target, str) for target in targets):
+        raise UsageError(f"{place}: targets: {targets!r}: write a list of ranks or nodes, as [web/0/1]")
+    written = one.get("amount") or one.get("path") or ""
+    lasting = _duration(place, "for", _text(one, "for") or f"{USUAL_SECONDS:g}")
+    try:
+        return step(
+            _duration(place, "at", _text(one, "at") or "0"),
+            _text(one, "fault"),
+            list(map(str, targets)),
+            lasting,
+            str(written),
+        )
+    except UsageError as error:
+        raise UsageError(error.args[0] if str(error).startswith(place) else f"{place}: {error}") from error
+
+
+def _text(one: Mapping[str, Any], name: str) -> str:
+    value = one.get(name)
+    return "" if value is None else str(value)
+
+
+def _duration(place: str, name: str, words: str) -> float:
+    try:
+        return durations.limit(words)
+    except click.BadParameter as error:
+        raise UsageError(f"{place}: {name}: {error.message}") from error
+
+
+def _numbers(of: Of) -> tuple[int, ...]:
+    """Return how many targets there may be."""
+    match of:
+        case Of.RANK | Of.NODE:
+            return (1,)
+        case Of.RANKS:
+            return (1, 2)
+        case Of.PART:
+            return (0,)
+        case _:
+            assert_never(of)
+
+
+def _wanted(of: Of) -> str:
+    match of:
+        case Of.RANK:
+            return "one rank (web/0/1)"
+        case Of.RANKS:
+            return "one rank or two (web/0/0 web/0/1)"
+        case Of.NODE:
+            return "one node (node-0)"
+        case Of.PART:
+            return "no target"
+        case _:
+            assert_never(of)

@@ -1,0 +1,107 @@
+"""What happened to ranks during a storm, from what their pods were before and after each change. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from kuberuntime.objects import meta, podstate
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.views.groups import place_of
+
+Happened = Literal["failed", "ending", "gone", "made", "ready"]
+"""`ending`: its deletion began. `gone`: its pod is not there any longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What became of a rank, so many seconds after the storm began."""
+
+    at: float
+    rank: str
+    what: Happened
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Witness:
+    """Collects sightings, in the order of time."""
+
+    sightings: list[Sighting] = field(default_factory=list)
+
+    def see(self, at: float, old: JSONObject | None, new: JSONObject | None) -> None:
+        """Note one change of a pod; `old` is None for a new pod, `new` for one that is gone."""
+        rank = rank_of(new or old or {})
+        if rank:
+            self.sightings += [Sighting(at, rank, what, _end(new)) for what in _changes(old, new)]
+            self._explain(rank, _end(new))
+
+    def first_failure(self) -> Sighting | None:
+        """Return the first rank that failed or was removed."""
+        return next((one for one in self.sightings if one.what in ("failed", "ending", "gone")), None)
+
+    def _explain(self, rank: str, why: str) -> None:
+        """Add how its container ended to the last failure of a rank: a kubelet reports it after the rank is not ready."""
+        for index in range(len(self.sightings) - 1, -1, -1):
+            one = self.sightings[index]
+            if one.rank == rank:
+                if one.what == "failed" and not one.why:
+                    self.sightings[index] = replace(one, why=why)
+                return
+
+    def last_ready(self) -> float:
+        """Return when the last rank became ready, 0 where none did."""
+        return max((one.at for one in self.sightings if one.what == "ready"), default=0.0)
+
+    def recreated(self) -> dict[str, int]:
+        """Return how often each group was made anew, by its leader's pods.
+
+        >>> Witness([Sighting(1.0, "web/0/0", "made"), Sighting(1.0, "web/0/1", "made")]).recreated()
+        {'web/0': 1}
+        """
+        made = (one.rank for one in self.sightings if one.what == "made")
+        return _counted(rank.removesuffix("/0") for rank in made if rank.endswith("/0"))
+
+    def failures(self) -> dict[str, int]:
+        """Return how often each rank failed."""
+        return _counted(one.rank for one in self.sightings if one.what == "failed")
+
+
+def rank_of(pod: JSONObject) -> str:
+    """Return LWS/GROUP/RANK of a pod; empty where it is no rank."""
+    place = place_of(pod)
+    return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
+
+
+def is_ready(pod: JSONObject) -> bool:
+    """Return whether a pod is ready and stays."""
+    return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+
+
+def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happened]:
+    if new is None:
+        yield "gone"
+        return
+    if old is None or meta.uid(old) != meta.uid(new):
+        yield "made"
+    elif meta.is_deleting(new) and not meta.is_deleting(old):
+        yield "ending"
+    elif is_ready(old) and (not is_ready(new) or podstate.restarts(new) > podstate.restarts(old)):
+        yield "failed"
+    if is_ready(new) and not (old is not None and is_ready(old)):
+        yield "ready"
+
+
+def _end(pod: JSONObject | None) -> str:
+    """Return how a container of a pod that is not ready ended; empty if none did."""
+    for container in podstate.container_statuses(pod) if pod is not None and not is_ready(pod) else ():
+        for state in ("state", "lastState"):
+            ended = (container.get(state) or {}).get("terminated") or {}
+            if ended.get("exitCode"):
+                return podstate.death(ended)
+    return ""
+
+
+def _counted(names: Iterable[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items()))

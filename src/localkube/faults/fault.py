@@ -1,0 +1,111 @@
+"""One fault, as it is requested and listed: what fails, whose, how much of it, for how long. Pure.
+
+`FORMS` is the table of all faults: how many targets each has, what they are, and the amounts that it accepts.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects.meta import ObjectKey
+
+LONGEST: Final = 24 * 3600.0
+"""Seconds after which every fault has been undone."""
+
+
+class FaultKind(StrEnum):
+    """What can fail."""
+
+    KILL = "kill"
+    STOP = "stop"
+    STARVE = "starve"
+    PARTITION = "partition"
+    LOSE = "lose"
+    THROTTLE = "throttle"
+    DELAY = "delay"
+    FILL = "fill"
+    DRAIN = "drain"
+    LOSE_NODE = "lose-node"
+    APISERVER = "apiserver"
+    WEBHOOKS = "webhooks"
+    MANAGER = "manager"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a fault needs: its targets (pods as NAMESPACE/NAME, or nodes), and the limits of its amount, if it has one."""
+
+    of_pods: bool = True
+    fewest: int = 1
+    most: int = 1
+    amounts: tuple[float, float] | None = None
+    has_path: bool = False
+
+
+_PAIR: Final = 2
+_PART: Final = Form(fewest=0, most=0)
+
+FORMS: Final = {
+    FaultKind.KILL: Form(),
+    FaultKind.STOP: Form(),
+    FaultKind.STARVE: Form(amounts=(0.01, 0.9)),
+    FaultKind.PARTITION: Form(most=_PAIR),
+    FaultKind.LOSE: Form(most=_PAIR, amounts=(0.0001, 1.0)),
+    FaultKind.DELAY: Form(amounts=(0.001, 60.0)),
+    FaultKind.THROTTLE: Form(most=_PAIR, amounts=(1000.0, 1e9)),
+    FaultKind.FILL: Form(has_path=True),
+    FaultKind.DRAIN: Form(of_pods=False),
+    FaultKind.LOSE_NODE: Form(of_pods=False),
+    FaultKind.APISERVER: _PART,
+    FaultKind.WEBHOOKS: _PART,
+    FaultKind.MANAGER: _PART,
+}
+"""The table of faults; amounts are a share of CPU time or of packets, seconds of delay, bytes per second."""
+
+
+class FaultError(Exception):
+    """The fault cannot be had; the text names the fault, its part and what to do."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A fault that lasts so many seconds. Of two pods it concerns what is between them, of one what is around it."""
+
+    kind: FaultKind
+    seconds: float
+    targets: tuple[str, ...] = ()
+    amount: float = 0.0
+    path: str = ""
+
+    @property
+    def pods(self) -> list[ObjectKey]:
+        """Return the pods that it concerns.
+
+        >>> Fault(kind=FaultKind.KILL, seconds=1.0, targets=("default/web-0",)).pods
+        [ObjectKey(namespace='default', name='web-0')]
+        """
+        pairs = (target.partition("/") for target in self.targets)
+        return [ObjectKey(namespace, name) for namespace, _, name in pairs]
+
+
+def parse(body: bytes) -> Fault:
+    """Read a requested fault; raise `FaultError` that names the first field that is wrong."""
+    try:
+        fault = msgspec.json.decode(body, type=Fault)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise FaultError(f"the fault cannot be read: {error}") from error
+    form = FORMS[fault.kind]
+    if not 0 <= fault.seconds <= LONGEST:
+        raise FaultError(f"{fault.kind}: seconds: {fault.seconds}: must be between 0 and {LONGEST:.0f}")
+    if not form.fewest <= len(fault.targets) <= form.most:
+        raise FaultError(f"{fault.kind}: targets: {len(fault.targets)} given, of {form.fewest} to {form.most}")
+    if form.of_pods and any(not key.namespace or not key.name for key in fault.pods):
+        raise FaultError(f"{fault.kind}: targets: {', '.join(fault.targets)}: name pods as NAMESPACE/NAME")
+    least, most = form.amounts or (0.0, 0.0)
+    if not (least <= fault.amount <= most) or math.isnan(fault.amount):
+        raise FaultError(f"{fault.kind}: amount: {fault.amount:g}: must be between {least:g} and {most:g}")
+    if form.has_path != fault.path.startswith("/") or (fault.path and not form.has_path):
+        raise FaultError(f"{fault.kind}: path: {fault.path!r}: " + ("must begin with /" if form.has_path else "unused"))
+    return fault

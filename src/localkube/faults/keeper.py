@@ -1,0 +1,135 @@
+"""Keeps the faults of a cluster: begins those that are requested, and undoes each when its time is over.
+
+The time is a deadline of the cluster, not of who asked: a command that is killed leaves nothing for longer. When the
+cluster ends, all are undone; what a killed cluster left on objects is undone when it starts again (`leavingnodes.restore`).
+
+`answer` serves `FAULTS_PATH` (`apiserver/server.py`), which is no part of the Kubernetes API: GET lists, POST begins one, DELETE undoes all, or the one
+whose number follows in the path. Whoever has the token of the cluster reaches it.
+"""
+
+import asyncio
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from kuberuntime import timeouts
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests import representation
+from localkube.faults.effects import Effect, Undo
+from localkube.faults.fault import Fault, FaultError, FaultKind, parse
+from localkube.kubelet.processes.runner import StartError
+
+MOST: Final = 64
+"""Faults at one time."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A fault that has begun; `until` is monotonic time."""
+
+    fault: Fault
+    until: float
+    undo: Undo
+
+
+class FaultKeeper:
+    """The faults of one cluster."""
+
+    def __init__(self, effects: Mapping[FaultKind, Effect], clock: Clock) -> None:
+        self._effects = effects
+        self._clock = clock
+        self._active: dict[int, Active] = {}
+        self._numbers = itertools.count(1)
+        self._changed = asyncio.Event()
+        self._changing = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Undo each fault at its deadline, and when cancelled all of them."""
+        try:
+            while True:
+                self._changed.clear()
+                now = self._clock.monotonic()
+                for number in [one for one, active in self._active.items() if active.until <= now]:
+                    await self.undo(number)
+                await self._rest()
+        finally:
+            await self.undo_all()
+
+    async def begin(self, fault: Fault) -> int:
+        """Begin a fault; return its number. Raise `FaultError` or `StartError` if it cannot be."""
+        async with self._changing:
+            if len(self._active) >= MOST:
+                raise FaultError(f"{MOST} faults last already: undo some first")
+            undo = await self._effects[fault.kind].begin(fault)
+            number = next(self._numbers)
+            self._active[number] = Active(fault, self._clock.monotonic() + fault.seconds, undo)
+        self._changed.set()
+        return number
+
+    async def undo(self, number: int) -> None:
+        """Undo a fault; one that was undone already is not an error."""
+        async with self._changing:
+            active = self._active.pop(number, None)
+            if active is None:
+                return
+            try:
+                await active.undo()
+            except StartError as error:  # its container or sandbox has ended, and the fault with it
+                log.info("fault ended with its target", fault=str(active.fault.kind), reason=str(error))
+            except KubeError:
+                log.exception("fault not undone", fault=str(active.fault.kind))
+
+    async def undo_all(self) -> None:
+        """Undo all faults, the newest first."""
+        for number in sorted(self._active, reverse=True):
+            await self.undo(number)
+
+    async def answer(self, request: Request, path: str) -> Response:
+        """Serve a request whose path is that of the faults, followed by `path`."""
+        try:
+            match request.method, path:
+                case "GET", "":
+                    return representation.respond(200, self._document())
+                case "POST", "":
+                    number = await self.begin(parse(request.body))
+                    return representation.respond(201, {"kind": "Fault", "number": number})
+                case "DELETE", "":
+                    await self.undo_all()
+                    return representation.respond(200, self._document())
+                case "DELETE", _ if path[1:].isdecimal():
+                    await self.undo(int(path[1:]))
+                    return representation.respond(200, self._document())
+                case _:
+                    raise refusal.method_not_allowed()
+        except (FaultError, StartError, KubeError) as error:
+            return representation.respond_refusal(refusal.bad_request(str(error)))
+
+    async def _rest(self) -> None:
+        until = min((active.until for active in self._active.values()), default=None)
+        try:
+            async with timeouts.within(None if until is None else max(0.0, until - self._clock.monotonic())):
+                await self._changed.wait()
+        except TimeoutError:
+            return
+
+    def _document(self) -> JSONObject:
+        now = self._clock.monotonic()
+        items = [
+            {
+                "number": number,
+                "kind": str(active.fault.kind),
+                "targets": list(active.fault.targets),
+                "secondsLeft": round(max(0.0, active.until - now), 3),
+            }
+            for number, active in self._active.items()
+        ]
+        return {"kind": "FaultList", "items": items}

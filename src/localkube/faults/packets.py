@@ -1,0 +1,82 @@
+"""Packets between pods that are lost, all or some or beyond a rate, or late.
+
+Of two pods both directions between them are concerned, of one all that it sends to pods and gets from them. Late are all
+packets to a pod.
+"""
+
+from itertools import permutations
+
+from kuberuntime.objects import meta
+from localkube.faults.effects import Pods, Undo
+from localkube.faults.fault import Fault, FaultError, FaultKind
+from localkube.kubelet.processes.runner import PacketLoss, ProcessRunner
+
+
+class Losing:
+    """Loses packets. All losses are one table, which is replaced whenever one begins or ends."""
+
+    def __init__(self, runner: ProcessRunner, pods: Pods) -> None:
+        self._runner = runner
+        self._pods = pods
+        self._losses: list[list[PacketLoss]] = []
+
+    async def begin(self, fault: Fault) -> Undo:
+        """Begin to lose packets."""
+        addresses = [str(meta.status(await self._pods.pod(key)).get("podIP")) for key in fault.pods]
+        own = losses(fault, addresses)
+
+        async def undo() -> None:
+            self._losses = [one for one in self._losses if one is not own]
+            await self._replace()
+
+        self._losses.append(own)
+        try:
+            await self._replace()
+        except BaseException:
+            self._losses.remove(own)
+            raise
+        return undo
+
+    async def _replace(self) -> None:
+        await self._runner.lose_packets([loss for group in self._losses for loss in group])
+
+
+def losses(fault: Fault, addresses: list[str]) -> list[PacketLoss]:
+    """Return what is lost between two addresses, or around one.
+
+    >>> losses(Fault(kind=FaultKind.LOSE, seconds=1.0, amount=0.5), ["10.88.1.0"])[1]
+    PacketLoss(source='', destination='10.88.1.0', share=0.5, rate=0)
+    """
+    ways = list(permutations(addresses if len(addresses) > 1 else [*addresses, ""]))
+    match fault.kind:
+        case FaultKind.LOSE:
+            return [PacketLoss(source, to, share=fault.amount) for source, to in ways]
+        case FaultKind.THROTTLE:
+            return [PacketLoss(source, to, rate=round(fault.amount)) for source, to in ways]
+        case FaultKind.PARTITION:
+            return [PacketLoss(source, to) for source, to in ways]
+        case _:
+            raise FaultError(f"{fault.kind} loses no packets")
+
+
+class Delaying:
+    """Holds all packets to a pod for a time. One pod has one delay at a time."""
+
+    def __init__(self, runner: ProcessRunner, pods: Pods) -> None:
+        self._runner = runner
+        self._pods = pods
+        self._delayed: set[str] = set()
+
+    async def begin(self, fault: Fault) -> Undo:
+        """Begin to hold packets."""
+        uid = meta.uid(await self._pods.pod(fault.pods[0]))
+        if uid in self._delayed:
+            raise FaultError(f"delay: {fault.targets[0]} is delayed already: undo that first")
+
+        async def undo() -> None:
+            self._delayed.discard(uid)
+            await self._runner.delay_packets(uid, 0.0)
+
+        await self._runner.delay_packets(uid, fault.amount)
+        self._delayed.add(uid)
+        return undo

@@ -1,0 +1,93 @@
+"""Parts of the cluster that are away for a time: the API server, its webhooks, and what a product adds to the cluster."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Protocol
+
+from localkube.faults.effects import Undo
+from localkube.faults.fault import Fault, FaultError, FaultKind
+
+
+class Part(Protocol):
+    """Something that can be away."""
+
+    async def leave(self) -> None:
+        """Go away."""
+        ...
+
+    async def come_back(self) -> None:
+        """Begin to be there again."""
+        ...
+
+
+class RemovablePart:
+    """A context that is left and entered again whenever its part goes away and comes back.
+
+    Entering may take as long as another fault lasts, so nobody waits for it: a part that is not there yet can go, too.
+    """
+
+    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[None]]) -> None:
+        self._enter = enter
+        self._tasks = asyncio.TaskGroup()
+        self._there = asyncio.Event()
+        self._leaving = asyncio.Event()
+        self._life: asyncio.Task[None] | None = None
+        self._is_over = False
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Keep the part there while the context is entered; it is entered once the part is there."""
+        async with self._tasks:
+            await self.come_back()
+            await self._there.wait()
+            try:
+                yield
+            finally:
+                self._is_over = True
+                await self.leave()
+
+    async def leave(self) -> None:
+        """Leave the context; entering it is broken off."""
+        if self._life is not None:
+            self._leaving.set()
+            if not self._there.is_set():
+                self._life.cancel()
+            await asyncio.wait([self._life])
+
+    async def come_back(self) -> None:
+        """Begin to enter the context again, unless the cluster ends."""
+        if not self._is_over:
+            self._leaving.clear()
+            self._life = self._tasks.create_task(self._live())
+
+    async def _live(self) -> None:
+        async with self._enter():
+            self._there.set()
+            await self._leaving.wait()
+        self._there.clear()
+
+
+class Removing:
+    """Takes parts away. One part can be away once at a time."""
+
+    def __init__(self, parts: Mapping[FaultKind, Part]) -> None:
+        self._parts = parts
+        self._away: set[FaultKind] = set()
+
+    async def begin(self, fault: Fault) -> Undo:
+        """Take the part away."""
+        kind = fault.kind
+        part = self._parts.get(kind)
+        if part is None:
+            raise FaultError(f"{kind}: this cluster runs none")
+        if kind in self._away:
+            raise FaultError(f"{kind}: is away already")
+        self._away.add(kind)
+
+        async def undo() -> None:
+            await part.come_back()
+            self._away.discard(kind)
+
+        await part.leave()
+        return undo

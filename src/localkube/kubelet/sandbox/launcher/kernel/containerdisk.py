@@ -1,0 +1,69 @@
+"""The size of a memory file system in a running container: one that has no free byte is a full disk.
+
+Only file systems in memory (tmpfs) are resized: they are the container's own, as /tmp and /dev/shm. Others are
+directories on a disk of this machine, which is not filled for a rehearsal.
+"""
+
+import os
+from typing import NoReturn
+
+from localkube.kubelet.processes.kernelerrors import RefusedError, explain
+
+from . import syscalls
+
+_UNCHANGED = syscalls.MS_REMOUNT | syscalls.MS_NOSUID | syscalls.MS_NODEV
+_OF_CONTAINERS = ("/tmp", "/dev/shm")  # noqa: S108 - names of mount points, nothing is put there
+
+
+def bound(first: int, path: str, size: int) -> int:
+    """Give the file system at `path`, as the container of process `first` sees it, this size in bytes; return the former.
+
+    0 means what it holds now. A child of this process enters the container, as this process must not.
+    """
+    _require_own(first, path)
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        _answer(first, path, size, writing)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        answer = pipe.read().decode()
+    os.waitpid(pid, 0)
+    if not answer.isdecimal():
+        raise RefusedError(answer or f"{path}: the container ended meanwhile")
+    return int(answer)
+
+
+def _answer(first: int, path: str, size: int, writing: int) -> NoReturn:
+    try:
+        syscalls.setns(os.pidfd_open(first), syscalls.CLONE_NEWNS)
+        os.write(writing, str(_resize(path, size)).encode())
+    except (OSError, RefusedError) as error:
+        os.write(writing, explain(error).encode())
+    finally:
+        os._exit(0)
+
+
+def _resize(path: str, size: int) -> int:
+    there = os.statvfs(path)
+    if there.f_blocks == 0:
+        raise RefusedError(f"{path}: this file system has no size, so that it cannot be full")
+    used = (there.f_blocks - there.f_bfree) * there.f_frsize
+    syscalls.mount(None, None, path, _UNCHANGED, f"size={size or max(used, there.f_frsize)}")
+    return there.f_blocks * there.f_frsize
+
+
+def _require_own(first: int, path: str) -> None:
+    """Refuse what is not the mount point of a file system in memory, as process `first` sees it."""
+    kinds = {}
+    with open(f"/proc/{first}/mounts") as mounts:
+        for line in mounts:
+            _, point, kind, *_ = line.split(" ")
+            kinds[point.replace("\\040", " ")] = kind
+    if kinds.get(os.path.normpath(path)) != "tmpfs":
+        own = ", ".join(sorted(point for point, kind in kinds.items() if kind == "tmpfs" and point in _OF_CONTAINERS))
+        raise RefusedError(
+            f"{path}: is not a file system of the container in memory, and the disk of this machine is not filled; "
+            f"name one of these: {own or 'none'}"
+        )

@@ -1,0 +1,115 @@
+"""Messages for nf_tables, and the socket that sends a batch of them: no program is needed for rules.
+
+The builders are pure. Numbers are those of linux/netfilter/nf_tables.h; attributes are in network byte order.
+"""
+
+import errno
+import os
+import socket
+import struct
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_NETLINK_NETFILTER = 12
+_NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_CREATE, _NLM_F_APPEND = 0x1, 0x4, 0x400, 0x800
+_CHANGE = _NLM_F_REQUEST | _NLM_F_ACK
+_NLMSG_ERROR = 2
+_BATCH_BEGIN, _BATCH_END = 0x10, 0x11
+_SUBSYSTEM = 10
+_NEWTABLE, _DELTABLE, _NEWCHAIN, _NEWRULE = (_SUBSYSTEM << 8 | kind for kind in (0, 2, 3, 6))
+_NESTED = 0x8000
+
+_HEADER = struct.Struct("=IHHII")
+
+
+class Message(NamedTuple):
+    """One message of a batch."""
+
+    kind: int
+    flags: int
+    attributes: bytes
+
+
+class ChainHook(NamedTuple):
+    """Where a chain looks at packets: the kind of chain, the number of the hook, the priority."""
+
+    kind: str
+    number: int
+    priority: int
+
+
+def attribute(kind: int, payload: bytes) -> bytes:
+    """Return an attribute of bytes."""
+    return struct.pack("=HH", 4 + len(payload), kind) + payload + b"\0" * (-len(payload) % 4)
+
+
+def nested(kind: int, *attributes: bytes) -> bytes:
+    """Return an attribute of attributes."""
+    return attribute(kind | _NESTED, b"".join(attributes))
+
+
+def text(kind: int, value: str) -> bytes:
+    """Return an attribute of text."""
+    return attribute(kind, value.encode() + b"\0")
+
+
+def number(kind: int, value: int) -> bytes:
+    """Return an attribute of 32 bits."""
+    return attribute(kind, struct.pack("!I", value))
+
+
+def large_number(kind: int, value: int) -> bytes:
+    """Return an attribute of 64 bits."""
+    return attribute(kind, struct.pack("!Q", value))
+
+
+def expression(name: str, *attributes: bytes) -> bytes:
+    """Return one expression of a rule."""
+    return nested(1, text(1, name), nested(2, *attributes))
+
+
+def new_table(table: str) -> Message:
+    """Create a table, unless it exists."""
+    return Message(_NEWTABLE, _CHANGE | _NLM_F_CREATE, text(1, table))
+
+
+def delete_table(table: str) -> Message:
+    """Delete a table with all that is in it."""
+    return Message(_DELTABLE, _CHANGE, text(1, table))
+
+
+def new_chain(table: str, chain: str, hook: ChainHook) -> Message:
+    """Create a chain at a hook."""
+    place = nested(4, number(1, hook.number), number(2, hook.priority & 0xFFFFFFFF))
+    return Message(_NEWCHAIN, _CHANGE | _NLM_F_CREATE, text(1, table) + text(3, chain) + place + text(7, hook.kind))
+
+
+def new_rule(table: str, chain: str, *expressions: bytes) -> Message:
+    """Append a rule to a chain."""
+    body = text(1, table) + text(2, chain) + nested(4, *expressions)
+    return Message(_NEWRULE, _CHANGE | _NLM_F_CREATE | _NLM_F_APPEND, body)
+
+
+def build_batch(messages: Sequence[Message]) -> bytes:
+    """Return the batch of these messages, which the kernel performs as a whole or not at all."""
+    bound = struct.pack("!BBH", socket.AF_UNSPEC, 0, _SUBSYSTEM)
+    bodies = [
+        (_BATCH_BEGIN, _NLM_F_REQUEST, bound),
+        *((one.kind, one.flags, struct.pack("!BBH", socket.AF_INET, 0, 0) + one.attributes) for one in messages),
+        (_BATCH_END, _NLM_F_REQUEST, bound),
+    ]
+    return b"".join(
+        _HEADER.pack(_HEADER.size + len(body), kind, flags, sequence, 0) + body
+        for sequence, (kind, flags, body) in enumerate(bodies)
+    )
+
+
+def perform(messages: Sequence[Message], action: str) -> None:
+    """Change the rules of the caller's network namespace; an error says which action the kernel refuses."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _NETLINK_NETFILTER) as kernel:
+        kernel.send(build_batch(messages))
+        for _ in messages:
+            _, kind, _, _, _, negative = struct.unpack_from("=IHHIIi", kernel.recv(1 << 16))
+            if kind == _NLMSG_ERROR and negative:
+                found = -negative if negative != -errno.ENOENT else errno.EOPNOTSUPP
+                raise OSError(found, f"{action}: {os.strerror(found).lower()}")

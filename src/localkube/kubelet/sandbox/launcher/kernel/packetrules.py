@@ -1,0 +1,108 @@
+"""Rules of nf_tables that lose packets between pods: all of them, some, or those beyond a rate.
+
+All rules stand in one table, which is replaced as a whole. The forwarding of the caller's network namespace passes them:
+there packets of one pod to another go through, whichever bridges they are on.
+"""
+
+import socket
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from .nftables import (
+    ChainHook,
+    Message,
+    attribute,
+    delete_table,
+    expression,
+    large_number,
+    nested,
+    new_chain,
+    new_rule,
+    new_table,
+    number,
+    perform,
+)
+
+_TABLE = "localkube-faults"
+_CHAIN = "between"
+_FORWARD = ChainHook("filter", 2, 0)
+_NETWORK_HEADER = 1
+_SOURCE, _DESTINATION, _LENGTH = 12, 16, 4  # of an IPv4 address in its header
+_REGISTER = 1
+_EQUAL, _LESS = 0, 2
+_RANDOM = 1
+_PER_MILLION = 10**6
+_BYTES = 1
+_OVER = 1
+_VERDICT = 0
+_DROP = 0
+_SECOND = 1
+_LEAST_BURST = 1 << 16
+"""Bytes that may pass at once whatever the rate: between pods, TCP sends packets of this size, which must not all be lost."""
+
+
+class PacketRule(NamedTuple):
+    """Packets from one address to another that are lost; an empty address is any.
+
+    `share` (0 to 1) is how many of them; with `rate` only those beyond so many bytes per second.
+    """
+
+    source: str
+    destination: str
+    share: float = 1.0
+    rate: int = 0
+
+
+def build_rules(rules: Sequence[PacketRule]) -> list[Message]:
+    """Return the messages after which these rules hold, and no others."""
+    cleared = [new_table(_TABLE), delete_table(_TABLE)]  # creating it first makes deleting it succeed
+    if not rules:
+        return cleared
+    made = [new_table(_TABLE), new_chain(_TABLE, _CHAIN, _FORWARD)]
+    return [*cleared, *made, *(new_rule(_TABLE, _CHAIN, *_expressions(rule)) for rule in rules)]
+
+
+def replace(rules: Sequence[PacketRule]) -> None:
+    """Make these rules hold in the network namespace of the caller, and no others."""
+    perform(build_rules(rules), "lose packets between pods")
+
+
+def _expressions(rule: PacketRule) -> list[bytes]:
+    found = []
+    for address, offset in ((rule.source, _SOURCE), (rule.destination, _DESTINATION)):
+        if address:
+            found += [_load(offset), _compare(_EQUAL, socket.inet_aton(address))]
+    if rule.share < 1:
+        lost = round(rule.share * _PER_MILLION)
+        found += [
+            expression("numgen", number(1, _REGISTER), number(2, _PER_MILLION), number(3, _RANDOM)),
+            # the generator writes in the machine's order, and comparisons are bytewise: swap first
+            expression(
+                "byteorder", number(1, _REGISTER), number(2, _REGISTER), number(3, 1), number(4, 4), number(5, 4)
+            ),
+            _compare(_LESS, lost.to_bytes(4)),
+        ]
+    if rule.rate:
+        burst = max(_LEAST_BURST, rule.rate // 4)
+        found.append(
+            expression(
+                "limit",
+                large_number(1, rule.rate),
+                large_number(2, _SECOND),
+                number(3, burst),
+                number(4, _BYTES),
+                number(5, _OVER),
+            )
+        )
+    verdict = nested(2, nested(2, number(1, _DROP)))
+    return [*found, expression("immediate", number(1, _VERDICT), verdict)]
+
+
+def _load(offset: int) -> bytes:
+    return expression(
+        "payload", number(1, _REGISTER), number(2, _NETWORK_HEADER), number(3, offset), number(4, _LENGTH)
+    )
+
+
+def _compare(operation: int, value: bytes) -> bytes:
+    return expression("cmp", number(1, _REGISTER), number(2, operation), nested(3, attribute(1, value)))

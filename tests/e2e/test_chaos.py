@@ -1,0 +1,216 @@
+"""`lws chaos` on a cluster as `lws up` makes it: what each fault does inside a rank, and that nothing of it stays."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.e2e.harness import Cluster, Shell, until
+
+from kuberuntime.objects.meta import JSONObject
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+PROGRAM = """
+import socket, threading, time
+
+def tick():
+    with open("/dev/shm/ticks", "ab", buffering=0) as file:
+        while True:
+            time.sleep(0.01)
+            file.write(b".")
+
+threading.Thread(target=tick, daemon=True).start()
+server = socket.create_server(("0.0.0.0", 9000))
+while True:
+    connection, _ = server.accept()
+    connection.sendall(b"pong")
+    connection.close()
+"""
+
+ASK = """
+import socket, sys
+try:
+    print(socket.create_connection((sys.argv[1], 9000), 0.7).recv(4).decode())
+except OSError:
+    print("nothing")
+"""
+
+
+def team(name: str, replicas: int = 1) -> JSONObject:
+    """Return groups of two ranks; both answer on a port, and tick a hundred times a second where they may."""
+    container = {
+        "name": "main",
+        "image": "python",
+        "command": ["python3", "-c", PROGRAM],
+        "readinessProbe": {"tcpSocket": {"port": 9000}, "periodSeconds": 1},
+    }
+    template = {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template}},
+    }
+
+
+@pytest.fixture(scope="module")
+def squad(cluster: Cluster) -> Cluster:
+    """A cluster on which a LeaderWorkerSet `web` is ready."""
+    cluster.start(team("web"))
+    return cluster
+
+
+@contextmanager
+def fault(cluster: Cluster, *words: str) -> Iterator[None]:
+    """Let a fault last meanwhile; end it by Ctrl-C, after which none lasts."""
+    process = cluster.shell.start("chaos", *words, "--for=100", f"--local={cluster.name}")
+    try:
+        assert process.stdout is not None
+        told = process.stdout.readline()
+        assert told.partition(" s  ")[2].startswith(words[0]), told
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert cluster.lws("chaos", "list") == "No fault lasts.\n", output
+
+
+def asked(cluster: Cluster, asking: str, name: str) -> str:
+    """Return what a rank gets from the port of another."""
+    return cluster.lws("exec", asking, "--", "python3", "-c", ASK, name).strip()
+
+
+def ticks(cluster: Cluster, rank: str) -> int:
+    """Return how often a rank ticks in two seconds."""
+    count = "import os, time\nfor _ in range(2):\n    print(os.stat('/dev/shm/ticks').st_size); time.sleep(2)"
+    first, second = map(int, cluster.lws("exec", rank, "--", "python3", "-c", count).split())
+    return second - first
+
+
+def test_two_ranks_that_are_partitioned_reach_others_and_meet_again_afterwards(squad: Cluster) -> None:
+    other = squad.view("web")["groups"][0]["ranks"][1]["pod"]
+    name = f"{other}.web"
+    assert asked(squad, "web/0/0", name) == "pong"
+    with fault(squad, "partition", "web/0/0", "web/0/1"):
+        assert asked(squad, "web/0/0", name) == "nothing"
+        assert asked(squad, "web/0/1", "web-0.web") == "nothing"
+        assert asked(squad, "web/0/1", "127.0.0.1") == "pong"
+    assert asked(squad, "web/0/0", name) == "pong"
+    with fault(squad, "lose", "web/0/1", "--amount=100%"):
+        assert asked(squad, "web/0/0", name) == "nothing"
+    assert asked(squad, "web/0/0", name) == "pong"
+
+
+def test_a_rank_stands_still_or_gets_little_time_and_goes_on_afterwards(squad: Cluster) -> None:
+    with fault(squad, "stop", "web/0/1"):
+        assert ticks(squad, "web/0/1") == 0
+        assert ticks(squad, "web/0/0") > 0
+    assert ticks(squad, "web/0/1") > 0
+    with fault(squad, "starve", "web/0/1", "--amount=5%"):
+        assert 0 < ticks(squad, "web/0/1") < 80  # it runs in 20 periods, for a tick or two
+    assert ticks(squad, "web/0/1") > 0
+
+
+def test_a_disk_is_full_and_has_space_again(squad: Cluster) -> None:
+    write = ("exec", "web/0/1", "--", "sh", "-c", "head -c 100000 /dev/zero > /tmp/large && echo wrote")
+    with fault(squad, "fill", "web/0/1"):
+        assert "No space left on device" in squad.refused(*write)
+    assert squad.lws(*write) == "wrote\n"
+    refused = squad.lws("chaos", "fill", "web/0/1", "--path=/usr", code=1)
+    assert "/usr: is not a file system of the container in memory" in refused
+
+
+def test_the_api_server_the_webhooks_and_the_manager_are_away_and_come_back(squad: Cluster) -> None:
+    with fault(squad, "apiserver"):
+        assert squad.shell.lws("get", f"--local={squad.name}", code=1).stderr
+    assert "web" in squad.lws("get")
+    invalid = team("web", -1)
+    with fault(squad, "webhooks"):
+        assert "failed calling webhook" in squad.refused("apply", "-f", "-", text=json.dumps(team("other")))
+    assert "replicas" in squad.refused("apply", "-f", "-", text=json.dumps(invalid))
+    with fault(squad, "manager"):
+        squad.apply(team("late"))
+        time.sleep(1)  # nothing happens
+        assert squad.lws("exec", "late", "--", "true", code=1) == ""
+    squad.lws("wait", "late", "--timeout=30")
+    squad.lws("delete", "late")
+
+
+def test_a_killed_command_leaves_a_fault_for_its_own_time_only(squad: Cluster) -> None:
+    process = squad.shell.start("chaos", "stop", "web/0/1", "--for=15s", f"--local={squad.name}")
+    assert process.stdout is not None
+    assert "stop web/0/1 for 15 s" in process.stdout.readline()
+    process.kill()
+    process.communicate(timeout=30)
+    assert "stop    default/web-0-1" in squad.lws("chaos", "list")
+    until(lambda: squad.lws("chaos", "list") == "No fault lasts.\n", "the end of the fault", 30)
+    assert ticks(squad, "web/0/1") > 0
+
+
+def test_a_storm_from_a_file_reports_what_failed_first_and_what_was_recreated(squad: Cluster, tmp_path: Path) -> None:
+    storm = tmp_path / "storm.yaml"
+    storm.write_text(
+        "steps:\n"
+        "- {fault: manager, for: 1s}\n"
+        "- {at: 500ms, fault: kill, targets: [web/0/1]}\n"
+        "- {at: 600ms, fault: delay, targets: [web/7/0], amount: 1s}\n"
+    )
+    url = "http://127.0.0.1:9/nobody-listens"
+    ended = squad.lws("chaos", "run", "-f", str(storm), "-o", "json", f"--probe={url}", code=1)
+    report = json.loads(ended)
+    assert [one["fault"] for one in report["faults"]] == [
+        "manager for 1 s",
+        "kill web/0/1",
+        "delay web/7/0 1s for 10 s",
+    ]
+    assert report["faults"][2]["refused"] == "web/7/0 has no pod now; there are web/0/0, web/0/1"
+    assert report["firstFailed"]["rank"] == "web/0/1"
+    assert report["firstFailed"]["why"] == "Error (exit code 137)"
+    assert report["recreated"] == {"web/0": 1}
+    assert report["notReady"] == []
+    assert report["probe"]["requests"] == report["probe"]["failed"] > 3
+    assert report["recoveredAfter"] > 0
+
+
+def test_a_drained_node_takes_pods_again_also_when_the_cluster_was_killed_meanwhile(shell: Shell) -> None:
+    shell.lws("up", "drained", "--detach")
+    own = Cluster(shell, "drained")
+    process = shell.start("chaos", "drain", "node-0", "--for=100s", "--local=drained")
+    assert process.stdout is not None
+    assert "drain node-0" in process.stdout.readline()
+    assert is_unschedulable(own)
+    own_pid = int((shell.state / "drained" / "lock").read_text())
+    os.kill(own_pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    shell.lws("up", "drained", "--detach")
+    until(lambda: not is_unschedulable(own), "a schedulable node", 30)
+
+
+def is_unschedulable(cluster: Cluster) -> bool:
+    """Return whether the first node takes no pods."""
+    return bool(json.loads(cluster.lws("nodes", "node-0", "-o", "json"))["spec"].get("unschedulable"))
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("kill",), 2, "kill takes one rank (web/0/1), and 0 were named"),
+        (("kill", "web"), 1, "web is no rank: write LWS/GROUP/RANK, as in web/0/1"),
+        (("kill", "web/0/5"), 1, "web/0/5 has no pod now; there are"),
+        (("drain", "node-9"), 1, "node node-9 is not there; there are node-0"),
+        (("lose", "web/0/1", "--amount=much"), 2, "lose: amount: 'much': write a share, as 30%"),
+        (("flood",), 2, "No such command 'flood'"),
+    ],
+    ids=["no rank", "a set", "no such rank", "no such node", "no amount", "no such fault"],
+)
+def test_a_fault_that_cannot_be_had_is_refused_in_words(
+    squad: Cluster, words: tuple[str, ...], code: int, message: str
+) -> None:
+    ended = squad.shell.lws("chaos", *words, f"--local={squad.name}", code=code)
+    assert message in ended.stdout + ended.stderr

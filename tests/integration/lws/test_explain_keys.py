@@ -1,0 +1,64 @@
+"""`lws explain` of groups with random keys, on both clusters: what their Deployment does not do is named, and mended as told."""
+
+import re
+
+from tests.integration.clusters.objects import lws, pod_template, slow_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.explanations import named
+from tests.integration.lws.test_hash import HASH, edit, settled
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import DEPLOYMENTS, REPLICA_SETS
+from localkube.controllers.deployment.sizes import DESIRED
+
+
+def has_pod(state: State) -> None:
+    assert state.pods
+
+
+async def deployment(space: Space) -> JSONObject:
+    return await space.get(DEPLOYMENTS, "web")
+
+
+async def test_leaders_that_make_no_progress_are_named(space: Space) -> None:
+    """LWS-E088: their images take longer than the deadline of their Deployment."""
+    await space.create(lws(replicas=1, size=1, template={"workerTemplate": slow_template(60)}, **HASH))
+    await space.until(has_pod)
+    await space.patch({"spec": {"progressDeadlineSeconds": 1}}, resource=DEPLOYMENTS)
+
+    told = await named(space, "LWS-E088", seconds=30)
+
+    assert told.sentence == "the leaders of web make no progress within the deadline of their Deployment"
+    assert told.steps[0].endswith("describe deployment web")
+
+
+async def test_a_rollout_that_was_taken_for_a_change_of_the_size_is_named_and_goes_on_as_told(space: Space) -> None:
+    """LWS-E089: the Deployment controller waits to have scaled the ReplicaSet, which has its size (docs/adr/0017).
+
+    It is named after a minute: a controller may be behind.
+    """
+    await space.create(lws(replicas=2, size=1, **HASH))
+    await settled(space, 2, 1)
+    found = await space.client.list(REPLICA_SETS, namespace=space.namespace)
+    (leaders,) = found.items
+    await space.patch({"metadata": {"annotations": {DESIRED: "3"}}}, meta.name(leaders), resource=REPLICA_SETS)
+    await space.replace_worker_template(pod_template("app:2"))
+    key = "leaderworkerset.sigs.k8s.io/template-revision-hash"
+
+    def is_rolled(found: JSONObject) -> bool:
+        template = meta.spec(found)["template"]
+        return meta.is_observed(found) and meta.labels(template)[key] != meta.labels(leaders)[key]
+
+    await space.eventually(lambda: deployment(space), is_rolled)
+
+    told = await named(space, "LWS-E089", seconds=90)
+
+    numbers = [re.findall(r"scale web.* --replicas (\d+)", step) for step in told.steps]
+    assert numbers == [["3"], ["2"]]
+    await edit(space, replicas=3)
+    await space.eventually(lambda: deployment(space), lambda found: bool(meta.status(found).get("updatedReplicas")))
+    await edit(space, replicas=2)
+    state: State = await settled(space, 2, 1)
+    assert {meta.spec(pod)["containers"][0]["image"] for pod in state.of("web").values()} == {"app:2"}

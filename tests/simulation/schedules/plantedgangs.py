@@ -1,0 +1,64 @@
+"""Bugs of `spec.scheduling` to be found: what leaks, starts in parts, or waits for what never comes (contract N-AT-6 to N-AT-25)."""
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from kuberuntime.controller.executor import Executor
+from leaderworkerset.core.gang import preparation, replicas, workloads
+from leaderworkerset.core.policies import workloadnames
+
+
+def leaves_pod_groups() -> Any:
+    """Delete no PodGroup that nobody needs any more (N-AT-6)."""
+    return patch.object(preparation, "_cleaned", lambda whole, needed: ())
+
+
+def starts_with_the_first() -> Any:
+    """Let the pods of a gang start as they come, whatever their number."""
+    real = workloads.build_template
+
+    def build(lws: Any, part: Any) -> Any:
+        template = real(lws, part)
+        return template if part.min_count is None else workloads.with_min_count(template, 1)
+
+    return patch.object(workloads, "build_template", build)
+
+
+def asks_for_all_at_once() -> Any:
+    """Ask for all pods of the new size before they can exist (N-AT-10)."""
+    return patch.object(preparation, "_reachable", lambda whole, part: part.min_count)
+
+
+def reuses_names() -> Any:
+    """Name the PodGroup of a leader that is created again as the one before, which ends with its pods (N-AT-12)."""
+    return patch.object(workloadnames, "incarnated", lambda name, request: name)
+
+
+def compares_minima() -> Any:
+    """Take the minimum of a group of an older size for drift (N-AT-25)."""
+    real = workloads.differs
+
+    def differs(found: Any, wanted: Any) -> bool:
+        return bool(real(found, wanted)) or workloads.min_count(found) != workloads.min_count(wanted)
+
+    def decide(group: Any, scheduling: Any) -> Any:
+        with patch.object(workloads, "differs", differs):
+            return original(replace(group, revised=group.live.lws), scheduling)
+
+    original = replicas.decide
+    return patch.object(replicas, "decide", decide)
+
+
+def serves_leaders_of_before() -> Any:
+    """Make PodGroups for leaders of an earlier LeaderWorkerSet, which no pod names."""
+    return patch.object(replicas, "_is_of_another", lambda leader, begin, level: False)
+
+
+def reports_own_objects() -> Any:
+    """Warn of a PodGroup of one's own, the answer to whose creation was lost."""
+
+    async def is_own(self: Executor, resource: Any, created: Any) -> bool:
+        return False
+
+    return patch.object(Executor, "_is_own", is_own)

@@ -1,0 +1,24 @@
+"""Actions that are made of others, and those without one of them."""
+
+from kuberuntime.objects.meta import ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import CONFIG_MAPS
+from kuberuntime.plan import Delete, Emit, Finally, PutStatus, Together, flat, without
+
+STATUS = PutStatus(resource=CONFIG_MAPS, object={}, resource_version=ResourceVersion("1"))
+ONE, TWO, THREE = (Delete(resource=CONFIG_MAPS, key=ObjectKey("default", name)) for name in "abc")
+TELL = Emit(events=())
+
+
+def test_actions_are_found_inside_of_others_in_their_order() -> None:
+    inner = Together(sequences=((ONE, TWO), (Finally(actions=(THREE,), after=(STATUS,)),)))
+
+    assert list(flat((TELL, inner))) == [TELL, ONE, TWO, THREE, STATUS]
+
+
+def test_what_comes_after_an_action_that_is_left_out_stays() -> None:
+    both = Finally(actions=(ONE, STATUS), after=(TWO,))
+
+    assert without((TELL, both, THREE), STATUS) == (TELL, Finally(actions=(ONE,), after=(TWO,)), THREE)
+    assert without((Finally(actions=(STATUS,), after=(TWO, THREE)),), STATUS) == (TWO, THREE)
+    assert without((ONE, STATUS), STATUS) == (ONE,)
+    assert without((ONE, both), TWO) == (ONE, both)

@@ -1,0 +1,119 @@
+"""What is seen of ranks during a storm, and what is told of it."""
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.storms import report, storm
+from leaderworkerset.cli.storms.report import Deed, ProbeCounts, StormReport
+from leaderworkerset.cli.storms.witness import Witness
+
+KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
+
+
+def pod(uid: str = "a", rank: int = 1, *, ready: bool = True, restarts: int = 0, **more: JSONObject) -> JSONObject:
+    """Return a pod of a rank of group 0."""
+    prefix = "leaderworkerset.sigs.k8s.io"
+    labels = {f"{prefix}/name": "web", f"{prefix}/group-index": "0", f"{prefix}/worker-index": str(rank)}
+    container = {"name": "main", "restartCount": restarts, "state": {"running": {}}} | more.pop("container", {})
+    return {
+        "metadata": {"name": f"web-0-{rank}", "namespace": "default", "uid": uid, "labels": labels} | more,
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "containerStatuses": [container],
+        },
+    }
+
+
+def seen(*changes: tuple[JSONObject | None, JSONObject | None]) -> list[tuple[str, str]]:
+    """Return what a witness says of changes."""
+    witness = Witness()
+    for index, change in enumerate(changes):
+        witness.see(float(index), *change)
+    return [(one.what, one.why) for one in witness.sightings]
+
+
+def test_a_killed_container_is_one_failure_whose_exit_code_comes_a_moment_later() -> None:
+    unready = pod(ready=False)
+    died = pod(ready=False, restarts=1, container={"lastState": KILLED})
+    assert seen((pod(), unready), (unready, died), (died, pod(restarts=1))) == [
+        ("failed", "Error (exit code 137)"),
+        ("ready", ""),
+    ]
+
+
+def test_a_restart_between_two_looks_is_a_failure_too() -> None:
+    assert seen((pod(), pod(restarts=1))) == [("failed", "")]
+
+
+def test_a_recreated_pod_ends_goes_is_made_and_becomes_ready() -> None:
+    ending = pod(deletionTimestamp="2026-01-01T00:00:00Z")  # type: ignore[arg-type]
+    fresh = pod("b", ready=False)
+    assert [what for what, _ in seen((pod(), ending), (ending, None), (None, fresh), (fresh, pod("b")))] == [
+        "ending",
+        "gone",
+        "made",
+        "ready",
+    ]
+
+
+def test_pods_that_are_no_ranks_are_not_seen() -> None:
+    assert seen((None, {"metadata": {"name": "x", "namespace": "default", "uid": "1"}})) == []
+
+
+def storm_report() -> StormReport:
+    """Return the report of a killed leader whose group was made anew twice."""
+    found = StormReport(recovered=4.21)
+    found.deeds.append(Deed(0.0, storm.step(0.0, "kill", ["web/0/0"], 0.0)))
+    leader, unready = pod("a", 0), pod("a", 0, ready=False, container={"lastState": KILLED})
+    found.witness.see(0.3, leader, unready)
+    for at, uid in ((2.0, "b"), (3.0, "c")):
+        found.witness.see(at, None, pod(uid, 0))
+    return found
+
+
+def test_a_report_tells_the_first_failure_what_was_recreated_and_when_all_was_well() -> None:
+    found = storm_report()
+    found.probe = ProbeCounts("http://a", 50, 3, 1.25, "connection refused")
+    assert list(report.lines(found)) == [
+        "First failed: web/0/0 after 0.3 s (Error (exit code 137)).",
+        "Recreated: web/0 2 times.",
+        "Failures of ranks: web/0/0.",
+        "All ranks were ready 4.2 s after the last fault.",
+        "Probe http://a: 50 requests, 3 failed; longest without an answer 1.2 s; first: connection refused.",
+    ]
+    assert found.is_well
+    assert report.document(found) == {
+        "apiVersion": "lws/v1",
+        "kind": "StormReport",
+        "faults": [{"at": 0.0, "fault": "kill web/0/0", "refused": None}],
+        "firstFailed": {"rank": "web/0/0", "at": 0.3, "why": "Error (exit code 137)"},
+        "recreated": {"web/0": 2},
+        "failures": {"web/0/0": 1},
+        "notReady": [],
+        "recoveredAfter": 4.21,
+        "probe": {
+            "url": "http://a",
+            "requests": 50,
+            "failed": 3,
+            "longestOutage": 1.25,
+            "firstError": "connection refused",
+        },
+    }
+
+
+def test_a_storm_in_which_nothing_failed_and_one_that_is_not_well() -> None:
+    calm = StormReport(recovered=0.0, probe=ProbeCounts("http://a", 5))
+    assert list(report.lines(calm)) == [
+        "Nothing failed.",
+        "All ranks were ready 0.0 s after the last fault.",
+        "Probe http://a: 5 requests, 0 failed.",
+    ]
+    broken = StormReport(unready=["web/0 (waits to be recreated)"])
+    broken.witness.see(0.5, pod(), pod(deletionTimestamp="2026-01-01T00:00:00Z"))  # type: ignore[arg-type]
+    assert list(report.lines(broken)) == [
+        "First failed: web/0/1 after 0.5 s (it was deleted).",
+        "Not ready in the end: web/0 (waits to be recreated).",
+    ]
+    assert not broken.is_well
+    refused = storm_report()
+    refused.deeds.append(Deed(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
+    assert not refused.is_well

@@ -1,0 +1,46 @@
+"""When a status is written: what changes counts alone waits, and nothing else waits with it (R-STAT-3)."""
+
+from dataclasses import replace
+
+import pytest
+from tests import builders
+
+from kuberuntime.objects.meta import JSONObject, ObjectKey, ResourceVersion
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Delete, Event, Finally, Plan, PutStatus
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.controllers.leaderworkerset import PACE, QUIET, Memory
+
+DELETION = Delete(resource=PODS, key=ObjectKey("default", "web-1"))
+CHANGED: Event = Event("Normal", "GroupsProgressing", "Update", "Replicas are progressing", {})
+
+
+def report(ready: int) -> PutStatus:
+    obj: JSONObject = builders.leaderworkerset_object() | {"status": {"readyReplicas": ready}}
+    return PutStatus(resource=LEADERWORKERSETS, object=obj, resource_version=ResourceVersion("1"))
+
+
+def test_counts_wait_and_what_is_deleted_does_not() -> None:
+    memory = Memory(written_at=10.0)
+    plan = Plan((Finally(actions=(report(1),), after=(DELETION,)),))
+
+    waiting = memory.paced(plan, 10.1)
+    assert waiting.actions == (DELETION,)
+    assert waiting.requeue_after == pytest.approx(QUIET)
+    later = memory.paced(replace(plan, requeue_after=0.05), 10.2)
+    assert (later.actions, later.requeue_after) == ((DELETION,), 0.05)
+    assert memory.paced(plan, 10.1 + QUIET) == plan
+
+
+def test_counts_that_go_on_changing_are_written_all_the_same() -> None:
+    memory = Memory(written_at=10.0)
+    for tenth in range(1, 10):
+        assert not memory.paced(Plan((report(tenth),)), 10 + tenth / 10).actions
+
+    assert memory.paced(Plan((report(10),)), 10 + PACE).actions
+
+
+def test_a_changed_condition_does_not_wait() -> None:
+    plan = Plan((replace(report(1), on_success=(CHANGED,)),))
+
+    assert Memory(written_at=10.0).paced(plan, 10.0) is plan

@@ -1,0 +1,202 @@
+"""Faults on a cluster with modelled pods: whom they concern, and what is left of them."""
+# ruff: noqa: ASYNC110 - controllers and kubelet take their time
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import BadRequestError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from localkube.apiserver.server import FAULTS_PATH
+from localkube.cluster import Nodes
+from localkube.faults import leavingnodes
+from localkube.testing import temporary
+
+NODE = ObjectKey("", "node-0")
+
+
+def pod(name: str, **spec: object) -> JSONObject:
+    """Return a pod on the first node."""
+    containers = [{"name": "main", "image": "a"}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"nodeName": "node-0", "terminationGracePeriodSeconds": 0, "containers": containers} | spec,
+    }
+
+
+async def begin(client: Client, kind: str, *targets: str, seconds: float = 60, **more: object) -> int:
+    """Ask for a fault; return its number."""
+    body = {"kind": kind, "seconds": seconds, "targets": targets} | more
+    response = await client.send(Request("POST", FAULTS_PATH, body=json.dumps(body).encode()))
+    return int(json.loads(response.body)["number"])
+
+
+async def undo_all(client: Client) -> None:
+    """End all faults."""
+    await client.send(Request("DELETE", FAULTS_PATH))
+
+
+async def ready(client: Client, *names: str) -> None:
+    """Wait until pods are ready."""
+    for name in names:
+        while not meta.is_condition_true(await client.get(PODS, ObjectKey("default", name)), "Ready"):
+            await asyncio.sleep(0.02)
+
+
+async def names(client: Client) -> Sequence[str]:
+    """Return the names of all pods."""
+    return [meta.name(one) for one in (await client.list(PODS)).items]
+
+
+def test_a_killed_container_starts_again_and_a_pod_without_one_is_named() -> None:
+    async def scenario() -> None:
+        async with temporary("modelled pods") as cluster:
+            client = cluster.client()
+            await client.create(PODS, pod("a"))
+            await ready(client, "a")
+            await begin(client, "kill", "default/a")
+            while (await client.get(PODS, ObjectKey("default", "a")))["status"]["containerStatuses"][0][
+                "restartCount"
+            ] == 0:
+                await asyncio.sleep(0.02)
+            await client.create(PODS, pod("never", schedulingGates=[{"name": "a"}], nodeName=None))
+            await client.create(PODS, pod("host", hostNetwork=True))
+            await ready(client, "host")
+            for name, message in (
+                ("gone", "pod default/gone is not there"),
+                ("never", "pod default/never has no address"),
+                ("host", "pod default/host shares the network of its node"),
+            ):
+                with pytest.raises(BadRequestError, match=message):
+                    await begin(client, "kill", f"default/{name}")
+
+    asyncio.run(scenario())
+
+
+def test_what_a_machine_cannot_do_is_refused_and_nothing_of_it_is_kept() -> None:
+    async def scenario() -> None:
+        async with temporary("modelled pods") as cluster:
+            client = cluster.client()
+            await client.create(PODS, pod("a"))
+            await ready(client, "a")
+            for kind, more in (("partition", {}), ("delay", {"amount": 0.1}), ("fill", {"path": "/tmp"})):
+                with pytest.raises(BadRequestError, match="modelled processes have neither packets nor file systems"):
+                    await begin(client, kind, "default/a", **more)
+            listed = await client.send(Request("GET", FAULTS_PATH))
+            assert json.loads(listed.body)["items"] == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("kind", ["drain", "lose-node"])
+def test_a_node_is_emptied_and_takes_pods_again_after_the_fault(kind: str) -> None:
+    async def scenario() -> None:
+        async with temporary("modelled pods", nodes=Nodes(taints=("a=b:NoSchedule",))) as cluster:
+            client = cluster.client()
+            before = await client.get(NODES, NODE)
+            await client.create(PODS, pod("a"))
+            await ready(client, "a")
+            await begin(client, kind, "node-0")
+            away = await client.get(NODES, NODE)
+            assert meta.spec(away)["unschedulable"] is True
+            assert any(taint["key"] == leavingnodes.LOST["key"] for taint in meta.spec(away)["taints"]) == (
+                kind == "lose-node"
+            )
+            while await names(client):
+                await asyncio.sleep(0.02)
+            with pytest.raises(BadRequestError, match="node node-0 is unschedulable already"):
+                await begin(client, kind, "node-0")
+            with pytest.raises(BadRequestError, match="node node-7 is not there; there are node-0"):
+                await begin(client, kind, "node-7")
+            await undo_all(client)
+            while meta.spec(after := await client.get(NODES, NODE)) != meta.spec(before):
+                await asyncio.sleep(0.02)  # the taint of what is unschedulable goes a moment later
+            assert leavingnodes.MARK not in meta.annotations(after)
+
+    asyncio.run(scenario())
+
+
+def test_a_cluster_that_starts_again_undoes_what_a_killed_one_left_on_nodes() -> None:
+    async def scenario() -> None:
+        async with temporary("modelled pods") as cluster:
+            client = cluster.client()
+            left = {"metadata": {"annotations": {leavingnodes.MARK: "drain"}}, "spec": {"unschedulable": True}}
+            await client.patch(NODES, NODE, left, kind="merge")
+            await leavingnodes.restore(client)
+            assert not meta.spec(await client.get(NODES, NODE)).get("unschedulable")
+            own = {"spec": {"unschedulable": True}}
+            await client.patch(NODES, NODE, own, kind="merge")
+            await leavingnodes.restore(client)
+            assert meta.spec(await client.get(NODES, NODE))["unschedulable"] is True  # it was no fault
+
+    asyncio.run(scenario())
+
+
+def test_without_pods_there_are_no_faults() -> None:
+    async def scenario() -> None:
+        async with temporary("controllers") as cluster:
+            with pytest.raises(NotFoundError):
+                await begin(cluster.client(), "kill", "default/a")
+
+    asyncio.run(scenario())
+
+
+def test_a_manager_leaves_its_context_and_enters_a_new_one() -> None:
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def manager() -> AsyncIterator[None]:
+        seen.append("there")
+        yield
+        seen.append("away")
+
+    async def scenario() -> None:
+        async with temporary("modelled pods") as cluster:
+            client = cluster.client()
+            with pytest.raises(BadRequestError, match="manager: this cluster runs none"):
+                await begin(client, "manager")
+            async with cluster.managed(manager):
+                assert seen == ["there"]
+                await begin(client, "manager")
+                assert seen == ["there", "away"]
+                with pytest.raises(BadRequestError, match="manager: is away already"):
+                    await begin(client, "manager")
+                await undo_all(client)
+                while len(seen) == 2:
+                    await asyncio.sleep(0)
+                assert seen == ["there", "away", "there"]
+
+    asyncio.run(scenario())
+
+
+def test_a_manager_that_cannot_begin_keeps_no_other_fault_from_ending() -> None:
+    """As one that comes back while the API server is away."""
+    free = asyncio.Event()
+
+    @asynccontextmanager
+    async def manager() -> AsyncIterator[None]:
+        await free.wait()
+        yield
+
+    async def scenario() -> None:
+        async with temporary("modelled pods") as cluster:
+            client = cluster.client()
+            free.set()
+            async with asyncio.timeout(20), cluster.managed(manager):
+                free.clear()
+                for _ in range(2):
+                    await begin(client, "manager")
+                    await begin(client, "apiserver")
+                    await undo_all(client)
+                await begin(client, "manager")
+
+    asyncio.run(scenario())

@@ -1,0 +1,52 @@
+"""One fault as it is requested: what is read, and what is refused with its field."""
+
+import json
+from typing import Any
+
+import pytest
+
+from localkube.faults.fault import FORMS, Fault, FaultError, FaultKind, parse
+
+POD = "default/web-0"
+
+
+def body(**fields: Any) -> bytes:
+    """Return a request."""
+    return json.dumps({"seconds": 5} | fields).encode()
+
+
+@pytest.mark.parametrize("kind", list(FaultKind))
+def test_every_kind_has_a_form_and_is_read(kind: FaultKind) -> None:
+    form = FORMS[kind]
+    targets = tuple([POD if form.of_pods else "node-0"] * form.most)
+    amount = form.amounts[1] if form.amounts else 0.0
+    path = "/tmp" if form.has_path else ""
+    read = parse(body(kind=kind, targets=targets, amount=amount, path=path))
+    assert read == Fault(kind=kind, seconds=5, targets=targets, amount=amount, path=path)
+
+
+@pytest.mark.parametrize(
+    ("request_body", "message"),
+    [
+        (b"{", "the fault cannot be read"),
+        (b"[" * 100_000, "the fault cannot be read"),
+        (body(kind="flood"), "Invalid enum value 'flood' - at `$.kind`"),
+        (body(kind="kill", targets=[POD], size=3), "unknown field `size`"),
+        (body(kind="kill", targets=[POD], seconds=-1), "kill: seconds: -1.0: must be between 0 and 86400"),
+        (body(kind="kill", targets=[POD], seconds=1e9), "kill: seconds: 1000000000.0: must be"),
+        (body(kind="kill"), "kill: targets: 0 given, of 1 to 1"),
+        (body(kind="partition", targets=[POD] * 3), "partition: targets: 3 given, of 1 to 2"),
+        (body(kind="manager", targets=[POD]), "manager: targets: 1 given, of 0 to 0"),
+        (body(kind="stop", targets=["web-0"]), "stop: targets: web-0: name pods as NAMESPACE/NAME"),
+        (body(kind="lose", targets=[POD]), "lose: amount: 0: must be between 0.0001 and 1"),
+        (body(kind="lose", targets=[POD], amount=1.5), "lose: amount: 1.5: must be"),
+        (body(kind="kill", targets=[POD], amount=1), "kill: amount: 1: must be between 0 and 0"),
+        (body(kind="fill", targets=[POD]), "fill: path: '': must begin with /"),
+        (body(kind="kill", targets=[POD], path="/tmp"), "kill: path: '/tmp': unused"),
+    ],
+    ids=range(15),
+)
+def test_a_wrong_field_is_named(request_body: bytes, message: str) -> None:
+    with pytest.raises(FaultError) as caught:
+        parse(request_body)
+    assert message in str(caught.value)
