@@ -145,8 +145,8 @@ def test_the_end_of_a_cluster_is_no_failure_of_its_groups(shell: Shell) -> None:
     assert episodes(cluster, "sleeps") == []
 
 
-def test_other_clusters_record_nothing_and_it_says_so(shell: Shell) -> None:
-    assert "recorded on clusters of this machine only" in shell.lws("history", "web", code=1).stderr
+def test_what_cannot_be_read_is_an_error_that_says_so(shell: Shell) -> None:
+    assert "no kubeconfig" in shell.lws("history", "web", code=1).stderr
     assert "there is no cluster absent" in shell.lws("history", "--local=absent", code=1).stderr
     assert "names no episode" in shell.lws("history", "web/0/x", "--local", code=2).stderr
     assert "leave out -A" in shell.lws("history", "web/0/1", "-A", "--local", code=2).stderr

@@ -61,6 +61,8 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
         await space.create(lws(replicas=1, size=2, template={"workerTemplate": talking()}))
         first = await space.settled()
+        if isinstance(cluster, KubernetesCluster):
+            assert "recorder.enable" in await history(cluster, space.namespace)
         await fail(space, "web-0-1")
         await until(space, lambda found: [one.outcome for one in found] == [Outcome.RECREATED])
         await space.until(lambda state: _is_new(first.pods, state.pods))
@@ -88,7 +90,9 @@ def _is_new(before: Any, now: Any) -> None:
 async def history(cluster: Cluster, namespace: str) -> str:
     """Return what `lws history` prints."""
     words = ("-m", "leaderworkerset.cli", "history", f"--kubeconfig={cluster.kubeconfig}", "-n", namespace)
-    process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
     output, _ = await process.communicate()
     return output.decode()
 
