@@ -81,6 +81,10 @@ KEPT: Final = (
     labels.GANG_GROUP,
     labels.GANG_GATE,
     labels.CONFIGURATION_HASH,
+    labels.EPISODE,
+    labels.EPISODE_GROUP,
+    labels.EPISODE_NUMBER,
+    labels.EPISODE_OUTCOME,
 )
 """Labels, annotations, gates and finalizers that the manager writes for itself."""
 

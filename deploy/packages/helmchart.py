@@ -41,7 +41,7 @@ from leaderworkerset.webhooks.permissions import SERVICE_NAME
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
-SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts", "featureGates")
+SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts", "featureGates", "recorder")
 """Values that are sections of the manager's configuration; empty ones are omitted."""
 
 _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
@@ -55,9 +55,11 @@ WORDS: Final[Mapping[str, str]] = {
 }
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
+RECORDER: Final = ".Values.recorder.enable"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
+MANAGER_ROLE: Final = "clusterrole-manager-role"
 MARK: Final = "sections: __BLOCKED__\n"
 """The placeholder in the configuration for its sections."""
 
@@ -76,6 +78,8 @@ class Served:
     plain: Declared
     gang: Declared
     gate: Declared
+    recording: Sequence[JSONObject]
+    """The further rules of the manager's role where failures are recorded."""
 
 
 def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
@@ -107,6 +111,7 @@ def templates(served: Served) -> dict[str, str]:
     switched = {
         name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
     }
+    switched[MANAGER_ROLE] += only_if(RECORDER, rendering.document(served.recording))
     return switched | _user_roles(served.plain) | _alerts()
 
 

@@ -53,7 +53,7 @@ def test_a_recreated_group_is_listed_and_shown_with_the_logs_of_all_its_ranks(cl
     assert "Log of rank 1 (fails-0-1, rank, run 1 of" in shown
     assert "there is no episode fails/0/99" in cluster.refused("history", "fails/0/99")
     cluster.lws("must-gather", f"--dest-dir={tmp_path / 'gathered'}")
-    (gathered,) = (tmp_path / "gathered" / "history" / "default" / "fails" / "0").glob("1-*.json")
+    (gathered,) = (tmp_path / "gathered" / "history" / "default" / "fails" / "0").glob("1.json")
     assert json.loads(gathered.read_text())["failure"] == one["failure"]
     assert cluster.shell.lws(
         "history", "fails", f"--kubeconfig={cluster.shell.state / cluster.name / 'kubeconfig'}"
@@ -145,8 +145,8 @@ def test_the_end_of_a_cluster_is_no_failure_of_its_groups(shell: Shell) -> None:
     assert episodes(cluster, "sleeps") == []
 
 
-def test_other_clusters_record_nothing_and_it_says_so(shell: Shell) -> None:
-    assert "recorded on clusters of this machine only" in shell.lws("history", "web", code=1).stderr
+def test_what_cannot_be_read_is_an_error_that_says_so(shell: Shell) -> None:
+    assert "no kubeconfig" in shell.lws("history", "web", code=1).stderr
     assert "there is no cluster absent" in shell.lws("history", "--local=absent", code=1).stderr
     assert "names no episode" in shell.lws("history", "web/0/x", "--local", code=2).stderr
     assert "leave out -A" in shell.lws("history", "web/0/1", "-A", "--local", code=2).stderr

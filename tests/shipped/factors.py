@@ -89,6 +89,11 @@ FIELDS: Final = (
     one("groupRestarts.resetAfter", *limits(settings.RESETS)),
     one("groupRestarts.maxGroupRestarts", 1, MOST_RESTARTS),
     one("groupRestarts.releaseLostPodsAfter", *limits(settings.RELEASES)),
+    one("recorder.enable", None, False, True),
+    one("recorder.keepFor", None, *limits(configuration.EPISODE_AGES)),
+    Factor(
+        ("recorder.mebibytes", "recorder.mebibytesPerSet"), ((None, None), (configuration.MOST_MEBIBYTES, 1), (1, 1))
+    ),
     one("featureGates.WorkloadAwareScheduling", None, False, True),
 )
 

@@ -90,6 +90,7 @@ def _parts(tree: ast.Module) -> Iterator[str]:
 
 
 CREATED: Final = "integration/shipped/test_matrix.py"
+RECORDED: Final = "integration/shipped/test_recorder.py"
 HANDED_OVER: Final = "integration/manager/test_handover.py"
 
 REPLACED: Final = (
@@ -232,4 +233,26 @@ REPLACED: Final = (
     ),
     Replaced(PATCHED, "e2e/test_clusters.py", ("unit/localkube/apiserver/storage/test_allocator.py",)),
     Replaced(PATCHED, "integration/sandbox/test_plain.py", ("unit/localkube/kubelet/sandbox/test_plainnames.py",)),
+    Replaced(
+        "leaderworkerset.manager.controllers.Controllers",
+        RECORDED,
+        ("unit/leaderworkerset/manager/test_flightrecorder.py",),
+    ),
+    Replaced(
+        TRANSPORT,
+        RECORDED,
+        (
+            "unit/leaderworkerset/manager/test_flightrecorder.py",
+            "unit/leaderworkerset/recording/test_configmapstore.py",
+            "unit/leaderworkerset/recording/test_logsource.py",
+        ),
+    ),
+    Replaced(
+        PATCHED,
+        RECORDED,
+        (
+            "unit/leaderworkerset/recording/test_configmapstore.py",
+            "unit/leaderworkerset/recording/test_logsource.py",
+        ),
+    ),
 )

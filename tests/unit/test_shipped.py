@@ -71,6 +71,10 @@ SET_BY_US: Final = frozenset(
         "GROUP_READY",
         "REPLACEMENT_GATE",
         "REPLACES",
+        "EPISODE",
+        "EPISODE_GROUP",
+        "EPISODE_NUMBER",
+        "EPISODE_OUTCOME",
     ]
 )
 """The labels and annotations that controllers, webhooks and commands write, and no user; by their names in `labels`."""
@@ -81,7 +85,13 @@ OF_THE_OPERATOR: Final = {"managementState", "nodePlacement", "operatorLogLevel"
 OF_THE_MANAGER: Final = {"logLevel", "observedConfig", "unsupportedConfigOverrides"}
 """Fields of the operator's object that reach the manager: flags, TLS, and any field of the configuration."""
 
-IN_THE_CONFIGURATION: Final = {"enableCertManager", "gangSchedulingManagement", "groupRestarts", "featureGates"}
+IN_THE_CONFIGURATION: Final = {
+    "enableCertManager",
+    "gangSchedulingManagement",
+    "groupRestarts",
+    "featureGates",
+    "recorder",
+}
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
 
 MANAGER_OF_THE_CHART: Final = (

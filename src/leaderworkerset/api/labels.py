@@ -126,3 +126,9 @@ SCALE_MANAGER: Final = "lws-scale"
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""
+
+# The labels and annotations of the ConfigMaps that the recorder keeps episodes in; the label NAME is the other label.
+EPISODE: Final = PREFIX + "episode"
+EPISODE_GROUP: Final = PREFIX + "episode-group"
+EPISODE_NUMBER: Final = PREFIX + "episode-number"
+EPISODE_OUTCOME: Final = PREFIX + "episode-outcome"

@@ -53,3 +53,16 @@ class ControllerSpec:
     def permissions(self) -> tuple[Permission, ...]:
         """Return all permissions of the controller."""
         return (*(cache.permission for cache in self.caches), *self.writes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What runs beside the controllers and reads the same caches, with further fields; nothing that is reconciled needs it."""
+
+    caches: tuple[Cache, ...]
+    further: tuple[Permission, ...]
+
+    @property
+    def permissions(self) -> tuple[Permission, ...]:
+        """Return all of its permissions."""
+        return (*(cache.permission for cache in self.caches), *self.further)

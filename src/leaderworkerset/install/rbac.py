@@ -19,6 +19,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
+from leaderworkerset.recording.permissions import RECORDING
 from leaderworkerset.webhooks import permissions as webhooks
 
 METRICS_READER: Final = "lws-metrics-reader"
@@ -46,6 +47,11 @@ def roles(
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),
         *(_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace) if certificates else []),
     ]
+
+
+def recorder_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the role of a manager that records failures, apart, where the manager's own is kept by an operator."""
+    return _cluster_role("lws-recorder-role", policy_rules(RECORDING), namespace)
 
 
 def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:

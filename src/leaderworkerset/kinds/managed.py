@@ -27,16 +27,24 @@ def managed(
     restarts: RestartSettings = DEFAULTS,
     *,
     workload_aware: bool = False,
+    records: bool = False,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`.
+    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
+    with `records` failures are recorded beside the controllers.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        return _registry(none, lambda: none, restarts)
-    gangs = Gangs(default=provider, is_enabled=workload_aware)
-    return _registry(gangs, lambda: replace(gangs, served=served()), restarts)
+        kinds = _registry(none, lambda: none, restarts)
+    else:
+        gangs = Gangs(default=provider, is_enabled=workload_aware)
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts)
+    if not records:
+        return kinds
+    from leaderworkerset.kinds.recorder import RECORDER  # no other manager needs it
+
+    return replace(kinds, beside=(RECORDER,))
 
 
 def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:

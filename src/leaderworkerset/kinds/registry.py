@@ -11,8 +11,9 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api import labels
 from leaderworkerset.controllers import permissions
+from leaderworkerset.controllers.caches import Cache
 from leaderworkerset.controllers.instruments import Instruments, KindInstruments, Meter
-from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.controllers.spec import Beside, ControllerSpec
 from leaderworkerset.kinds.kind import Kind
 from leaderworkerset.webhooks.review import Decide
 from leaderworkerset.webhooks.spec import WebhookSpec
@@ -24,6 +25,7 @@ class Registry:
 
     kinds: tuple[Kind, ...]
     reporter: str = labels.EVENT_REPORTER
+    beside: tuple[Beside, ...] = ()
 
     def __post_init__(self) -> None:
         _check_unique("kind", [kind.resource.group_resource for kind in self.kinds])
@@ -39,6 +41,12 @@ class Registry:
     def controllers(self) -> tuple[ControllerSpec, ...]:
         """Return all controllers."""
         return tuple(spec for kind in self.kinds for spec in kind.controllers)
+
+    @property
+    def caches(self) -> tuple[Cache, ...]:
+        """Return all caches that are read, one for each reader."""
+        own = tuple(cache for spec in self.controllers for cache in spec.caches)
+        return (*own, *(cache for one in self.beside for cache in one.caches))
 
     @property
     def webhooks(self) -> tuple[WebhookSpec, ...]:
@@ -57,8 +65,9 @@ class Registry:
 
     @property
     def permissions(self) -> tuple[Permission, ...]:
-        """Return all permissions of the controllers."""
+        """Return all permissions of the controllers, and of what runs beside them."""
         asked = tuple(permission for spec in self.controllers for permission in spec.permissions)
+        asked += tuple(permission for one in self.beside for permission in one.permissions)
         return (*asked, *permissions.RECORD_EVENTS) if asked else ()
 
     def definitions(self) -> Sequence[JSONObject]:

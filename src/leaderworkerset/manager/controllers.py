@@ -18,7 +18,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, ControllerOptions
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
-from kuberuntime.controller.manager import Manager
+from kuberuntime.controller.manager import Manager, Runnable
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event
@@ -54,25 +54,30 @@ class Controllers:
         backoff: Backoff = BACKOFF,
     ) -> None:
         specs = kinds.controllers
-        self._caches = Caches(client, (cache for spec in specs for cache in spec.caches))
+        self.caches = Caches(client, kinds.caches)
         self._recorder = EventRecorder(client, kinds.reporter, instance, clock)
         self._instruments = instruments
-        for informer in self._caches.all():
+        for informer in self.caches.all():
             informer.on_ignored(self._report_ignored)
         executor = Executor(client, _Counted(self._recorder, instruments), clock)
         self._controllers = tuple(
             _build(
                 spec,
-                spec.build(self._caches, client, clock),
+                spec.build(self.caches, client, clock),
                 executor,
                 instruments,
                 backoff,
             )
             for spec in specs
         )
+        self._beside: list[Runnable] = []
         self._stopping = asyncio.Event()
         self._synced = asyncio.Event()
         self._ended = asyncio.Event()
+
+    def run_beside(self, part: Runnable) -> None:
+        """Run a part beside the controllers, which do not wait for it; call it before they run."""
+        self._beside.append(part)
 
     @property
     def is_ready(self) -> bool:
@@ -97,15 +102,15 @@ class Controllers:
 
     async def run(self) -> None:
         """Run until cancelled, or until stopped."""
-        manager = Manager(informers=self._caches.all(), runnables=(self._recorder, *self._controllers))
+        manager = Manager(informers=self.caches.all(), runnables=(self._recorder, *self._controllers, *self._beside))
         try:
-            with self._instruments.following(self._caches):
+            with self._instruments.following(self.caches):
                 await self._run(manager)
         finally:
             self._ended.set()
 
     def _report_ignored(self, obj: JSONObject) -> None:
-        lws = self._caches[indexes.LEADERWORKERSET_CACHE].store.get(indexes.lws_key(obj))
+        lws = self.caches[indexes.LEADERWORKERSET_CACHE].store.get(indexes.lws_key(obj))
         self._recorder.record(decisionevents.ignored(obj, lws))
 
     async def _run(self, manager: Manager) -> None:

@@ -114,10 +114,17 @@ class ManagerProcess:
         self._detection = GangDetection(self._client) if provider in DETECTING else None
         served = self._detection.served if self._detection is not None else nothing
         workload_aware = self._configuration.feature_gates.workload_aware_scheduling
-        self._kinds = kinds or managed(provider, served, self._configuration.restarts, workload_aware=workload_aware)
+        self._kinds = kinds or managed(
+            provider,
+            served,
+            self._configuration.restarts,
+            workload_aware=workload_aware,
+            records=self._configuration.recorder.enable,
+        )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None
         self._shared = self._transport(access, self._election)
+        self._recording = self._transport(access, self._election) if self._configuration.recorder.enable else None
 
     async def run(self, stopped: asyncio.Event) -> None:
         """Run until `stopped` is set."""
@@ -126,6 +133,8 @@ class ManagerProcess:
         finally:
             await self._own.close()
             await self._shared.close()
+            if self._recording is not None:
+                await self._recording.close()
         log.info("stopped", logger="setup")
 
     def _parts(self) -> list[ProcessPart]:
@@ -191,15 +200,25 @@ class ManagerProcess:
         )
 
     def _controllers(self) -> Controllers:
-        # The fence comes last: a request that waited for the limiter is checked again before it is sent.
-        fenced = FencedTransport(self._shared, self._election) if self._election is not None else self._shared
-        return Controllers(
+        controllers = Controllers(
             self._kinds,
-            Client(self._limited(fenced)),
+            Client(self._limited(self._fenced(self._shared))),
             clock=self._clock,
             instance=f"leaderworkerset-{socket.gethostname()}",
             instruments=self._instruments,
         )
+        if self._recording is not None:
+            from leaderworkerset.manager import flightrecorder  # it imports what no other manager needs
+
+            bucket = TokenBucket(flightrecorder.QPS, flightrecorder.BURST)
+            client = Client(LimitedTransport(self._fenced(self._recording), bucket, self._clock))
+            settings = self._configuration.recorder
+            controllers.run_beside(flightrecorder.FlightRecorder(controllers.caches, client, self._clock, settings))
+        return controllers
+
+    def _fenced(self, transport: Transport) -> Transport:
+        # The fence comes last: a request that waited for the limiter is checked again before it is sent.
+        return FencedTransport(transport, self._election) if self._election is not None else transport
 
     def _limited(self, transport: Transport) -> Transport:
         connection = self._configuration.client_connection

@@ -6,28 +6,30 @@ was done at once comes after it (docs/adr/0003), so some groups are remembered a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from typing import Final, NamedTuple, TypeAlias, TypeVar
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeVar
 
 import structlog
 
-from kuberuntime.cache.informer import Change, Informer
-from kuberuntime.client.client import Client
+from kuberuntime.cache.informer import Change, Informer, Subscriber
+from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS, Resource
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import RestartPolicy
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.recording import building, episode
+from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
-from leaderworkerset.recording.store import Store
+from leaderworkerset.recording.episode import Episode
+from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
 from leaderworkerset.views import deaths, masking
 from leaderworkerset.views.masking import Mask
 
@@ -37,14 +39,13 @@ SETTLING: Final = 0.2
 REMEMBERED: Final = 200
 """Groups that are remembered after their leader is gone, the newest; the logs of their pods go first."""
 
-LOG_BYTES: Final = 32 * 1024
-EPISODE_BYTES: Final = 1024 * 1024
-"""The maximum bytes of one log, and of all logs of an episode, which share them equally."""
+PAST: Final = timedelta(minutes=5)
+"""Failures that were longer ago when recording began are none: nobody saw what happened then."""
+
+MOST_EVENTS: Final = 10_000
+"""The maximum of events of a namespace that are searched for those of a group."""
 
 IN_PLACE: Final = frozenset({RestartPolicy.NONE, RestartPolicy.DEFAULT})
-
-ReadLogs: TypeAlias = Callable[[JSONObject, str, int, int], Sequence[bytes]]
-"""Returns the last lines of each kept run of a pod's container: at most so many lines and bytes. Runs in a thread."""
 
 T = TypeVar("T")
 
@@ -78,14 +79,33 @@ class Incarnation:
         return list((self.gone | {name: pod for name, pod in self.living.items() if name not in replaced}).values())
 
 
-class Recorder:
-    """Records the failures of all groups of a cluster."""
+class Keeper(Protocol):
+    """Keeps episodes."""
 
-    def __init__(self, client: Client, store: Store, read_logs: ReadLogs, clock: Clock) -> None:
+    def has(self, identity: str) -> bool:
+        """Return whether there is an episode of this identity."""
+        ...
+
+    async def keep(self, episode: Episode, identity: str) -> Episode:
+        """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
+
+        Raise `KubeError`, `OSError` or `ValueError` if that is not possible.
+        """
+        ...
+
+
+class Recorder:
+    """Records the failures of all groups of a cluster; `reads_secrets` to mask their values wherever they occur."""
+
+    def __init__(
+        self, client: Client, store: Keeper, logs: LogSource, clock: Clock, *, reads_secrets: bool = True
+    ) -> None:
         self._client = client
         self._store = store
-        self._read_logs = read_logs
+        self._logs = logs
         self._clock = clock
+        self._reads_secrets = reads_secrets
+        self._begin = clock.now() - PAST
         self._groups: dict[Which, Incarnation] = {}
         self._departed: dict[str, Incarnation] = {}
         self._early: dict[str, JSONObject] = {}
@@ -97,26 +117,22 @@ class Recorder:
         """When the failure was first seen, by the identity of its episode."""
         self._wake = asyncio.Event()
 
-    async def run(self, ready: asyncio.Event) -> None:
-        """Record until cancelled; `ready` is set once failures are seen."""
-        pods = Informer(self._client, Selection(PODS, label_selector=labels.NAME))
-        records = Informer(
-            self._client,
-            Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}"),
-        )
-        async with asyncio.TaskGroup() as tasks:
-            for informer, subscriber in ((pods, self._on_pod), (records, self._on_record)):
-                tasks.create_task(informer.run())
-                await informer.wait_synced()
-                informer.subscribe(subscriber)
-            ready.set()
-            while True:
-                await self._wake.wait()
-                await asyncio.sleep(SETTLING)
-                self._wake.clear()
-                due, self._due = self._due, {}
-                for leader_uid, members in due.items():
-                    await self._record(leader_uid, members)
+    async def run(self, pods: Informer, records: Informer, ready: asyncio.Event) -> None:
+        """Record what these informers see until cancelled; `ready` is set once failures are seen.
+
+        The informers may be those of controllers, and have further objects.
+        """
+        for informer, subscriber in ((pods, self._on_pod), (records, self._on_record)):
+            await informer.wait_synced()
+            informer.subscribe(partial(_apart, subscriber))
+        ready.set()
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(SETTLING)
+            self._wake.clear()
+            due, self._due = self._due, {}
+            for leader_uid, members in due.items():
+                await self._record(leader_uid, members)
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
@@ -131,6 +147,7 @@ class Recorder:
             return
         members.living.pop(meta.name(pod), None)
         members.gone.setdefault(meta.name(pod), pod)
+        self._logs.gone(pod)
         self._seen.pop(meta.uid(pod), None)
         if is_leader:
             self._groups.pop(which)
@@ -143,15 +160,25 @@ class Recorder:
         failed = frozenset(
             (one.container, one.restarts, str(one.end.get("finishedAt")))
             for one in deaths.of_pod(pod, self._clock.now())
+            if not self._is_past(one.end)
         )
         is_new = bool(failed - self._seen.get(meta.uid(pod), frozenset()))
         self._seen[meta.uid(pod)] = failed
         leaders = (meta.uid(one) for one in members.living.values() if groupname.leader_of(one) == meta.name(one))
         leader_uid = next(leaders, "")
         if is_new and leader_uid:
+            self._logs.hurry([pod] if members.failed else list(members.living.values()))
             restarts = sum(restarts for _, restarts, _ in failed)
             members.failed = members.failed or f"{meta.uid(pod)}-{restarts}"
             self._add(leader_uid, members)
+        elif meta.is_deleting(pod) and (leader_uid in self._own or leader_uid in self._due):
+            self._logs.hurry([pod])  # its last lines
+
+    def _is_past(self, end: JSONObject) -> bool:
+        try:
+            return timestamps.parse(end["finishedAt"]) < self._begin
+        except (KeyError, TypeError, ValueError):  # it is not known
+            return False
 
     def _depart(self, leader_uid: str, members: Incarnation) -> None:
         if members.record is not None or leader_uid in self._due or leader_uid in self._own:
@@ -199,61 +226,97 @@ class Recorder:
             identity = failed
         if self._store.has(identity) and identity not in self._own:
             return  # recorded before the cluster was started again, with logs that are gone now
+        living = {meta.uid(pod) for pod in members.living.values()}
+        self._logs.hurry([pod for pod in pods if meta.uid(pod) in living])
         traces, mask = await self._traces(pods, lws, record)
         _remember(self._own, identity, self._own.get(identity, traces.now))
         found = await asyncio.to_thread(building.build, replace(traces, now=self._own[identity]), mask)
-        kept = self._store.put(found, identity)
+        kept = await self._store.keep(found, identity)
         log.info("recorded a failure", episode=kept.place, namespace=namespace, outcome=kept.outcome)
 
     async def _traces(
         self, pods: list[JSONObject], lws: JSONObject | None, record: JSONObject | None
     ) -> tuple[Traces, Mask]:
-        namespace = meta.namespace(pods[0])
+        namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
         notes: list[str] = []
-        secrets = await self._list(SECRETS, namespace, notes)
-        if notes:
-            notes = [f"{notes[0]}: values of Secrets are masked only where they look like some"]
+        secrets: Sequence[JSONObject] = ()
+        if self._reads_secrets:
+            secrets = await self._list(Selection(SECRETS, namespace), notes)
+        if notes or not self._reads_secrets:
+            reason = notes[0] if notes else "the recorder may not read Secrets"
+            notes = [f"{reason}: values of Secrets are masked only where they look like some"]
+        logs, missing = await self._logs.read(pods)
+        known: set[str] = {meta.uid(pod) for pod in pods} | ({meta.uid(lws)} if lws else set())
         traces = Traces(
             pods=pods,
             now=self._clock.now(),
             lws=lws,
             record=record,
-            logs=await asyncio.to_thread(self._logs, pods),
-            events=await self._list(CORE_EVENTS, namespace, notes),
-            revisions=await self._list(CONTROLLER_REVISIONS, namespace, notes),
-            notes=tuple(notes),
+            logs=logs,
+            events=await self._events(namespace, known, notes),
+            revisions=await self._list(Selection(CONTROLLER_REVISIONS, namespace, f"{labels.NAME}={name}"), notes),
+            notes=(*notes, *missing),
         )
-        return traces, Mask(masking.known(secrets, pods))
+        return traces, Mask(masking.known(secrets, [*pods, *_templates(lws)]))
 
-    async def _list(self, resource: Resource, namespace: str, notes: list[str]) -> Sequence[JSONObject]:
+    async def _list(self, what: Selection, notes: list[str]) -> Sequence[JSONObject]:
         """List objects; if they cannot be read, there are none, and a note says so."""
         try:
-            return (await self._client.list(resource, namespace=namespace)).items
+            listed = await self._client.list(
+                what.resource, namespace=what.namespace, label_selector=what.label_selector
+            )
         except KubeError as error:
-            notes.append(f"{resource.plural} could not be read: {error}")
+            notes.append(f"{what.resource.plural} could not be read: {error}")
             return []
+        return listed.items
 
-    def _logs(self, pods: Sequence[JSONObject]) -> dict[tuple[str, str], list[str]]:
-        wanted = [(pod, str(one.get("name"))) for pod in pods for one in podstate.container_statuses(pod)]
-        size = min(LOG_BYTES, EPISODE_BYTES // max(len(wanted), 1))
-        return {
-            (meta.uid(pod), name): [
-                run.decode(errors="replace") for run in self._read_logs(pod, name, episode.LINES, size)
-            ]
-            for pod, name in wanted
-        }
+    async def _events(self, namespace: str, uids: set[str], notes: list[str]) -> list[JSONObject]:
+        """Return the events of these objects; pages of all others are dropped at once, as a namespace may have many."""
+        found: list[JSONObject] = []
+        token, selection = "", Selection(CORE_EVENTS, namespace)
+        try:
+            for _ in range(MOST_EVENTS // PAGE):
+                page = await self._client.list_page(selection, limit=PAGE, token=token)
+                found += [one for one in page.items if (one.get("involvedObject") or {}).get("uid") in uids]
+                if not (token := page.token):
+                    return found
+            notes.append(f"of the events of the namespace only {MOST_EVENTS} were searched")
+        except KubeError as error:
+            notes.append(f"{CORE_EVENTS.plural} could not be read: {error}")
+        return found
 
 
 @asynccontextmanager
-async def recording(client: Client, store: Store, read_logs: ReadLogs, clock: Clock) -> AsyncIterator[None]:
+async def recording(client: Client, store: Keeper, read_files: ReadFiles, clock: Clock) -> AsyncIterator[None]:
     """Record while the context is entered; failures are seen from its beginning."""
+    pods = Informer(client, Selection(PODS, label_selector=labels.NAME))
+    records = Informer(
+        client, Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}")
+    )
+    recorder = Recorder(client, store, FileLogs(read_files), clock)
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(Recorder(client, store, read_logs, clock).run(ready := asyncio.Event()))
+        work = (recorder.run(pods, records, ready := asyncio.Event()), pods.run(), records.run())
+        running = [tasks.create_task(one) for one in work]
         await ready.wait()
         try:
             yield
         finally:
-            running.cancel()
+            for task in running:
+                task.cancel()
+
+
+def _apart(subscriber: Subscriber, change: Change) -> None:
+    """Call a subscriber; an object that it fails on stays visible for others."""
+    try:
+        subscriber(change)
+    except Exception:  # edge: anything may be stored in an object
+        log.exception("an object is not recorded", key=str(meta.key(change.object)))
+
+
+def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
+    """Yield the pod templates of a set, whose variables the pods have; caches may keep pods without them."""
+    template = meta.spec(lws or {}).get("leaderWorkerTemplate") or {}
+    yield from filter(None, (template.get("leaderTemplate"), template.get("workerTemplate")))
 
 
 def _remember(known: dict[str, T], key: str, value: T) -> None:

@@ -20,6 +20,9 @@ from localkube.kubelet.processes.runner import ContainerSpec, Exit
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
 from .objects import START_DELAY
 
+OUTPUT = "TEST_OUTPUT"
+"""The variable with what the container prints."""
+
 LABELS = (
     f"{RACK}=r{{i//{NODES_PER_RACK}}}",
     f"{ZONE}=z{{i//{NODES_PER_RACK * RACKS_PER_ZONE}}}",
@@ -70,7 +73,8 @@ class EmbeddedCluster:
 def program_of(spec: ContainerSpec) -> Program:
     """Run for ever, once a slow image is there; `true`, as init containers run it, ends at once."""
     exits = (0.0, Exit(0)) if spec.argv == ("true",) else None
-    return Program(start_delay=float(spec.env.get(START_DELAY, "0s").removesuffix("s")), exits=exits)
+    delay = float(spec.env.get(START_DELAY, "0s").removesuffix("s"))
+    return Program(start_delay=delay, exits=exits, output=spec.env.get(OUTPUT, ""))
 
 
 @asynccontextmanager

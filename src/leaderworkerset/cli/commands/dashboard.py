@@ -24,6 +24,7 @@ from leaderworkerset.cli.sets.diagnoses import commands_of
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.recording.episode import Episode
+from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
     from leaderworkerset.dashboard.livemodel import ReadEpisodes
@@ -101,7 +102,7 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
     async with target.session() as session:
         logging.configure_default(session.lifeline.log_level)
         namespace = "" if wanted.everywhere else session.namespace
-        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=_reader(target))
+        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=_reader(target, session))
         runner = _Commands(session, target).run if wanted.allows_actions else None
         async with opened(model, runner, wanted.port, session.lifeline) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
@@ -110,14 +111,11 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
                     await stopped.wait()
 
 
-def _reader(target: Target) -> "ReadEpisodes | None":
-    """Return what reads recorded failures; None where nothing records them."""
-    root = recordings.directory(target)
-    if root is None:
-        return None
+def _reader(target: Target, session: Session) -> "ReadEpisodes":
+    """Return what reads recorded failures."""
 
     async def read(key: ObjectKey) -> Sequence[Episode]:
-        return await asyncio.to_thread(recordings.read, root, key.namespace, key.name)
+        return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
 
     return read
 

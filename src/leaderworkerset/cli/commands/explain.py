@@ -24,7 +24,6 @@ from leaderworkerset.diagnosis.diagnose import worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.overview import overview
-from leaderworkerset.recording import store
 from leaderworkerset.views.selection import Selection
 
 MOST_SERVICES: Final = 20
@@ -63,7 +62,7 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
                     say(await targets.nothing_found(session, namespace, selector), err=True)
                 return found, []
             found = await explain(session, chosen)
-            return found, [] if form else recorded(target, session, chosen, worst(found))
+            return found, [] if form else await recorded(target, session, chosen, worst(found))
 
     found, last_failure = asyncio.run(act())
     if form is None:
@@ -79,17 +78,15 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
     return EXIT_CODES[worst(found).verdict]
 
 
-def recorded(target: Target, session: Session, chosen: Selection, found: Diagnosis) -> list[str]:
+async def recorded(target: Target, session: Session, chosen: Selection, found: Diagnosis) -> list[str]:
     """Return lines about the last recorded failure of what is not healthy, where no failed container is left to show it.
 
     There are none on clusters that record no failures.
     """
-    root = recordings.directory(target)
-    if root is None or found.verdict is Verdict.HEALTHY or found.log is not None:
+    if found.verdict is Verdict.HEALTHY or found.log is not None:
         return []
-    readable = filter(None, map(store.read, recordings.of(root, session.namespace, chosen)))
-    last = max(readable, key=lambda one: (one.time, one.number), default=None)
-    return [] if last is None else ["", *episodetable.brief(last, SystemClock().now(), session.lws)]
+    known = await recordings.of_session(target, session.client, session.namespace, chosen)
+    return ["", *episodetable.brief(known[-1], SystemClock().now(), session.lws)] if known else []
 
 
 async def idle_services(session: Session, namespace: str) -> list[str]:

@@ -134,9 +134,10 @@ def read_pod(path: str) -> JSONObject:
 def kinds_of(chosen: InstallSettings) -> Registry:
     """Return the kinds that a manager with this configuration serves, which its permissions follow from."""
     try:
-        return managed(configurationfile.parse(chosen.configuration.encode()).gang_provider)
+        decoded = configurationfile.parse(chosen.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
+    return managed(decoded.gang_provider, records=decoded.recorder.enable)
 
 
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:

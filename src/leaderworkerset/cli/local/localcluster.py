@@ -28,6 +28,7 @@ from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.recording import recorder
+from leaderworkerset.recording.logsource import ReadFiles
 from leaderworkerset.recording.store import Store
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
@@ -97,7 +98,7 @@ async def local_cluster(
                 await client.close()
 
 
-def read_logs(server: RunningCluster) -> recorder.ReadLogs:
+def read_logs(server: RunningCluster) -> ReadFiles:
     """Return the function by which the recorder reads the logs of this cluster's pods, those that are gone included."""
     return lambda pod, container, lines, size: server.last_lines(meta.uid(pod), container, lines, size)
 

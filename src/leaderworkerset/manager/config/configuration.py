@@ -41,6 +41,11 @@ JITTER: Final = 1.2
 """The maximum factor by which a wait of leader election exceeds the retry period."""
 
 
+EPISODE_AGES: Final = settings.Range(90 * 24)
+MOST_MEBIBYTES: Final = 256
+"""How long, and how much, recorded failures may be kept: they are in the store of the API server."""
+
+
 class ConfigurationError(ValueError):
     """A configuration that is invalid; the text names the field and the value."""
 
@@ -118,6 +123,18 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
     release_lost_pods_after: Duration = Duration(0)
 
 
+class Recorder(_Section, frozen=True, kw_only=True):
+    """Whether failures of groups are recorded in ConfigMaps, how much and for how long (docs/adr/0019).
+
+    A section that the Go manager does not have, and refuses.
+    """
+
+    enable: bool = False
+    keep_for: Duration = Duration(7 * 24 * 3600)
+    mebibytes: int = 8
+    mebibytes_per_set: int = 1
+
+
 class TLS(_Section, frozen=True, kw_only=True):
     """The TLS settings of the metrics and webhook servers."""
 
@@ -145,6 +162,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     client_connection: ClientConnection = ClientConnection()
     tls: TLS = TLS()
     group_restarts: GroupRestarts | None = None
+    recorder: Recorder = Recorder()
     feature_gates: FeatureGates = FeatureGates()
 
     @property
@@ -196,6 +214,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_election_errors(configuration.leader_election),
         *_serving_errors(configuration),
         *_restart_errors(configuration.group_restarts),
+        *_recorder_errors(configuration.recorder),
     ]
 
 
@@ -280,6 +299,18 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
     ]
     return [
         invalid(f"{path}.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
+    ]
+
+
+def _recorder_errors(recorder: Recorder) -> list[FieldError]:
+    kept, size, share = recorder.keep_for, recorder.mebibytes, recorder.mebibytes_per_set
+    failures = [
+        (not EPISODE_AGES.holds(kept), "keepFor", f"{kept:g}s", str(EPISODE_AGES)),
+        (not 1 <= size <= MOST_MEBIBYTES, "mebibytes", size, f"from 1 to {MOST_MEBIBYTES}"),
+        (not 1 <= share <= max(size, 1), "mebibytesPerSet", share, "from 1 to mebibytes"),
+    ]
+    return [
+        invalid(f"recorder.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
     ]
 
 

@@ -11,13 +11,13 @@ from tests.inprocess import api
 from kuberuntime.client.client import Client
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CUSTOM_RESOURCE_DEFINITIONS, PODS, SECRETS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.recording import recorder, store
+from leaderworkerset.recording import logsource, recorder, store
 from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.store import Store
 
@@ -59,7 +59,7 @@ class House:
         end = {
             "exitCode": code,
             "reason": "Error",
-            "finishedAt": "2026-11-25T09:00:00Z",
+            "finishedAt": timestamps.render(SystemClock().now()),
             "containerID": f"x://{restarts}",
         }
         status = {"name": "app", "restartCount": restarts, "lastState": {"terminated": end}, "image": "", "imageID": ""}
@@ -233,6 +233,6 @@ def test_logs_share_the_bytes_of_an_episode(tmp_path: Path) -> None:
             for pod in pods:
                 await house.fail(pod)
             await house.until(lambda found: found and len(found[0].ranks[63].containers) == 1)
-        assert house.asked[-1][1:] == (200, recorder.EPISODE_BYTES // 64)
+        assert house.asked[-1][1:] == (200, logsource.EPISODE_BYTES // 64)
 
     play(tmp_path, scenario)

@@ -1,11 +1,11 @@
 """`lws must-gather`: write diagnostic data into a directory, to read or to send."""
 
 import asyncio
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 import click
+import msgspec
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -35,7 +35,7 @@ PLACES: Final = (NAMESPACE, OPERATOR)
 def command(target: Target, /, directory: Path) -> None:
     """Write the manager's installation, its logs and all LeaderWorkerSets into a directory.
 
-    On a cluster of this machine the recorded failures of groups are in it, too. Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
+    The recorded failures of groups are in it, too. Of secrets, only names and the ends of certificates are written. Templates are written unchanged: values that they
     contain in plain text, as those of variables, are in the files, too. So only you may read the files.
     """
     if directory.exists() and any(directory.iterdir()):
@@ -57,13 +57,12 @@ def command(target: Target, /, directory: Path) -> None:
         async with target.session() as session:
             gatherer = Gatherer(session.client, write_object, write)
             await gatherer.gather((target.namespace,) if target.namespace else PLACES)
+            for episode in await recordings.of_session(target, session.client, target.namespace or ""):
+                names = (episode.namespace, episode.lws, episode.group, f"{episode.number}.json")
+                write(str(layout.HISTORY.joinpath(*names)), msgspec.json.encode(episode))
             return gatherer
 
     found = asyncio.run(act())
-    if root := recordings.directory(target):
-        for episode in recordings.of(root, target.namespace or ""):
-            with suppress(FileNotFoundError):  # it was the oldest, and made room
-                write(str(layout.HISTORY / episode.path.relative_to(root)), episode.path.read_bytes())
     notes = found.notes
     unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
     write(str(layout.NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())

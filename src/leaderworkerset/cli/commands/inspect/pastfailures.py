@@ -1,6 +1,7 @@
 """`lws history`: the failures of groups that were recorded, and what is kept of each when its pods are gone."""
 
-from typing import Any
+import asyncio
+from typing import Any, Final
 
 import click
 import msgspec
@@ -14,10 +15,11 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.recording import store
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.selection import Selection
+
+UNLESS: Final = " On this cluster they are only if the manager's configuration has recorder.enable."
 
 
 @click.command("history")
@@ -29,15 +31,14 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
     """List the recorded failures of groups, the newest last, or show one in full: web/0/3 is the third one of group 0.
 
     For each: which rank failed first, exit codes, the last lines of every rank, events, and what was changed before. Values
-    that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after they ended.
+    that look like secrets are masked. Failures are recorded on clusters of this machine, and can be read after they ended;
+    on other ones where the manager's configuration has recorder.enable.
     """
     chosen, number = (None, None) if name is None else parse(name)
     if everywhere and number is not None:
         raise UsageError("one episode is of one namespace: leave out -A, and choose with -n")
-    root = recordings.require(target)
-    namespace = "" if everywhere else target.namespace or recordings.NAMESPACE
-    places = [one for one in recordings.of(root, namespace, chosen) if number in (None, one.number)]
-    readable = [(place, store.read(place)) for place in places]
+    recorded = asyncio.run(recordings.read(target, everywhere=everywhere, chosen=chosen))
+    readable = [(place, one) for place, one in recorded if number in (None, place.number)]
     for place, one in readable:
         if one is None:
             say(f"{place.path}: is not readable, and is left out", err=True)
@@ -48,7 +49,10 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))
     elif not found:
-        say(f"No failures of {chosen or 'groups'} are recorded.", err=True)
+        say(
+            f"No failures of {chosen or 'groups'} are recorded.{'' if recordings.directory(target) else UNLESS}",
+            err=True,
+        )
     else:
         now = SystemClock().now()
         for line in (

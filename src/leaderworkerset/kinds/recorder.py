@@ -1,0 +1,27 @@
+"""What the recorder reads beside the controllers: the same pods and records, of pods a few fields more."""
+
+from typing import Final
+
+from kuberuntime.cache.projection import Projection
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.controllers import indexes
+from leaderworkerset.controllers.caches import Cache
+from leaderworkerset.controllers.spec import Beside
+from leaderworkerset.recording.permissions import RECORDING
+
+POD: Final = Projection(
+    *(
+        f"status.{containers}[].{field}"
+        for containers in ("containerStatuses", "initContainerStatuses")
+        for field in ("containerID", "state", "lastState")
+    )
+)
+"""When and how the runs of containers ended, and which they are; the controllers keep the other fields."""
+
+
+def _pod(_obj: JSONObject) -> Projection:
+    return POD
+
+
+POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=_pod)
+RECORDER: Final = Beside(caches=(POD_CACHE, indexes.REVISION_CACHE), further=RECORDING)

@@ -1,0 +1,75 @@
+"""The recorder of a manager: runs beside the controllers of the replica that leads, on their caches and a client of its own.
+
+It has connections and limits of its own, so that nothing that is reconciled ever waits for it, and what it cannot do is logged.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from kuberuntime.client.client import Client
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.indexes import REVISION_CACHE
+from leaderworkerset.kinds.recorder import POD_CACHE
+from leaderworkerset.manager.config import configuration
+from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
+from leaderworkerset.recording.logsource import ApiLogs
+from leaderworkerset.recording.recorder import Recorder
+
+QPS: Final = 200.0
+BURST: Final = 400
+"""Requests per second of its client, and at once: both runs of 100 ranks in two attempts."""
+
+RETRY: Final = 30.0
+"""Seconds until the next attempt to read which episodes there are."""
+
+PERIOD: Final = 3600.0
+"""Seconds between two searches for episodes that are too old."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class FlightRecorder:
+    """Records failures into ConfigMaps while one replica leads."""
+
+    def __init__(self, caches: Caches, client: Client, clock: Clock, settings: configuration.Recorder) -> None:
+        self._caches = caches
+        self._client = client
+        self._clock = clock
+        self._store = ConfigMapStore(
+            client,
+            of_a_set=settings.mebibytes_per_set * MEBIBYTE,
+            in_all=settings.mebibytes * MEBIBYTE,
+            keeps=timedelta(seconds=settings.keep_for),
+        )
+
+    async def run(self) -> None:
+        """Record until cancelled."""
+        while True:
+            if await self._tried("episodes were not read", self._store.open()):
+                break
+            await asyncio.sleep(RETRY)
+        recorder = Recorder(self._client, self._store, ApiLogs(self._client), self._clock, reads_secrets=False)
+        async with asyncio.TaskGroup() as tasks:
+            pods, records = self._caches[POD_CACHE], self._caches[REVISION_CACHE]
+            tasks.create_task(recorder.run(pods, records, asyncio.Event()))
+            tasks.create_task(self._expire())
+
+    async def _expire(self) -> None:
+        while True:
+            await self._tried("old episodes were not removed", self._store.expire(self._clock.now()))
+            await asyncio.sleep(PERIOD)
+
+    async def _tried(self, failure: str, work: Awaitable[None]) -> bool:
+        """Return whether it was done; what the API server refuses is logged."""
+        try:
+            await work
+        except KubeError as error:
+            log.warning(failure, error=str(error))
+            return False
+        return True

@@ -1,0 +1,174 @@
+"""Keeps episodes as ConfigMaps beside the LeaderWorkerSets that they are of, compressed, bounded in bytes and age.
+
+One process writes: the manager that leads. An episode is one object and one write, so the process can die at any moment. No
+object owns them, since an episode outlives its set; they go when they are old, or when there is no room (`shelf.py`).
+"""
+
+import asyncio
+import base64
+import zlib
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.errors import NotFoundError
+from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS
+from leaderworkerset.api import labels
+from leaderworkerset.recording.episode import LINES, Episode, RankEnd
+from leaderworkerset.recording.shelf import FILE, NAME, Place, Shelf
+
+PREFIX: Final = "lws-episode-"
+KEY: Final = "episode.json.gz"
+MANAGER: Final = "lws-recorder"
+
+MEBIBYTE: Final = 1024 * 1024
+LARGEST: Final = 256 * 1024
+"""Compressed bytes of one episode; an API server stores 1 MiB."""
+
+LONGEST: Final = 16 * MEBIBYTE
+"""Bytes of one episode that are read: anyone who may write ConfigMaps may store what expands to more."""
+
+PAGE: Final = 20
+"""ConfigMaps per request."""
+
+GZIP: Final = 31
+"""The form that `gunzip` reads, for zlib."""
+
+
+class ConfigMapStore:
+    """Writes episodes, once `open` has read which there are."""
+
+    def __init__(self, client: Client, *, of_a_set: int, in_all: int, keeps: timedelta) -> None:
+        self._client = client
+        self._bounds = (of_a_set, in_all)
+        self._keeps = keeps
+        self._shelf = Shelf(Path(), *self._bounds)
+        self._created: dict[Place, datetime] = {}
+
+    async def open(self) -> None:
+        """Read which episodes there are, and remove what is too much."""
+        sizes: dict[Place, int] = {}
+        async for obj in stored(self._client):
+            place = place_of(obj)
+            if place is not None:
+                sizes[place] = len(str((obj.get("binaryData") or {}).get(KEY) or "")) * 3 // 4
+                self._created[place] = timestamps.parse(meta.metadata(obj)["creationTimestamp"])
+        oldest_first = sorted(sizes, key=self._created.__getitem__)
+        self._shelf = Shelf(Path(), *self._bounds, ((place, sizes[place]) for place in oldest_first))
+        await self._remove(self._shelf.excess())
+
+    def has(self, identity: str) -> bool:
+        """Return whether there is an episode of this identity."""
+        return self._shelf.has(identity)
+
+    async def keep(self, episode: Episode, identity: str) -> Episode:
+        """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
+
+        Raise `KubeError` if it cannot be written, and `ValueError` if it is too large without any log.
+        """
+        place = self._shelf.place(episode, identity)
+        kept, data = await asyncio.to_thread(packed, msgspec.structs.replace(episode, number=place.number))
+        written = await self._client.apply(CONFIG_MAPS, document(place, kept, data), manager=MANAGER)
+        self._created[place] = timestamps.parse(meta.metadata(written)["creationTimestamp"])
+        self._shelf.put(place, len(data))
+        await self._remove(self._shelf.excess())
+        return kept
+
+    async def expire(self, now: datetime) -> None:
+        """Remove the episodes that are too old."""
+        await self._remove([place for place, created in self._created.items() if now - created > self._keeps])
+
+    async def _remove(self, places: Iterable[Place]) -> None:
+        for place in places:
+            with suppress(NotFoundError):  # somebody else removed it
+                await self._client.delete(CONFIG_MAPS, ObjectKey(place.namespace, PREFIX + place.identity))
+            self._shelf.drop(place)
+            self._created.pop(place, None)
+
+
+def document(place: Place, episode: Episode, data: bytes) -> JSONObject:
+    """Return the ConfigMap of an episode."""
+    return {
+        "apiVersion": CONFIG_MAPS.api_version,
+        "kind": CONFIG_MAPS.kind,
+        "metadata": {
+            "name": PREFIX + place.identity,
+            "namespace": place.namespace,
+            "labels": {labels.EPISODE: "true", labels.NAME: place.lws},
+            "annotations": {
+                labels.EPISODE_GROUP: place.group,
+                labels.EPISODE_NUMBER: str(place.number),
+                labels.EPISODE_OUTCOME: episode.outcome,
+            },
+        },
+        "binaryData": {KEY: base64.b64encode(data).decode()},
+    }
+
+
+async def stored(client: Client, namespace: str = "", lws: str = "") -> AsyncIterator[JSONObject]:
+    """Yield the ConfigMaps of episodes in a namespace (empty: in all), or of one set there, page by page."""
+    selector = labels.EPISODE + (f",{labels.NAME}={lws}" if lws else "")
+    token = ""
+    while True:
+        page = await client.list_page(Selection(CONFIG_MAPS, namespace, selector), limit=PAGE, token=token)
+        for obj in page.items:
+            yield obj
+        token = page.token
+        if not token:
+            return
+
+
+def place_of(obj: JSONObject) -> Place | None:
+    """Return where an episode belongs; None for a ConfigMap that is none, whoever labeled it."""
+    told = meta.annotations(obj)
+    names = (meta.namespace(obj), meta.labels(obj).get(labels.NAME, ""), told.get(labels.EPISODE_GROUP, ""))
+    name = f"{told.get(labels.EPISODE_NUMBER, '')}-{meta.name(obj).removeprefix(PREFIX)}.json"
+    match = FILE.fullmatch(name)
+    number = decimals.natural(match["number"]) if match and all(map(NAME.fullmatch, names)) else None
+    if match is None or number is None or not meta.name(obj).startswith(PREFIX):
+        return None
+    return Place(*names, number, match["identity"], Path(*names, name))
+
+
+def packed(episode: Episode) -> tuple[Episode, bytes]:
+    """Return the episode as it is kept, and its compressed bytes: with fewer lines of its logs if there are too many.
+
+    Raise `ValueError` if it is too large without any.
+    """
+    lines, whole = LINES, episode
+    while len(data := zlib.compress(msgspec.json.encode(episode), wbits=GZIP)) > LARGEST:
+        if not lines:
+            raise ValueError(f"an episode takes {len(data)} bytes without its logs: at most {LARGEST} are kept")
+        lines //= 2
+        note = f"the episode was too large: of each log only the last {lines} lines are kept"
+        episode = msgspec.structs.replace(
+            whole, ranks=tuple(_shortened(one, lines) for one in whole.ranks), notes=(*whole.notes, note)
+        )
+    return episode, data
+
+
+def unpacked(obj: JSONObject) -> Episode | None:
+    """Return the episode of a ConfigMap; None if it is not readable."""
+    try:
+        data = base64.b64decode((obj.get("binaryData") or {})[KEY])
+        reader = zlib.decompressobj(wbits=GZIP)
+        text = reader.decompress(data, LONGEST)
+        return None if reader.unconsumed_tail else msgspec.json.decode(text, type=Episode)
+    except (KeyError, ValueError, zlib.error):  # binascii and msgspec raise kinds of ValueError
+        return None
+
+
+def _shortened(rank: RankEnd, lines: int) -> RankEnd:
+    kept = tuple(
+        msgspec.structs.replace(one, logs=tuple(run[max(len(run) - lines, 0) :] for run in one.logs))
+        for one in rank.containers
+    )
+    return msgspec.structs.replace(rank, containers=kept)

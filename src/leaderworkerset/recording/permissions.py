@@ -1,0 +1,18 @@
+"""The permissions of the recorder on Kubernetes, beside those that fill its caches; only managers that record have them.
+
+It reads no Secrets. A role cannot restrict ConfigMaps to a label, nor the creation of one to a name.
+"""
+
+from typing import Final
+
+from kuberuntime.objects.resources import CONFIG_MAPS, CONTROLLER_REVISIONS, CORE_EVENTS, PODS
+from kuberuntime.policyrules import Permission
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+RECORDING: Final = (
+    Permission(PODS, ("get",), "log"),
+    Permission(CONFIG_MAPS, ("create", "delete", "list", "patch")),
+    Permission(CORE_EVENTS, ("list",)),
+    Permission(CONTROLLER_REVISIONS, ("list",)),
+    Permission(LEADERWORKERSETS, ("get",)),
+)

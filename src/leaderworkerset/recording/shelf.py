@@ -1,0 +1,83 @@
+"""Which episodes there are, how large they are, and which go when there is no room. Pure: a store does what it says."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from leaderworkerset.recording.episode import Episode
+
+FILE: Final = re.compile(r"(?P<number>\d{1,9})-(?P<identity>[\w-]{1,100})\.json")
+NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
+
+
+class Place(NamedTuple):
+    """Where an episode is; one that is no file has the path that a copy gets."""
+
+    namespace: str
+    lws: str
+    group: str
+    number: int
+    identity: str
+    path: Path
+
+
+class Shelf:
+    """The episodes of a store with their bytes, the oldest first."""
+
+    def __init__(self, directory: Path, of_a_set: int, in_all: int, found: Iterable[tuple[Place, int]] = ()) -> None:
+        self._directory = directory
+        self._of_a_set = of_a_set
+        self._in_all = in_all
+        self._sizes = dict(found)
+
+    def has(self, identity: str) -> bool:
+        """Return whether there is an episode of this identity."""
+        return any(place.identity == identity for place in self._sizes)
+
+    def place(self, episode: Episode, identity: str) -> Place:
+        """Return where an episode belongs: the place of the same identity, or one with the next number of its group.
+
+        Raise `ValueError` for names that are no names of files.
+        """
+        names = (episode.namespace, episode.lws, episode.group)
+        own = [one for one in self._sizes if one[:3] == names]
+        known = next((one for one in own if one.identity == identity), None)
+        if known is not None:
+            return known
+        number = max((one.number for one in own), default=0) + 1
+        path = self._directory.joinpath(*names) / f"{number}-{identity}.json"
+        if not all(map(NAME.fullmatch, names)) or not FILE.fullmatch(path.name):
+            raise ValueError(f"an episode of {names} with the identity {identity!r}: not names of files")
+        return Place(*names, number, identity, path)
+
+    def put(self, place: Place, size: int) -> None:
+        """Note an episode as the newest."""
+        self._sizes.pop(place, None)
+        self._sizes[place] = size
+
+    def drop(self, place: Place) -> None:
+        """Note that an episode is gone."""
+        self._sizes.pop(place, None)
+
+    def excess(self) -> list[Place]:
+        """Return what goes: of each set the oldest beyond its bound, then the oldest of the namespace that takes most.
+
+        So nobody's failures push out those of a namespace that has few. The newest episode of all stays, however large.
+        """
+        newest = next(reversed(self._sizes), None)
+        kept = dict(self._sizes)
+        of_sets = Counter[tuple[object, ...]]()
+        for place, size in kept.items():
+            of_sets[place[:2]] += size
+        for place in self._sizes:
+            if of_sets[place[:2]] > self._of_a_set and place != newest:
+                of_sets[place[:2]] -= kept.pop(place)
+        while sum(kept.values()) > self._in_all and len(kept) > 1:
+            of_namespaces = Counter[str]()
+            for place, size in kept.items():
+                of_namespaces[place.namespace] += 0 if place == newest else size
+            ((largest, _),) = of_namespaces.most_common(1)
+            kept.pop(next(one for one in kept if one.namespace == largest and one != newest))
+        return [one for one in self._sizes if one not in kept]

@@ -1,0 +1,122 @@
+"""The manager as it ships, with the recorder and the rights that it is installed with: what is kept of a group that failed."""
+
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.integration.clusters.cluster import Cluster, transport
+from tests.integration.clusters.embedded import OUTPUT, embedded_cluster
+from tests.integration.clusters.kubernetes import KubernetesCluster
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.manager.deployed import deployed
+from tests.integration.manager.replicas import Replica
+
+from kuberuntime.client.client import Client
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import CONFIG_MAPS, PODS
+from leaderworkerset.cli.cluster import recordings
+from leaderworkerset.recording.episode import Episode, Outcome
+
+pytestmark = pytest.mark.slow
+
+CONFIGURATION: Final = {"recorder": {"enable": True}}
+SECRET: Final = "hf_0123456789abcdefghij"
+"""It has the form of a token."""
+
+
+def talking() -> JSONObject:
+    """Return a pod template whose container prints something, a token with it."""
+    template = pod_template()
+    (container,) = template["spec"]["containers"]
+    says = [{"name": OUTPUT, "value": f"using {SECRET}\nout of luck\n"}]
+    return {"spec": template["spec"] | {"containers": [container | {"env": [*container.get("env", ()), *says]}]}}
+
+
+async def until(space: Space, check: Callable[[list[Episode]], Any]) -> list[Episode]:
+    """Wait until the episodes are as wanted; return them, the oldest first."""
+    async with asyncio.timeout(LIMIT):
+        while True:
+            found = [one for _, one in await recordings.of_cluster(space.client, space.namespace) if one is not None]
+            found.sort(key=lambda one: one.number)
+            if check(found):
+                return found
+            await asyncio.sleep(0.1)
+
+
+async def fail(space: Space, name: str) -> None:
+    """Let the container of a pod end with an error."""
+    pod = await space.client.get(PODS, ObjectKey(space.namespace, name))
+    await space.cluster.restart_container(space.client, pod)
+
+
+async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[JSONObject]]:
+    """Let a group fail twice, the manager be killed in between, and the set be deleted; return what is kept."""
+    replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        await space.create(lws(replicas=1, size=2, template={"workerTemplate": talking()}))
+        first = await space.settled()
+        if isinstance(cluster, KubernetesCluster):
+            assert "recorder.enable" in await history(cluster, space.namespace)
+        await fail(space, "web-0-1")
+        await until(space, lambda found: [one.outcome for one in found] == [Outcome.RECREATED])
+        await space.until(lambda state: _is_new(first.pods, state.pods))
+        await space.settled()
+        await manager.kill()
+        await manager.start()
+        await fail(space, "web-0")
+        await until(space, lambda found: [one.number for one in found] == [1, 2])
+        await space.delete("web")
+        found = await until(space, lambda found: len(found) == 2)
+        kept = (await client.list(CONFIG_MAPS, namespace=space.namespace)).items
+        shown = await history(cluster, space.namespace) if isinstance(cluster, KubernetesCluster) else "web/0/1"
+        assert "web/0/1" in shown
+    await client.close()
+    assert "Traceback" not in replica.log.read_text()
+    assert "forbidden" not in replica.log.read_text()
+    return found, kept
+
+
+def _is_new(before: Any, now: Any) -> None:
+    assert before.keys() == now.keys()
+    assert {meta.uid(pod) for pod in before.values()}.isdisjoint({meta.uid(pod) for pod in now.values()})
+
+
+async def history(cluster: Cluster, namespace: str) -> str:
+    """Return what `lws history` prints."""
+    words = ("-m", "leaderworkerset.cli", "history", f"--kubeconfig={cluster.kubeconfig}", "-n", namespace)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *words, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    output, _ = await process.communicate()
+    return output.decode()
+
+
+async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+    async with embedded_cluster(tmp_path / "cluster") as cluster:
+        (first, second), kept = await live(cluster, tmp_path)
+    assert (first.first_rank, first.failed_pod, first.revision and first.revision.number) == (1, "web-0-1", 1)
+    assert [rank.rank for rank in first.ranks] == [0, 1]
+    lines = ("using [masked]", "out of luck")
+    assert [rank.containers[0].logs[0] for rank in first.ranks] == [lines, lines]
+    assert second.failed_pod == "web-0"
+    assert first.masked >= 2
+    assert any("may not read Secrets" in note for note in first.notes)
+    assert any(event.reason == "RecreateGroup" for event in first.events)
+    assert not [obj for obj in kept if SECRET in str(obj)]
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+async def test_failures_are_kept_on_a_real_control_plane_with_the_rights_that_are_installed(
+    cluster: KubernetesCluster, tmp_path: Path
+) -> None:
+    (first, second), _ = await live(cluster, tmp_path)
+    assert (first.failed_pod, first.revision and first.revision.number) == ("web-0-1", 1)
+    assert {rank.pod for rank in first.ranks} == {"web-0", "web-0-1"}
+    assert any(event.reason == "RecreateGroup" for event in first.events)
+    assert second.failed_pod == "web-0"
