@@ -23,6 +23,7 @@ from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.playing import Script, Verdict, play, recover
 from tests.simulation.workloads import groups, template
 
+from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
@@ -35,6 +36,9 @@ UNSEEN: Final = "fail unseen"
 
 RESIZED: Final = "resize by key"
 """The scenario of groups without workers that shall have some."""
+
+STEP: Final = 60.0
+"""Virtual seconds in which a rollout takes its first step."""
 
 DEATHS: Final = (Death.BEFORE, Death.UNANSWERED)
 
@@ -142,8 +146,9 @@ async def fail_beside_surplus(play: Play) -> None:
 async def roll_and_shrink(play: Play) -> None:
     """Ask for another image; and for one group less once the rollout has taken its first step, and not its second one."""
     await roll(play)
-    while play.checks.facts.sizes() != [0, 1]:  # noqa: ASYNC110 - between two writes of another actor
-        await asyncio.sleep(0.001)
+    async with timeouts.within(STEP):
+        while play.checks.facts.sizes() != [0, 1]:  # noqa: ASYNC110 - between two writes of another actor
+            await asyncio.sleep(0.001)
     await play.edit("scales", replicas=1)
 
 
@@ -174,6 +179,14 @@ async def resize_above_a_partition(play: Play) -> None:
     _fail(play, "web-0-1")
 
 
+async def replace_beside_slow_controllers(play: Play) -> None:
+    """Delete the set and create it again while nobody has deleted the leaders of the one before."""
+    assert play.world.others is not None
+    play.world.others.arm(replace(faultplans.CALM, latency=(0.5, 1.5)))
+    await happenings.replace(play)
+    await asyncio.sleep(5.0)
+
+
 KEYED: Final[Mapping[str, Sequence[Happening]]] = {
     "create by key": (create,),
     "roll by key": (roll,),
@@ -194,6 +207,7 @@ GANGED: Final[Mapping[str, Sequence[Happening]]] = {
     "fail in gangs": (fail,),
     "resize gangs": (resize_above_a_partition,),
     WHOLE: (resize,),
+    "replace gangs": (replace_beside_slow_controllers,),
 }
 """Those with `spec.scheduling`."""
 

@@ -333,7 +333,7 @@ BUGS: Final = {
         Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),
         Bug(plantedgangs.reuses_names, "fail in gangs.0"),
         Bug(plantedgangs.compares_minima, "resize gangs.0"),
-        Bug(plantedgangs.serves_leaders_of_before, "gangs3.5"),
+        Bug(plantedgangs.serves_leaders_of_before, "replace gangs.0"),
         Bug(plantedgangs.reports_own_objects, "gangs2.0"),
     )
 }

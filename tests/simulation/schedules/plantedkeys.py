@@ -88,4 +88,4 @@ def builds_by_the_live_size() -> Iterator[None]:
 
 def shrinks_between_two_steps() -> Any:
     """Scale the Deployment down whatever its rollout does, which may then stay where it is (docs/adr/0017)."""
-    return patch.object(deployments, "replicas", lambda lws, living, groups, given: lws.spec.replicas)
+    return patch.object(deployments, "replicas", lambda lws, *_: lws.spec.replicas)
