@@ -13,7 +13,7 @@ from leaderworkerset.core.restarts.settings import MOST_RESTARTS
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
-from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, FeatureGates, GroupRestarts, Recorder
+from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, FeatureGates, GroupRestarts, RecorderSettings
 
 TEXT: Final[JSONObject] = {"type": "string"}
 SWITCH: Final[JSONObject] = {"type": "boolean"}
@@ -109,7 +109,10 @@ def _parts() -> tuple[Value, ...]:
         Value("gangSchedulingManagement", {}, _gang(), "This block of the manager's configuration."),
         Value("groupRestarts", {}, section(GroupRestarts), restarts),
         Value(
-            "recorder", {}, section(Recorder), "This block of the manager's configuration: what is kept of failures."
+            "recorder",
+            {},
+            section(RecorderSettings),
+            "This block of the manager's configuration: what is kept of failures.",
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),

@@ -42,7 +42,7 @@ def managed(
         kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts)
     if not records:
         return kinds
-    from leaderworkerset.kinds.recorder import RECORDER  # no other manager needs it
+    from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it
 
     return replace(kinds, beside=(RECORDER,))
 

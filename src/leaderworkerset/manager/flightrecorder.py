@@ -15,7 +15,7 @@ from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.indexes import REVISION_CACHE
-from leaderworkerset.kinds.recorder import POD_CACHE
+from leaderworkerset.kinds.besidecontrollers import POD_CACHE
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
 from leaderworkerset.recording.logsource import ApiLogs
@@ -37,7 +37,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 class FlightRecorder:
     """Records failures into ConfigMaps while one replica leads."""
 
-    def __init__(self, caches: Caches, client: Client, clock: Clock, settings: configuration.Recorder) -> None:
+    def __init__(self, caches: Caches, client: Client, clock: Clock, settings: configuration.RecorderSettings) -> None:
         self._caches = caches
         self._client = client
         self._clock = clock

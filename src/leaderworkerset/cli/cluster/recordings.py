@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
@@ -51,17 +50,14 @@ async def read(target: Target, *, everywhere: bool, chosen: Selection | None) ->
 async def of_session(target: Target, client: Client, namespace: str, chosen: Selection | None = None) -> list[Episode]:
     """Return the readable episodes of a namespace (empty: of all), or those of one set or group; the newest last.
 
-    There are none on a cluster whose ConfigMaps may not be read.
+    Raise `APIError` if the user may not read ConfigMaps.
     """
     root = directory(target)
-    try:
-        found = (
-            await of_cluster(client, namespace, chosen)
-            if root is None
-            else await asyncio.to_thread(of_files, root, namespace, chosen)
-        )
-    except APIError:
-        return []
+    found = (
+        await of_cluster(client, namespace, chosen)
+        if root is None
+        else await asyncio.to_thread(of_files, root, namespace, chosen)
+    )
     return sorted((one for _, one in found if one is not None), key=lambda one: (one.time, one.number))
 
 

@@ -85,7 +85,10 @@ async def recorded(target: Target, session: Session, chosen: Selection, found: D
     """
     if found.verdict is Verdict.HEALTHY or found.log is not None:
         return []
-    known = await recordings.of_session(target, session.client, session.namespace, chosen)
+    try:
+        known = await recordings.of_session(target, session.client, session.namespace, chosen)
+    except APIError:  # what was found does not depend on it
+        return []
     return ["", *episodetable.brief(known[-1], SystemClock().now(), session.lws)] if known else []
 
 

@@ -123,7 +123,7 @@ class GroupRestarts(_Section, frozen=True, kw_only=True):
     release_lost_pods_after: Duration = Duration(0)
 
 
-class Recorder(_Section, frozen=True, kw_only=True):
+class RecorderSettings(_Section, frozen=True, kw_only=True):
     """Whether failures of groups are recorded in ConfigMaps, how much and for how long (docs/adr/0019).
 
     A section that the Go manager does not have, and refuses.
@@ -162,7 +162,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     client_connection: ClientConnection = ClientConnection()
     tls: TLS = TLS()
     group_restarts: GroupRestarts | None = None
-    recorder: Recorder = Recorder()
+    recorder: RecorderSettings = RecorderSettings()
     feature_gates: FeatureGates = FeatureGates()
 
     @property
@@ -302,7 +302,7 @@ def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
     ]
 
 
-def _recorder_errors(recorder: Recorder) -> list[FieldError]:
+def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
     kept, size, share = recorder.keep_for, recorder.mebibytes, recorder.mebibytes_per_set
     failures = [
         (not EPISODE_AGES.holds(kept), "keepFor", f"{kept:g}s", str(EPISODE_AGES)),

@@ -19,13 +19,13 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.kinds.managed import MANAGED, managed
-from leaderworkerset.manager.config.configuration import Recorder
+from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
 from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.permissions import RECORDING
 
-SETTINGS: Final = Recorder(enable=True, keep_for=Duration(1800))
+SETTINGS: Final = RecorderSettings(enable=True, keep_for=Duration(1800))
 
 
 class Slow:

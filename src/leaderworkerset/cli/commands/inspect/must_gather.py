@@ -7,6 +7,7 @@ from typing import Final
 import click
 import msgspec
 
+from kuberuntime.errors import APIError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.cli.cluster import recordings
@@ -57,7 +58,12 @@ def command(target: Target, /, directory: Path) -> None:
         async with target.session() as session:
             gatherer = Gatherer(session.client, write_object, write)
             await gatherer.gather((target.namespace,) if target.namespace else PLACES)
-            for episode in await recordings.of_session(target, session.client, target.namespace or ""):
+            try:
+                episodes = await recordings.of_session(target, session.client, target.namespace or "")
+            except APIError as error:
+                gatherer.notes.append(f"recorded failures: {error}")
+                return gatherer
+            for episode in episodes:
                 names = (episode.namespace, episode.lws, episode.group, f"{episode.number}.json")
                 write(str(layout.HISTORY.joinpath(*names)), msgspec.json.encode(episode))
             return gatherer
