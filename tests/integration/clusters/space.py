@@ -370,6 +370,9 @@ async def space_of(cluster: Cluster, manager: Manager, client: Client) -> AsyncI
 
 
 async def _clear(client: Client, namespace: str) -> None:
-    """Delete what makes pods, and all pods. The namespace stays: its end would take two requests for each kind of the cluster."""
-    for resource in MAKING_PODS:
+    """Delete what makes pods, all pods, and the events: an embedded cluster keeps 5,000 of all namespaces.
+
+    The namespace stays: its end would take two requests for each kind of the cluster.
+    """
+    for resource in (*MAKING_PODS, EVENTS):
         await client.send(Request("DELETE", resource.path(namespace), (("propagationPolicy", "Background"),)))
