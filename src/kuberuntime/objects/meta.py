@@ -103,6 +103,16 @@ def is_deleting(obj: Mapping[str, Any]) -> bool:
     return metadata(obj).get("deletionTimestamp") is not None
 
 
+def created(obj: Mapping[str, Any]) -> str:
+    """Return when the API server created the object, as it writes it; empty for one that it has not created."""
+    return str(metadata(obj).get("creationTimestamp") or "")
+
+
+def by_age(obj: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the key that sorts the oldest object first, and those of one second by name."""
+    return created(obj), name(obj)
+
+
 def controller_of(obj: Mapping[str, Any]) -> OwnerReference | None:
     """Return the owner reference that is marked as controller, if there is one."""
     references: list[OwnerReference] = metadata(obj).get("ownerReferences") or []

@@ -49,6 +49,11 @@ def why(pod: JSONObject) -> str:
     return next(_reasons(pod), str(meta.status(pod).get("message") or ""))
 
 
+def stays_ready(pod: JSONObject) -> bool:
+    """Return whether the pod is ready, and is not being deleted."""
+    return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+
+
 def restarts(pod: JSONObject) -> int:
     """Count the restarts as kubectl does: of init containers during initialization, then of containers and sidecars."""
     status = meta.status(pod)

@@ -138,7 +138,7 @@ class Recorder:
         pod = change.object
         which = Which(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""), groupname.label(pod))
         members = self._groups.setdefault(which, Incarnation())
-        is_leader = meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+        is_leader = groupname.is_leader(pod)
         if is_leader and meta.uid(pod) in self._early:
             members.record = self._early.pop(meta.uid(pod))
         if change.new is not None:

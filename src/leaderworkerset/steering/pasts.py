@@ -46,7 +46,7 @@ def entries(view: View, found: Iterable[JSONObject]) -> list[Entry]:
         Entry(
             number=revisions.number_of(one),
             key=key,
-            created=str(meta.metadata(one).get("creationTimestamp") or ""),
+            created=meta.created(one),
             cause=revisions.change_cause(one),
             groups=tuple(running.get(key, ())),
             is_current=one is current,

@@ -264,7 +264,7 @@ def _numbered(
 
 
 def _age(members: _Members) -> tuple[str, str]:
-    return str(meta.metadata(members.leader or {}).get("creationTimestamp") or ""), str(members.name)
+    return meta.created(members.leader or {}), str(members.name)
 
 
 def _size_of(members: _Members, size: int) -> int:
@@ -301,7 +301,7 @@ def rank_of(pod: JSONObject) -> Rank:
         pod=meta.name(pod),
         state=podstate.state(pod),
         why=held_back(pod) or podstate.why(pod),
-        is_ready=meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod),
+        is_ready=podstate.stays_ready(pod),
         restarts=podstate.restarts(pod),
         node=meta.spec(pod).get("nodeName", ""),
         address=status.get("podIP", ""),

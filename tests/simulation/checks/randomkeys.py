@@ -80,12 +80,7 @@ class RandomKeyInvariants(Invariants):
         if len(self._available) >= int(self.facts.specs[-1]["replicas"]):
             self._excused &= {index for index, group in self.facts.groups().items() if group.is_hurt}
         self._check_sizes(change)
-        if change.type == "ADDED" and change.key.resource == PODS.group_resource:
-            owner = meta.controller_of(change.object)
-            line = self.facts.line(owner["uid"]) if owner else []
-            pods = {meta.uid(one) for one in self.facts.objects.get(PODS.group_resource, {}).values()}
-            if owner and owner["kind"] == "StatefulSet" and pods.isdisjoint(line):
-                self._orphans.add(meta.uid(change.object))
+        self._note_orphan(change)
         held = self._held()
         self._gone |= self._held_before - held
         self._held_before = held
@@ -94,6 +89,15 @@ class RandomKeyInvariants(Invariants):
         most = self.facts.ceiling() + self._regrown()
         if waits and len(held) > most and not self._is_tolerant:
             self._violate(f"{len(held)} groups hold capacity after {what(change)}, {most} may")
+
+    def _note_orphan(self, change: Change) -> None:
+        """Note a pod that a StatefulSet makes whose leader is gone."""
+        owner = meta.controller_of(change.object)
+        if change.type != "ADDED" or change.key.resource != PODS.group_resource or owner is None:
+            return
+        pods = {meta.uid(one) for one in self.facts.objects.get(PODS.group_resource, {}).values()}
+        if owner["kind"] == "StatefulSet" and pods.isdisjoint(self.facts.line(owner["uid"])):
+            self._orphans.add(meta.uid(change.object))
 
     def _picks_blindly(self) -> bool:
         """Return whether a ReplicaSet may delete a group that is well by what it read last: one edit follows another, or a failure."""

@@ -74,11 +74,6 @@ def rank_of(pod: JSONObject) -> str:
     return f"{meta.labels(pod).get(labels.NAME, '')}/{place[0]}/{place[1]}" if place else ""
 
 
-def is_ready(pod: JSONObject) -> bool:
-    """Return whether a pod is ready and stays."""
-    return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
-
-
 def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happened]:
     if new is None:
         yield "gone"
@@ -87,15 +82,17 @@ def _changes(old: JSONObject | None, new: JSONObject | None) -> Iterator[Happene
         yield "made"
     elif meta.is_deleting(new) and not meta.is_deleting(old):
         yield "ending"
-    elif is_ready(old) and (not is_ready(new) or podstate.restarts(new) > podstate.restarts(old)):
+    elif podstate.stays_ready(old) and (
+        not podstate.stays_ready(new) or podstate.restarts(new) > podstate.restarts(old)
+    ):
         yield "failed"
-    if is_ready(new) and not (old is not None and is_ready(old)):
+    if podstate.stays_ready(new) and not (old is not None and podstate.stays_ready(old)):
         yield "ready"
 
 
 def _end(pod: JSONObject | None) -> str:
     """Return how a container of a pod that is not ready ended; empty if none did."""
-    for container in podstate.container_statuses(pod) if pod is not None and not is_ready(pod) else ():
+    for container in podstate.container_statuses(pod) if pod is not None and not podstate.stays_ready(pod) else ():
         for state in ("state", "lastState"):
             ended = (container.get(state) or {}).get("terminated") or {}
             if ended.get("exitCode"):

@@ -69,7 +69,7 @@ def part_of(obj: JSONObject) -> RolePart:
         slice=slice_of(obj),
         is_legacy=not labels.get(SLICE),
         is_deleting=meta.is_deleting(obj),
-        created_at=str(meta.metadata(obj).get("creationTimestamp") or ""),
+        created_at=meta.created(obj),
         replicas=_count(spec.get("replicas"), 1),
         initial=decimals.natural(meta.annotations(obj).get(INITIAL_REPLICAS, "")),
         created=_count(status.get("replicas"), 0),

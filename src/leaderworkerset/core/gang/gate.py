@@ -48,8 +48,7 @@ class _Group:
     def rank(self) -> tuple[bool, int, str, str]:
         """Return the sort key of the group."""
         priority = int(meta.spec(self.leader).get("priority") or 0)
-        created = str(meta.metadata(self.leader).get("creationTimestamp") or "")
-        return len(self.gated) == self.size, -priority, created, str(meta.key(self.leader))
+        return len(self.gated) == self.size, -priority, meta.created(self.leader), str(meta.key(self.leader))
 
 
 def reconcile(observed: ObservedCluster) -> Plan:

@@ -36,7 +36,7 @@ def replicas(
     living: JSONObject | None,
     groups: Collection[GroupFacts],
     given: int | None,
-    created: str = "",
+    created: str,
 ) -> int:
     """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
 

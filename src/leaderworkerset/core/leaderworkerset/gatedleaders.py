@@ -113,7 +113,7 @@ def _take_turns(lws: LeaderWorkerSet, key: str, groups: Collection[GroupFacts], 
     """Let the oldest go ahead for whom there is a place; as many of the youngest wait as groups end that are replaced."""
     live = [group for group in groups if not group.is_deleting or group.is_exhausted]
     placed = [group for group in live if not group.awaits]
-    current = sorted((one for one in gated.leaders if key_of(one) == key), key=_age)
+    current = sorted((one for one in gated.leaders if key_of(one) == key), key=meta.by_age)
     free = lws.spec.replicas - sum(group.revision == key for group in placed)
     within = current[: max(free, 0)]
     most = lws.spec.replicas + _surge(lws)
@@ -172,10 +172,6 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
         if_present=True,
         on_success=(decisionevents.replacement_admitted(obj, leader),),
     )
-
-
-def _age(leader: JSONObject) -> tuple[str, str]:
-    return str(meta.metadata(leader).get("creationTimestamp") or ""), meta.name(leader)
 
 
 def _replaces(leader: JSONObject) -> str:

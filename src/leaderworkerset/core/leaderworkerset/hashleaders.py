@@ -22,8 +22,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     given = observed.applied.source.replicas if observed.applied else None
     revision = next((one for one in observed.revisions if revisions.key_of(one) == key), {})
-    created = str(meta.metadata(revision).get("creationTimestamp") or "")
-    size = deployments.replicas(lws, facts.living, observed.groups, given, created)
+    size = deployments.replicas(lws, facts.living, observed.groups, given, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:

@@ -40,7 +40,9 @@ class Leftovers:
 def sort_out(facts: SetFacts) -> Leftovers:
     """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
     kept = facts.observed.evidence
-    exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_exhausted(pod)), key=_age)
+    exhausted = sorted(
+        (pod for pod in kept if groupname.is_leader(pod) and groupname.is_exhausted(pod)), key=meta.by_age
+    )
     recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
     is_hash = facts.lws.spec.group_identity.is_hash
@@ -79,7 +81,7 @@ def _ended_ordinals(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterato
 def _ended_keyed(facts: SetFacts, exhausted: Sequence[JSONObject]) -> Iterator[JSONObject]:
     """Yield the leaders of an earlier LeaderWorkerSet or template, and the youngest of those beyond the replicas."""
     key = "" if facts.living is None else key_of(facts.living)
-    of_this = [pod for pod in exhausted if _created(pod) >= _created(facts.obj) and key in ("", key_of(pod))]
+    of_this = [pod for pod in exhausted if meta.created(pod) >= meta.created(facts.obj) and key in ("", key_of(pod))]
     yield from (pod for pod in exhausted if pod not in of_this)
     live = [group for group in facts.observed.groups if not group.is_deleting and not group.is_exhausted]
     of_key = [group for group in live if group.revision == key]
@@ -143,11 +145,3 @@ def unfollowed(records: Iterable[JSONObject], leaders: Mapping[str, GroupFacts])
     """Return the records of groups with random keys that are gone, and that no leader replaces."""
     needed = leaders.keys() | {group.replaces for group in leaders.values()}
     return [record for record in records if recreation.leader_of(record) not in needed]
-
-
-def _created(obj: JSONObject) -> str:
-    return str(meta.metadata(obj).get("creationTimestamp") or "")
-
-
-def _age(leader: JSONObject) -> tuple[str, str]:
-    return _created(leader), meta.name(leader)

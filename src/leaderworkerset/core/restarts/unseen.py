@@ -33,10 +33,10 @@ def whole_since(lws: JSONObject) -> str:
 
 def lost(whole: str, statefulset: JSONObject, pods: Iterable[JSONObject]) -> Sequence[JSONObject]:
     """Return the workers of a group that went after it was `whole`; none if its StatefulSet is not older."""
-    if not whole or _created(statefulset) >= whole:
+    if not whole or meta.created(statefulset) >= whole:
         return ()
     latest = timestamps.render(timestamps.parse(whole) + SKEW)
-    kept = {meta.name(pod) for pod in pods if _created(pod) <= latest}
+    kept = {meta.name(pod) for pod in pods if meta.created(pod) <= latest}
     ordinals = range(1, (meta.spec(statefulset).get("replicas") or 0) + 1)
     names = [f"{meta.name(statefulset)}-{ordinal}" for ordinal in ordinals]
     return [_last_state(name, statefulset, whole) for name in names if name not in kept]
@@ -55,7 +55,3 @@ def _last_state(name: str, statefulset: JSONObject, whole: str) -> JSONObject:
         },
         "status": {"phase": "Running", "reason": REASON},
     }
-
-
-def _created(obj: JSONObject) -> str:
-    return str(meta.metadata(obj).get("creationTimestamp") or "")

@@ -61,7 +61,7 @@ def last_change(obj: JSONObject) -> str:
     """Return when the spec was last written or scaled, by the managed fields; otherwise when the object was created."""
     entries = meta.metadata(obj).get("managedFields") or []
     written = [str(one.get("time") or "") for one in entries if one.get("subresource") != "status"]
-    return max([*written, str(meta.metadata(obj).get("creationTimestamp") or "")])
+    return max([*written, meta.created(obj)])
 
 
 def unobserved_for(observed: Observed) -> timedelta | None:

@@ -28,7 +28,7 @@ def available(replicaset: JSONObject) -> int:
 
 def by_age(sets: Iterable[JSONObject]) -> list[JSONObject]:
     """Sort ReplicaSets from oldest to newest."""
-    return sorted(sets, key=lambda one: (meta.metadata(one).get("creationTimestamp") or "", meta.name(one)))
+    return sorted(sets, key=meta.by_age)
 
 
 def is_rolling(deployment: JSONObject) -> bool:

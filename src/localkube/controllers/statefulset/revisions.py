@@ -41,7 +41,7 @@ class New:
 
 def order(revisions: Iterable[JSONObject]) -> list[JSONObject]:
     """Sort from oldest to newest."""
-    return sorted(revisions, key=lambda revision: (number_of(revision), _created(revision), meta.name(revision)))
+    return sorted(revisions, key=lambda revision: (number_of(revision), meta.created(revision), meta.name(revision)))
 
 
 def choose_update(statefulset: JSONObject, history: Sequence[JSONObject]) -> Current | Raise | New:
@@ -98,7 +98,3 @@ def template_of(revision: JSONObject) -> JSONObject:
 def number_of(revision: JSONObject) -> int:
     """Return the number of the revision in the history."""
     return int(revision.get("revision") or 0)
-
-
-def _created(revision: JSONObject) -> str:
-    return str(meta.metadata(revision).get("creationTimestamp") or "")

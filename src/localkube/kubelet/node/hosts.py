@@ -22,7 +22,7 @@ from typing import Final
 
 import structlog
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
 from localkube.kubelet.spec import podspec
 
@@ -63,7 +63,7 @@ def is_published(service: JSONObject, pod: JSONObject) -> bool:
     """Return whether the Service's name has the address of the pod."""
     if meta.spec(service).get("type") == "ExternalName" or not selects(service, pod):
         return False
-    ready = meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
+    ready = podstate.stays_ready(pod)
     return ready or bool(meta.spec(service).get("publishNotReadyAddresses"))
 
 

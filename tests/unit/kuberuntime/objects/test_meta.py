@@ -32,3 +32,17 @@ def test_a_status_is_of_the_spec_as_it_is_where_the_generations_are_equal() -> N
     assert meta.is_observed({"metadata": {"generation": 2}, "status": {"observedGeneration": 2}})
     assert not meta.is_observed({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}})
     assert not meta.is_observed({"metadata": {"generation": 2}})
+
+
+def test_the_oldest_object_comes_first_and_one_that_was_not_created_before_all() -> None:
+    found = [
+        {"metadata": {"name": name} | ({"creationTimestamp": time} if time else {})}
+        for name, time in (
+            ("c", "2026-01-01T00:00:01Z"),
+            ("b", "2026-01-01T00:00:00Z"),
+            ("a", "2026-01-01T00:00:01Z"),
+            ("d", ""),
+        )
+    ]
+    assert [meta.name(one) for one in sorted(found, key=meta.by_age)] == ["d", "b", "a", "c"]
+    assert meta.created(found[1]) == "2026-01-01T00:00:00Z"

@@ -130,3 +130,10 @@ def test_a_container_without_a_state_and_one_that_ended_well_say_nothing() -> No
     assert podstate.state(pod(containers=[container(ready=True)])) == "Running"
     done = pod(containers=[container(terminated={"exitCode": 0})])
     assert podstate.why(done) == ""
+
+
+def test_a_ready_pod_that_is_being_deleted_does_not_stay_ready() -> None:
+    ready = {"metadata": {}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    assert podstate.stays_ready(ready)
+    assert not podstate.stays_ready(ready | {"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+    assert not podstate.stays_ready({"metadata": {}})
