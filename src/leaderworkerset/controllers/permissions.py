@@ -13,6 +13,7 @@ from kuberuntime.objects.resources import (
     EVENTS,
     NAMESPACES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODS,
     SERVICES,
     STATEFULSETS,
@@ -45,6 +46,8 @@ POD: Final = (
 )
 
 GANG_GATE: Final = (Permission(PODS, ("patch",)),)
+
+DISRUPTION: Final = (Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),)
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),

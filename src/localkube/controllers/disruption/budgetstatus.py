@@ -70,10 +70,10 @@ def _amounts(observed: ObservedBudget) -> tuple[int, int]:
             return 0, 0
         case None, int(number):
             return len(observed.pods), number
-        case None, share:
+        case None, str(share):
             return observed.scale, intstr.scale_up(share, observed.scale)
         case unavailable, _:
-            return observed.scale, max(observed.scale - intstr.scale_up(unavailable, observed.scale), 0)
+            return observed.scale, max(observed.scale - intstr.scale_up(unavailable or 0, observed.scale), 0)
 
 
 def _disrupted(observed: ObservedBudget) -> dict[str, str]:

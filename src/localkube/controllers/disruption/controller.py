@@ -14,6 +14,7 @@ from localkube.controllers import controllerrefs
 from localkube.controllers.disruption import budgetstatus
 from localkube.controllers.endpoints import BY_NAMESPACE
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionBudgets:
     """The driver, with its caches: budgets and pods by namespace, and the controllers that pods may have."""
@@ -55,9 +56,7 @@ class DisruptionBudgets:
         inside = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(budget))
         pods = [pod for pod in inside if selector.matches(meta.labels(pod))]
         scale, failure = self._scale(pods)
-        return budgetstatus.ObservedBudget(
-            budget=budget, pods=pods, scale=scale, failure=failure, now=self.clock.now()
-        )
+        return budgetstatus.ObservedBudget(budget=budget, pods=pods, scale=scale, failure=failure, now=self.clock.now())
 
     def _scale(self, pods: Sequence[JSONObject]) -> tuple[int, str]:
         """Return how many pods the controllers of these pods shall have, and why that is not known."""

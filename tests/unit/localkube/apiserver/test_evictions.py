@@ -61,13 +61,12 @@ def test_a_granted_eviction_is_recorded_before_the_pod_goes() -> None:
                         "type": "DisruptionAllowed",
                         "status": "False",
                         "reason": "SyncFailed",
-                        "message": "found no controllers",
+                        "message": "not found",
                         "lastTransitionTime": "2026-01-01T00:00:00Z",
                     }
                 ]
             },
-            "The disruption budget web does not allow evicting pods currently because it failed sync:"
-            " found no controllers",
+            "The disruption budget web does not allow evicting pods currently because it failed sync: not found",
         ),
     ],
 )

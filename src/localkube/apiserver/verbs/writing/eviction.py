@@ -98,7 +98,7 @@ def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
 
 
 def _why_none(status: JSONObject, name: str) -> str:
-    condition = next((one for one in status.get("conditions") or [] if one["type"] == "DisruptionAllowed"), {})
+    condition = meta.find_condition({"status": status}, "DisruptionAllowed") or {}
     if condition.get("reason") == "SyncFailed":
         why = condition.get("message", "")
         return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"

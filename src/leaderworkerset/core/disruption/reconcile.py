@@ -1,0 +1,117 @@
+"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be away.
+
+In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
+opens them (`window.py`), and deletes those of groups that are gone.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
+from leaderworkerset.api import groupname
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
+from leaderworkerset.core.disruption import groupbudget, settings, window
+from leaderworkerset.core.disruption.groupbudget import Group
+from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedDisruption:
+    """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
+
+    `wanted` are the labels of groups with a pod on a node that is closed.
+    """
+
+    obj: JSONObject
+    leaders: Sequence[JSONObject]
+    budgets: Sequence[JSONObject]
+    wanted: Collection[str]
+    now: datetime
+
+
+def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
+    """Return the writes that are due; nothing for a LeaderWorkerSet that cannot be read, which others report."""
+    obj = observed.obj
+    own = [one for one in observed.budgets if meta.is_controlled(one, obj) and not meta.is_deleting(one)]
+    if meta.is_deleting(obj):
+        return Plan()
+    try:
+        lws = decode(obj)
+        limit = settings.limit(configured, lws.annotations, lws.spec)
+    except ValueError:
+        return Plan()
+    if limit is None:
+        return _plan([guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own])
+    by_label = {groupname.label(one): one for one in own}
+    groups = _groups(observed, lws, by_label)
+    known = {group.label: group for group in groups}
+    budget = window.Budget(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
+    found = window.decide(groups, budget, configured, observed.now)
+    gone = [one for label, one in by_label.items() if label not in known or not _is_ours(obj, label, one)]
+    writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
+    writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
+    writes += _changes(obj, groups, found)
+    return _plan(writes, found.again)
+
+
+def opens(plan: Plan) -> bool:
+    """Return whether a plan lets pods go that are protected until then."""
+    return any(
+        isinstance(one, Patch) and one.patch["spec"]["minAvailable"] == groupbudget.OPEN for one in flat(plan.actions)
+    )
+
+
+def _groups(observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]) -> Sequence[Group]:
+    """Return the groups that have a leader, and those with an index whose leader is made anew."""
+    leaders = {groupname.label(one): one for one in sorted(observed.leaders, key=_is_going, reverse=True)}
+    labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
+    if not lws.spec.group_identity.is_hash:
+        labels += [one for one in budgets if one not in leaders and _is_index(one, lws.spec.replicas)]
+    return [_describe(label, leaders.get(label), lws, observed, budgets.get(label)) for label in labels]
+
+
+def _describe(
+    label: str, leader: JSONObject | None, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
+) -> Group:
+    size = (0 if leader is None else own_size(leader)) or lws.size
+    return Group(
+        label=label,
+        size=size,
+        least=max(size, lws.size),
+        is_present=leader is not None and not _is_going(leader),
+        is_wanted=label in observed.wanted,
+        budget=budget if budget is not None and _is_ours(observed.obj, label, budget) else None,
+    )
+
+
+def _changes(obj: JSONObject, groups: Sequence[Group], found: window.Window) -> list[Action]:
+    """Return the writes to budgets that exist; one with the size of an earlier revision is closed with the new one."""
+    inexact = [group for group in groups if not group.is_exact and group not in found.close]
+    closed = [*found.close, *(group for group in inexact if group not in found.open)]
+    return [
+        *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
+        *(groupbudget.open_for_evictions(obj, group, group.budget) for group in found.open if group.budget is not None),
+    ]
+
+
+def _is_ours(obj: JSONObject, label: str, budget: JSONObject) -> bool:
+    """Return whether a budget has the name and the spec that we gave it."""
+    return meta.name(budget) == groupbudget.name_of(obj, label) and groupbudget.is_as_built(obj, label, budget)
+
+
+def _is_index(label: str, replicas: int) -> bool:
+    index = decimals.natural(label)
+    return index is not None and index < replicas
+
+
+def _is_going(leader: JSONObject) -> bool:
+    return meta.is_deleting(leader) or groupname.is_exhausted(leader)
+
+
+def _plan(writes: Sequence[Action], again: float | None = None) -> Plan:
+    return Plan((Together(sequences=tuple((one,) for one in writes)),) if writes else (), again)

@@ -1,0 +1,106 @@
+"""Disruption budgets in a simulated cluster: never more groups away by evictions than may be, and nobody waits for ever."""
+
+import asyncio
+import os
+from random import Random
+from typing import Any
+
+import pytest
+from tests.simulation.checks.evictions import Evictions
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.evictors import drain, evict_any, set_cordoned
+from tests.simulation.faults import Schedule
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime import timeouts
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.kinds.managed import managed
+from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.processes.runner import Exit
+
+SIZE = 2
+SEEDS = range(int(os.environ.get("SEEDS", "6")))
+LONG = 1500.0
+"""Virtual seconds in which any drain ends."""
+
+WATCHING = DisruptionSettings(budget="rollout")
+TAKING_TURNS = DisruptionSettings(budget="rollout", watches_nodes=False)
+
+
+def protected(budget: str, **spec: Any) -> JSONObject:
+    """Return a LeaderWorkerSet with a budget, whose groups are recreated soon when they fail again."""
+    lws = groups(replicas=4, size=SIZE, **spec)
+    lws["metadata"]["annotations"] = {
+        labels.DISRUPTION_BUDGET: budget,
+        labels.RESTART_FIRST_DELAY: "1s",
+        labels.RESTART_LONGEST_DELAY: "2s",
+    }
+    return lws
+
+
+async def disturb(world: World, random: Random) -> int:
+    """Fail, roll, scale and kill managers; return the replicas at the end."""
+    replicas = 4
+    for step in range(random.choice((0, 1, 3))):
+        await asyncio.sleep(random.choice((0.0, 0.3, 5.0)))
+        match random.choice(("fail", "roll", "scale", "kill", "kill", "cut")):
+            case "fail" if processes := sorted(world.runner.processes):
+                world.runner.end(random.choice(processes), Exit(1))
+            case "roll":
+                await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step + 2}")})
+            case "scale":
+                replicas = random.choice((3, 5))
+                await world.edit(replicas=replicas)
+            case "kill":
+                world.managers["manager-0"].crashed.set()
+            case _:
+                world.managers["manager-0"].freeze(random.choice((0.5, 4.0)))
+    return replicas
+
+
+async def live(world: World, random: Random, found: Evictions, spec: JSONObject) -> None:
+    """Let users evict and drain while other things happen; in the end all is as it was, with all drains done."""
+    world.observe(LEADERWORKERSETS, found.set_changed)
+    world.observe(PODS, found.pod_changed)
+    world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
+    await world.create(spec)
+    await world.ready()
+    nodes = random.sample(range(4), random.choice((0, 1, 2)))
+    async with timeouts.within(LONG):
+        *_, replicas = await asyncio.gather(
+            evict_any(world, random, random.choice((0, 4, 8))),
+            *(drain(world, f"node-{index}", random) for index in nodes),
+            disturb(world, random),
+        )
+    await world.ready()
+    found.broken += found.at_rest(replicas)
+
+
+def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, rate: float = 0.02) -> Evictions:
+    """Play one schedule; return what was counted."""
+    random = Random(f"{seed} {settings} {identity} {limit}")
+    found = Evictions(limit, SIZE, has_keys=identity == "Hash")
+    faulty = Schedule(latency=(0.001, 0.02), rate=rate)
+    simulate(
+        lambda world: live(world, random, found, protected(str(limit), groupIdentity=identity)),
+        Settings(
+            seed=seed,
+            managers=(faulty,),
+            others=SLOW,
+            nodes=NodeSettings(count=4),
+            kinds=managed(disruption=settings),
+        ),
+    )
+    return found
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_more_groups_are_away_than_may_be_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
+    """ADR 22, whoever evicts, drains, fails, rolls and dies."""
+    assert play(seed, WATCHING, identity, limit=limit).broken == []
