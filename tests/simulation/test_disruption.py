@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from tests.simulation.checks.evictions import Evictions
-from tests.simulation.cluster import Settings, World, simulate
-from tests.simulation.evictors import drain, evict_any, set_cordoned
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.evictors import cordon_in_passing, drain, evict_any
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime import timeouts
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import NODES, POD_DISRUPTION_BUDGETS, PODS
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.disruption.settings import DisruptionSettings
@@ -69,15 +69,22 @@ async def live(world: World, random: Random, found: Evictions, spec: JSONObject)
     world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
     await world.create(spec)
     await world.ready()
-    nodes = random.sample(range(4), random.choice((0, 1, 2)))
-    async with timeouts.within(LONG):
-        *_, replicas = await asyncio.gather(
-            evict_any(world, random, random.choice((0, 4, 8))),
-            *(drain(world, f"node-{index}", random) for index in nodes),
-            disturb(world, random),
-        )
+    nodes = random.sample(range(4), random.choice((0, 1, 2, 4)))
+    async with timeouts.within(LONG), asyncio.TaskGroup() as users:
+        disturbed = users.create_task(disturb(world, random))
+        users.create_task(evict_any(world, random, random.choice((0, 4, 8, 40))))
+        for index in nodes[:2]:
+            users.create_task(drain(world, f"node-{index}", random))
+        for index in nodes[2:]:
+            users.create_task(cordon_in_passing(world, f"node-{index}", random))
     await world.ready()
-    found.broken += found.at_rest(replicas)
+    found.broken += found.at_rest(disturbed.result())
+    if random.random() < 0.5:
+        await world.delete(LEADERWORKERSETS, "web")
+    else:
+        off = {"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "off"}}}
+        await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), off, kind="merge")
+    await world.until(POD_DISRUPTION_BUDGETS, lambda budgets: not budgets)
 
 
 def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, rate: float = 0.02) -> Evictions:

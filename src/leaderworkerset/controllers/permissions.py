@@ -49,6 +49,13 @@ GANG_GATE: Final = (Permission(PODS, ("patch",)),)
 
 DISRUPTION: Final = (Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),)
 
+ALL_OF_DISRUPTION: Final = (
+    *DISRUPTION,
+    Permission(POD_DISRUPTION_BUDGETS, ("list", "watch")),
+    Permission(NODES, ("list", "watch")),
+)
+"""The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""
+
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
     Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),
