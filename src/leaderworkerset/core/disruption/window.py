@@ -70,8 +70,6 @@ def _choose(
     seconds = settings.turn.total_seconds()
     begin = int(now.timestamp() // seconds) * places % len(waiting)
     turns = [*waiting[begin:], *waiting[:begin]]
-    if not settings.watches_nodes:
-        turns.sort(key=lambda group: not group.is_wanted)
     return turns[:places], seconds - now.timestamp() % seconds
 
 
