@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -10,9 +11,11 @@ from tests.simulation.checks.evictions import Evictions
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
 from tests.simulation.evictors import cordon_in_passing, drain, evict_any
 from tests.simulation.faults import Schedule
+from tests.simulation.schedules import planteddisruption
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime import timeouts
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
@@ -23,7 +26,7 @@ from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
 
 SIZE = 2
-SEEDS = range(int(os.environ.get("SEEDS", "6")))
+SEEDS = range(int(os.environ.get("SEEDS", "2")))
 LONG = 1500.0
 """Virtual seconds in which any drain ends."""
 
@@ -111,3 +114,48 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
 def test_no_more_groups_are_away_than_may_be_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
     """ADR 22, whoever evicts, drains, fails, rolls and dies."""
     assert play(seed, WATCHING, identity, limit=limit).broken == []
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
+    """ADR 22: a drain that nobody announces ends, too; budgets change at rest, so nothing is asked of that."""
+
+    async def scenario(world: World) -> None:
+        world.observe(LEADERWORKERSETS, found.set_changed)
+        world.observe(PODS, found.pod_changed)
+        world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
+        await world.create(protected("1", groupIdentity=identity))
+        await world.until(
+            PODS, lambda pods: len(pods) == 8 and all(meta.is_condition_true(one, "Ready") for one in pods)
+        )
+        async with timeouts.within(LONG):
+            await drain(world, "node-1", Random(1))
+
+    found = Evictions(1, SIZE, has_keys=identity == "Hash")
+    simulate(
+        scenario,
+        Settings(managers=(SLOW,), others=SLOW, nodes=NodeSettings(count=4), kinds=managed(disruption=TAKING_TURNS)),
+    )
+    assert (found.broken, found.granted > 0) == ([], True)
+
+
+@pytest.mark.parametrize(
+    "bug",
+    [
+        planteddisruption.opens_before_the_closed_one_is_proved,
+        planteddisruption.forgets_who_is_missing,
+        planteddisruption.never_opens,
+        planteddisruption.never_takes_turns,
+        planteddisruption.leaves_budgets,
+    ],
+)
+def test_a_planted_bug_is_found(bug: Callable[[], Any]) -> None:
+    with bug():
+        assert any(not _holds(seed, identity) for seed in range(40) for identity in ("Hash", "Ordinal"))
+
+
+def _holds(seed: int, identity: str) -> bool:
+    try:
+        return not play(seed, WATCHING, identity, limit=1).broken
+    except (AssertionError, TimeoutError):
+        return False

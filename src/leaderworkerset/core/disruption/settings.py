@@ -57,6 +57,14 @@ def is_valid(text: str) -> bool:
     return (intstr.is_percent(text) and not intstr.exceeds_whole(text)) if number is None else number <= MAX_REPLICAS
 
 
+def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
+    """Return a warning about a budget of no groups, which is meant seldom."""
+    text = annotations.get(labels.DISRUPTION_BUDGET, "")
+    if is_valid(text) and decimals.natural(text.removesuffix("%")) == 0:
+        name = f"metadata.annotations.{labels.DISRUPTION_BUDGET}"
+        yield f"{name}: with {text} no pod can be evicted: whoever drains a node of it waits until this is changed"
+
+
 def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
     """Return the error of an annotation that is new or changed; a stored one does not block other edits."""
     text = new.get(labels.DISRUPTION_BUDGET)

@@ -35,6 +35,12 @@ def test_an_invalid_annotation_is_refused_and_counts_as_absent_once_stored(text:
     assert settings.limit(DisruptionSettings(budget="5"), {labels.DISRUPTION_BUDGET: text}, spec()) == 5
 
 
+@pytest.mark.parametrize(("text", "warns"), [("0", True), ("0%", True), ("00", True), ("1", False), ("off", False)])
+def test_a_budget_of_no_groups_is_warned_about(text: str, warns: bool) -> None:
+    assert bool(list(settings.warnings({labels.DISRUPTION_BUDGET: text}))) == warns
+    assert not list(settings.warnings({}))
+
+
 def test_without_annotation_the_setting_of_the_manager_counts() -> None:
     assert settings.limit(DisruptionSettings(), {}, spec()) is None
     assert settings.limit(DisruptionSettings(budget="rollout"), {}, spec()) == 1
