@@ -20,7 +20,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.kinds.managed import managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit

@@ -23,9 +23,9 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.controllers import indexes, kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
-from leaderworkerset.core.disruption import closednodes
+from leaderworkerset.core.disruption import emptying
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.disruption.reconcile import ObservedDisruption, opens, reconcile
-from leaderworkerset.core.disruption.settings import DisruptionSettings
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"
@@ -55,7 +55,7 @@ class ClosedNodes:
         nodes.subscribe(self._changed)
 
     def _changed(self, change: Change) -> None:
-        if change.new is not None and closednodes.is_closed(change.new):
+        if change.new is not None and emptying.is_closed(change.new):
             self.by_name[meta.name(change.new)] = change.new
         else:
             self.by_name.pop(meta.name(change.object), None)
@@ -113,7 +113,7 @@ class DisruptionDriver(Driver):
             groupname.label(pod)
             for name, node in closed.items()
             for pod in self._pods.store.by_index(BY_NODE, name)
-            if indexes.lws_key(pod) == key and closednodes.wants_to_lose(node, pod)
+            if indexes.lws_key(pod) == key and emptying.wants_to_lose(node, pod)
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:

@@ -6,8 +6,8 @@ Only the annotation of a LeaderWorkerSet is known here, not the setting of the m
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import decode
-from leaderworkerset.core.disruption import settings
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption import disruptionsettings as settings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.wording import counted
 

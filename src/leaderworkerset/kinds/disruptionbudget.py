@@ -2,7 +2,7 @@
 
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.controllers import disruption as controller
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.kinds.kind import Kind
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings

@@ -17,7 +17,7 @@ from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing
 from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.disruption import settings as disruption
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.webhooks.review import Admitted, Review

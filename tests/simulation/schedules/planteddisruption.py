@@ -6,14 +6,14 @@ from unittest.mock import patch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.core.disruption import groupbudget, reconcile, window
-from leaderworkerset.core.disruption.groupbudget import Group
-from leaderworkerset.core.disruption.window import Budget
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
+from leaderworkerset.core.disruption.window import Allowance
 
 
 def opens_before_the_closed_one_is_proved() -> Any:
     """Open the next group as soon as the one before is closed, whatever was granted until then."""
     return patch.multiple(
-        Group,
+        ProtectedGroup,
         is_whole=property(lambda self: self.budget is not None and self.is_present),
         is_quiet=property(lambda self: self.budget is not None and not self.is_open),
     )
@@ -22,19 +22,19 @@ def opens_before_the_closed_one_is_proved() -> Any:
 def forgets_recorded_evictions() -> Any:
     """Take a group for whole although an eviction was granted whose pod is not deleted yet."""
 
-    def is_whole(self: Group) -> bool:
+    def is_whole(self: ProtectedGroup) -> bool:
         status = meta.status(self.budget or {})
         return (
             self.is_present
             and int(status.get("currentHealthy") or 0) + len(status.get("disruptedPods") or {}) >= self.size
         )
 
-    return patch.object(Group, "is_whole", property(is_whole))
+    return patch.object(ProtectedGroup, "is_whole", property(is_whole))
 
 
 def forgets_who_is_missing() -> Any:
     """Count the groups that exist, so that one whose leader is not there yet takes no place."""
-    return patch.object(window, "Budget", lambda limit, missing: Budget(limit=limit, missing=missing * 0))
+    return patch.object(window, "Allowance", lambda limit, missing: Allowance(limit=limit, missing=missing * 0))
 
 
 def never_opens() -> Any:
@@ -52,5 +52,5 @@ def leaves_budgets() -> Any:
     return patch.object(reconcile, "guarded_delete", lambda resource, budget: groupbudget.close(_any(budget), budget))
 
 
-def _any(budget: JSONObject) -> Group:
-    return Group(label="", size=1, least=1, is_present=True, is_wanted=False, budget=budget)
+def _any(budget: JSONObject) -> ProtectedGroup:
+    return ProtectedGroup(label="", size=1, least=1, is_present=True, is_wanted=False, budget=budget)

@@ -24,7 +24,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
 )
 from leaderworkerset.core.admission import schedulingfield
-from leaderworkerset.core.disruption import settings as disruption
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings

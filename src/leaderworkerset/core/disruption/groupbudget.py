@@ -19,7 +19,7 @@ OPEN: Final = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class ProtectedGroup:
     """A group and its budget, if that exists. `size` is how many pods it has when it is whole.
 
     `least` is how many a closed budget demands: more than `size` where the group is about to grow. A group that
@@ -71,7 +71,7 @@ def has_name(lws: JSONObject, label: str) -> bool:
     return not names.dns_1123_subdomain(name_of(lws, label))
 
 
-def create(lws: JSONObject, group: Group) -> Create:
+def create(lws: JSONObject, group: ProtectedGroup) -> Create:
     """Return the creation of a group's budget, closed."""
     failed = f"Failed to create the disruption budget of group {group.label}: {{error}}"
     return Create(
@@ -82,12 +82,12 @@ def create(lws: JSONObject, group: Group) -> Create:
     )
 
 
-def close(group: Group, budget: JSONObject) -> Patch:
+def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return the write after which no eviction of the group is granted."""
     return _change(budget, group.least)
 
 
-def open_for_evictions(lws: JSONObject, group: Group, budget: JSONObject) -> Patch:
+def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
     """Return the write after which evictions of the group are granted; an event where somebody waits for that."""
     patch = _change(budget, OPEN)
     if not group.is_wanted:

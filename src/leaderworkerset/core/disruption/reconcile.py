@@ -14,9 +14,9 @@ from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
 from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
-from leaderworkerset.core.disruption import groupbudget, settings, window
-from leaderworkerset.core.disruption.groupbudget import Group
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption import disruptionsettings, groupbudget, window
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 
@@ -42,7 +42,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
         return Plan()
     try:
         lws = decode(obj)
-        limit = settings.limit(configured, lws.annotations, lws.spec)
+        limit = disruptionsettings.limit(configured, lws.annotations, lws.spec)
     except ValueError:
         return Plan()
     if limit is None:
@@ -50,7 +50,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     by_label = {groupname.label(one): one for one in own}
     groups = _groups(observed, lws, by_label)
     known = {group.label: group for group in groups}
-    budget = window.Budget(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
+    budget = window.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
     found = window.decide(groups, budget, configured, observed.now)
     gone = [one for label, one in by_label.items() if label not in known or not _is_ours(obj, label, one)]
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
@@ -66,7 +66,9 @@ def opens(plan: Plan) -> bool:
     )
 
 
-def _groups(observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]) -> Sequence[Group]:
+def _groups(
+    observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
+) -> Sequence[ProtectedGroup]:
     """Return the groups that have a leader, and those with an index whose leader is made anew."""
     leaders = {groupname.label(one): one for one in sorted(observed.leaders, key=_is_going, reverse=True)}
     labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
@@ -77,9 +79,9 @@ def _groups(observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping
 
 def _describe(
     label: str, leader: JSONObject | None, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
-) -> Group:
+) -> ProtectedGroup:
     size = (0 if leader is None else own_size(leader)) or lws.size
-    return Group(
+    return ProtectedGroup(
         label=label,
         size=size,
         least=max(size, lws.size),
@@ -89,7 +91,7 @@ def _describe(
     )
 
 
-def _changes(obj: JSONObject, groups: Sequence[Group], found: window.Window) -> list[Action]:
+def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Window) -> list[Action]:
     """Return the writes to budgets that exist; one with the size of an earlier revision is closed with the new one."""
     inexact = [group for group in groups if not group.is_exact and group not in found.close]
     closed = [*found.close, *(group for group in inexact if group not in found.open)]

@@ -4,35 +4,35 @@ In: the groups with their budgets, and how many of them may be away. Out: those 
 that is away for any reason uses up the budget; if it is open it stays so, since nothing of it is left to protect.
 
 Closing is safe at any time. Opening is safe while fewer groups than the budget allows are open, away or not yet proved
-to be quiet (`Group.is_quiet`): an eviction that was granted before a group was closed may still be on its way.
+to be quiet (`ProtectedGroup.is_quiet`): an eviction that was granted before a group was closed may still be on its way.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from leaderworkerset.core.disruption.groupbudget import Group
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
     """The groups to close and to open now; after `again` seconds others have their turn, None: only after a change."""
 
-    close: Sequence[Group]
-    open: Sequence[Group]
+    close: Sequence[ProtectedGroup]
+    open: Sequence[ProtectedGroup]
     again: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Budget:
+class Allowance:
     """How many groups may be away at once, and how many of those that there shall be do not exist."""
 
     limit: int
     missing: int
 
 
-def decide(groups: Sequence[Group], budget: Budget, settings: DisruptionSettings, now: datetime) -> Window:
+def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: DisruptionSettings, now: datetime) -> Window:
     """Return which groups to close and to open now."""
     away = [group for group in groups if not group.is_open and not group.is_whole]
     staying = [group for group in groups if group.is_open and not group.is_whole]
@@ -44,10 +44,12 @@ def decide(groups: Sequence[Group], budget: Budget, settings: DisruptionSettings
     return Window(close, _openable(groups, candidates, budget), again)
 
 
-def _openable(groups: Sequence[Group], candidates: Sequence[Group], budget: Budget) -> list[Group]:
+def _openable(
+    groups: Sequence[ProtectedGroup], candidates: Sequence[ProtectedGroup], budget: Allowance
+) -> list[ProtectedGroup]:
     """Return the candidates that may be opened now; one that is away itself takes no further place."""
     used = budget.missing + sum(not group.is_quiet for group in groups)
-    opened: list[Group] = []
+    opened: list[ProtectedGroup] = []
     for group in sorted(candidates, key=lambda one: not one.is_wanted):
         if group.budget is not None and used + group.is_quiet <= budget.limit:
             opened.append(group)
@@ -56,8 +58,8 @@ def _openable(groups: Sequence[Group], candidates: Sequence[Group], budget: Budg
 
 
 def _choose(
-    whole: Sequence[Group], places: int, settings: DisruptionSettings, now: datetime
-) -> tuple[Sequence[Group], float | None]:
+    whole: Sequence[ProtectedGroup], places: int, settings: DisruptionSettings, now: datetime
+) -> tuple[Sequence[ProtectedGroup], float | None]:
     """Return the whole groups that are open, and in how many seconds others have their turn.
 
     Those on nodes that are closed come first, and take turns if there are too many: nobody may ever want to evict the
@@ -73,5 +75,5 @@ def _choose(
     return turns[:places], seconds - now.timestamp() % seconds
 
 
-def _by_label(group: Group) -> tuple[int, str]:
+def _by_label(group: ProtectedGroup) -> tuple[int, str]:
     return len(group.label), group.label

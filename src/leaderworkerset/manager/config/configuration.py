@@ -18,8 +18,8 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported, requir
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.api.metadata import LEASE
-from leaderworkerset.core.disruption import settings as disruption
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.disruption.groupbudget import Group
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 
 SIZE = 2
 
@@ -16,11 +16,13 @@ def budget(*, least: int = SIZE, healthy: int = SIZE, observed: bool = True, dis
     return {"metadata": {"generation": 3}, "spec": {"minAvailable": least}, "status": status}
 
 
-def group(label: str, *, present: bool = True, wanted: bool = False, **fields: Any) -> Group:
+def group(label: str, *, present: bool = True, wanted: bool = False, **fields: Any) -> ProtectedGroup:
     """Return a group with such a budget."""
-    return Group(label=label, size=SIZE, least=SIZE, is_present=present, is_wanted=wanted, budget=budget(**fields))
+    return ProtectedGroup(
+        label=label, size=SIZE, least=SIZE, is_present=present, is_wanted=wanted, budget=budget(**fields)
+    )
 
 
-def opened(label: str, *, wanted: bool = False, **fields: Any) -> Group:
+def opened(label: str, *, wanted: bool = False, **fields: Any) -> ProtectedGroup:
     """Return a group that is open."""
     return group(label, wanted=wanted, least=0, **fields)

@@ -12,8 +12,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, Delete, Patch, Plan, flat
 from leaderworkerset.api import labels
 from leaderworkerset.core.disruption import groupbudget
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.disruption.reconcile import ObservedDisruption, opens, reconcile
-from leaderworkerset.core.disruption.settings import DisruptionSettings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = "0123456789012345678901234567890123456789"
@@ -35,7 +35,9 @@ def leader(label: str, *, size: str = "2", **metadata: Any) -> JSONObject:
 
 def stored(obj: JSONObject, label: str, *, least: int = 2, healthy: int = 2, size: int = 2) -> JSONObject:
     """Return a budget as the API server has it, with a status of its spec."""
-    bare = groupbudget.Group(label=label, size=size, least=least, is_present=True, is_wanted=False, budget=None)
+    bare = groupbudget.ProtectedGroup(
+        label=label, size=size, least=least, is_present=True, is_wanted=False, budget=None
+    )
     budget = groupbudget.create(obj, bare).object
     metadata = budget["metadata"] | {"uid": f"uid-of-{label}", "generation": 2}
     return budget | {"metadata": metadata, "status": {"observedGeneration": 2, "currentHealthy": healthy}}

@@ -11,8 +11,8 @@ from tests.examples import examples
 from tests.unit.leaderworkerset.core.disruption.groups import group, opened
 
 from leaderworkerset.core.disruption import window
-from leaderworkerset.core.disruption.groupbudget import Group
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(seconds=60)
@@ -20,11 +20,15 @@ BLIND = DisruptionSettings(watches_nodes=False)
 
 
 def decide(
-    *groups: Group, limit: int = 1, missing: int = 0, settings: DisruptionSettings | None = None, now: datetime = NOW
+    *groups: ProtectedGroup,
+    limit: int = 1,
+    missing: int = 0,
+    settings: DisruptionSettings | None = None,
+    now: datetime = NOW,
 ) -> tuple[str, str]:
     """Return the labels of the groups to close and to open."""
     chosen = settings or DisruptionSettings()
-    found = window.decide(groups, window.Budget(limit=limit, missing=missing), chosen, now)
+    found = window.decide(groups, window.Allowance(limit=limit, missing=missing), chosen, now)
     return "".join(one.label for one in found.close), "".join(one.label for one in found.open)
 
 
@@ -81,9 +85,9 @@ def test_groups_that_are_wanted_take_turns_where_there_are_too_many() -> None:
     assert sorted(turns) == [("", ""), ("0", ""), ("0", "")]
     closed = [group("0", wanted=True), *wanted[1:]]
     assert sorted(decide(*closed, now=NOW + number * MINUTE)[1] for number in range(3)) == ["0", "1", "2"]
-    found = window.decide(wanted, window.Budget(limit=1, missing=0), DisruptionSettings(), NOW + MINUTE / 4)
+    found = window.decide(wanted, window.Allowance(limit=1, missing=0), DisruptionSettings(), NOW + MINUTE / 4)
     assert found.again == 45
-    assert window.decide(wanted, window.Budget(limit=3, missing=0), DisruptionSettings(), NOW).again is None
+    assert window.decide(wanted, window.Allowance(limit=3, missing=0), DisruptionSettings(), NOW).again is None
 
 
 def test_all_groups_take_turns_where_nodes_are_not_watched() -> None:
@@ -99,7 +103,7 @@ def test_indexes_are_in_the_order_of_numbers() -> None:
 
 
 @some.composite
-def any_groups(draw: some.DrawFn) -> list[Group]:
+def any_groups(draw: some.DrawFn) -> list[ProtectedGroup]:
     flags = some.booleans()
     return [
         group(
@@ -118,11 +122,11 @@ def any_groups(draw: some.DrawFn) -> list[Group]:
 @hypothesis.settings(max_examples=examples(200))
 @given(any_groups(), some.integers(0, 4), some.integers(0, 2), some.booleans(), some.integers(0, 9))
 def test_whatever_is_opened_no_more_can_be_taken_away_than_may_be(
-    groups: list[Group], limit: int, missing: int, watches: bool, minutes: int
+    groups: list[ProtectedGroup], limit: int, missing: int, watches: bool, minutes: int
 ) -> None:
     """Those that are open, away or not proved, and those opened now, are at most as many; or none is opened."""
     settings = DisruptionSettings(watches_nodes=watches)
-    found = window.decide(groups, window.Budget(limit=limit, missing=missing), settings, NOW + minutes * MINUTE)
+    found = window.decide(groups, window.Allowance(limit=limit, missing=missing), settings, NOW + minutes * MINUTE)
     at_risk = {one.label for one in groups if not one.is_quiet} | {one.label for one in found.open}
     assert not found.open or len(at_risk) + missing <= limit
     assert all(one.is_whole for one in found.close)
@@ -131,14 +135,14 @@ def test_whatever_is_opened_no_more_can_be_taken_away_than_may_be(
 @hypothesis.settings(max_examples=examples(100))
 @given(any_groups(), some.integers(1, 4), some.booleans())
 def test_what_rests_stays_and_every_group_that_is_wanted_has_its_turn(
-    groups: list[Group], limit: int, watches: bool
+    groups: list[ProtectedGroup], limit: int, watches: bool
 ) -> None:
     """From any state in which all groups are whole, with what is written observed at once."""
     whole = [replace(one, is_present=True, budget=group(one.label).budget) for one in groups]
     settings = DisruptionSettings(watches_nodes=watches)
     seen: set[str] = set()
     for step in range(40):
-        found = window.decide(whole, window.Budget(limit=limit, missing=0), settings, NOW + step * MINUTE / 4)
+        found = window.decide(whole, window.Allowance(limit=limit, missing=0), settings, NOW + step * MINUTE / 4)
         closed, open_now = ({one.label for one in some_groups} for some_groups in (found.close, found.open))
         whole = [
             group(one.label, wanted=one.is_wanted, least=2)

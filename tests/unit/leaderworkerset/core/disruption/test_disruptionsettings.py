@@ -7,8 +7,8 @@ from tests import builders
 
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSetSpec, decode
-from leaderworkerset.core.disruption import settings
-from leaderworkerset.core.disruption.settings import DisruptionSettings
+from leaderworkerset.core.disruption import disruptionsettings as settings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 
 
 def spec(replicas: int = 8, **rollout: Any) -> LeaderWorkerSetSpec:
