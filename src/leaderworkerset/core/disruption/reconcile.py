@@ -93,8 +93,9 @@ def _describe(
 
 def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Window) -> list[Action]:
     """Return the writes to budgets that exist; one with the size of an earlier revision is closed with the new one."""
-    inexact = [group for group in groups if not group.is_exact and group not in found.close]
-    closed = [*found.close, *(group for group in inexact if group not in found.open)]
+    changing = {group.label for group in (*found.close, *found.open)}
+    inexact = [group for group in groups if not group.is_exact and group.label not in changing]
+    closed = [*found.close, *inexact]
     return [
         *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
         *(groupbudget.open_for_evictions(obj, group, group.budget) for group in found.open if group.budget is not None),

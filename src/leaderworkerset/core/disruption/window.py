@@ -39,7 +39,8 @@ def decide(groups: Sequence[ProtectedGroup], budget: Allowance, settings: Disrup
     whole = sorted((group for group in groups if group.is_whole), key=_by_label)
     places = max(budget.limit - budget.missing - len(away) - len(staying), 0)
     chosen, again = _choose(whole, places, settings, now)
-    close = [group for group in whole if group.is_open and group not in chosen]
+    stay = {group.label for group in chosen}
+    close = [group for group in whole if group.is_open and group.label not in stay]
     candidates = [*(group for group in chosen if not group.is_open), *sorted(away, key=_by_label)]
     return Window(close, _openable(groups, candidates, budget), again)
 
