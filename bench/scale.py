@@ -49,9 +49,10 @@ from tests.parity.gomanager import go_manager
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import LEASES, PODS
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import LEASES, PODS, STATEFULSETS
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
+from leaderworkerset.api import labels
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.installsettings import NAMESPACE
@@ -145,6 +146,7 @@ async def rows(bench: Bench, _: argparse.Namespace) -> None:
     async with bench.phase("100 x 4 created"):
         await bench.create("web", 100, 4, QUARTER)
         await bench.whole("web", 100)
+    made = (await client.list(STATEFULSETS, namespace=namespace)).items
     patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
     async with bench.phase("100 x 4 rolled, 25 %"):
         await client.patch(LEADERWORKERSETS, ObjectKey(namespace, "web"), patch, kind="merge")
@@ -170,6 +172,30 @@ async def rows(bench: Bench, _: argparse.Namespace) -> None:
         await in_turn(names, lambda name: bench.create(name, 1, 2))
         for name in names:
             await bench.whole(name, 1)
+    await floor(bench, made)
+
+
+async def floor(bench: Bench, made: list[JSONObject]) -> None:
+    """Create the StatefulSets of a LeaderWorkerSet at once, without it and its labels: no manager can be sooner than that."""
+    alone = Space(bench.space.client, f"{bench.space.namespace}-floor")
+    await alone.open()
+    renamed = msgspec.json.decode(msgspec.json.encode(made).replace(labels.PREFIX.encode(), b"bench.example.com/"))
+    names = {meta.name(one): one for one in renamed}
+
+    async def create(name: str) -> None:
+        metadata = {"name": name, "namespace": alone.namespace, "labels": meta.labels(names[name])}
+        obj = {"apiVersion": STATEFULSETS.api_version, "kind": STATEFULSETS.kind, "metadata": metadata}
+        await alone.client.create(STATEFULSETS, obj | {"spec": meta.spec(names[name])})
+
+    async def are_ready() -> bool:
+        found = (await alone.client.list(STATEFULSETS, namespace=alone.namespace)).items
+        return all(meta.status(one).get("readyReplicas") == meta.spec(one)["replicas"] for one in found)
+
+    async with bench.phase("floor of 100 x 4 created: its StatefulSets alone"):
+        await in_turn(list(names), create)
+        await until(are_ready, *bench.world.replicas, seconds=LIMIT, poll=POLL)
+    for name in names:
+        await alone.client.delete(STATEFULSETS, ObjectKey(alone.namespace, name), propagation="Background")
 
 
 async def groups(bench: Bench, options: argparse.Namespace) -> None:
