@@ -49,6 +49,7 @@ CHOSEN: Final = (
     labels.RELEASE_LOST_PODS_AFTER,
     labels.REVISION_HISTORY_LIMIT,
     labels.DISRUPTION_BUDGET,
+    labels.DO_NOT_DISRUPT,
     labels.GANG_SCHEDULER,
     labels.RECOVER,
 )
@@ -77,6 +78,7 @@ KEPT: Final = (
     labels.FAILED_POD_RESTARTS,
     labels.FAILURE,
     labels.RESUMED,
+    labels.MARKED_STARTING,
     labels.HISTORY_OF,
     labels.PAUSED_PARTITION,
     labels.GANG_GROUP,

@@ -131,6 +131,7 @@ ANNOTATIONS: Final = (
     one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
+    one(labels.DO_NOT_DISRUPT, None, disruption.STARTING),
     one(labels.DISRUPTION_BUDGET, None, disruption.OFF, disruption.ROLLOUT, "0", "100%"),
     one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
     one(labels.RECREATE_GROUP_AFTER_START, None, "true"),

@@ -20,7 +20,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.kinds.managed import managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
@@ -39,6 +39,7 @@ def protected(budget: str, **spec: Any) -> JSONObject:
     lws = groups(replicas=4, size=SIZE, **spec)
     lws["metadata"]["annotations"] = {
         labels.DISRUPTION_BUDGET: budget,
+        labels.DO_NOT_DISRUPT: STARTING,
         labels.RESTART_FIRST_DELAY: "1s",
         labels.RESTART_LONGEST_DELAY: "2s",
     }

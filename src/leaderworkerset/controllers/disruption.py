@@ -30,6 +30,8 @@ from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"
 BY_NODE: Final = "node"
+BY_LWS: Final = "pods"
+MARKED: Final = "marked"
 
 
 def node_values(pod: JSONObject) -> Iterable[str]:
@@ -38,11 +40,18 @@ def node_values(pod: JSONObject) -> Iterable[str]:
     return (node,) if node else ()
 
 
+def marked_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod that is marked by its LeaderWorkerSet."""
+    return indexes.lws_values(pod) if labels.MARKED_STARTING in meta.annotations(pod) else ()
+
+
 BUDGET_CACHE: Final = Cache(
     indexes.ours(POD_DISRUPTION_BUDGETS), {indexes.BY_LWS: indexes.lws_values}, keep=kept.disruption_budget
 )
 POD_CACHE: Final = Cache(
-    indexes.POD_CACHE.what, {indexes.LEADERS: indexes.leader_values, BY_NODE: node_values}, keep=kept.evictable_pod
+    indexes.POD_CACHE.what,
+    {indexes.LEADERS: indexes.leader_values, BY_NODE: node_values, BY_LWS: indexes.lws_values, MARKED: marked_values},
+    keep=kept.evictable_pod,
 )
 NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
 
@@ -104,7 +113,13 @@ class DisruptionDriver(Driver):
             budgets=self._budgets.store.by_index(indexes.BY_LWS, str(key)),
             wanted=self._wanted(key),
             now=self._clock.now(),
+            pods=self._markable(key, obj),
         )
+
+    def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
+        """Return all pods where some are to be marked, else those that are."""
+        pods = self._pods.store
+        return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
 
     def _wanted(self, key: ObjectKey) -> frozenset[str]:
         """Return the labels of the groups with a pod on a node that is closed to it."""
@@ -122,7 +137,9 @@ class DisruptionDriver(Driver):
         versions = [pod for pod in (change.old, change.new) if pod is not None]
         moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
         has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
-        return (indexes.lws_key(change.object),) if moved or has_news else ()
+        key = indexes.lws_key(change.object)
+        starts = change.old is None and labels.DO_NOT_DISRUPT in meta.annotations(self._sets.store.get(key) or {})
+        return (key,) if moved or has_news or starts else ()
 
     def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
         """Map a node that was closed, or is no longer, to the LeaderWorkerSets with pods on it."""

@@ -123,7 +123,14 @@ PLACED_POD: Final = Projection(
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
 """A node, for the built-in gate: its allocatable resources, and which pods it accepts."""
 
-EVICTABLE_POD: Final = Projection("spec.nodeName", "spec.tolerations")
+EVICTABLE_POD: Final = Projection(
+    "metadata.creationTimestamp",
+    f"metadata.annotations['{labels.SAFE_TO_EVICT}']",
+    f"metadata.annotations['{labels.KARPENTER_DO_NOT_DISRUPT}']",
+    f"metadata.annotations['{labels.MARKED_STARTING}']",
+    "spec.nodeName",
+    "spec.tolerations",
+)
 """A pod of a group with a disruption budget: whether somebody empties its node."""
 
 CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")

@@ -47,11 +47,13 @@ POD: Final = (
 
 GANG_GATE: Final = (Permission(PODS, ("patch",)),)
 
-DISRUPTION: Final = (Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),)
+DISRUPTION: Final = (
+    Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),
+    Permission(PODS, ("patch",)),
+)
 
 ALL_OF_DISRUPTION: Final = (
-    *DISRUPTION,
-    Permission(POD_DISRUPTION_BUDGETS, ("list", "watch")),
+    Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
     Permission(NODES, ("list", "watch")),
 )
 """The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""

@@ -11,6 +11,7 @@ from tests.integration.clusters.embedded import embedded_cluster
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.state import State
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
 
@@ -20,6 +21,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.disruption.disruptionsettings import STARTING
 
 pytestmark = pytest.mark.slow
 
@@ -49,6 +51,17 @@ def is_at_rest(found: dict[str, JSONObject]) -> bool:
     return sorted(found) == GROUPS and all(map(meta.is_observed, found.values())) and len(open_groups(found)) == 1
 
 
+def is_marked(pod: JSONObject) -> bool:
+    """Return whether autoscalers leave a pod alone."""
+    found = meta.annotations(pod)
+    return found.get(labels.SAFE_TO_EVICT) == "false" and found.get(labels.KARPENTER_DO_NOT_DISRUPT) == "true"
+
+
+def are_unmarked(state: State) -> None:
+    """Expect that no pod is marked any more."""
+    assert not any(map(is_marked, state.pods.values()))
+
+
 async def refusal(space: Space, pod: str) -> str:
     """Try to evict a pod; return why it is refused, nothing if it is not."""
     try:
@@ -65,8 +78,10 @@ async def live(cluster: Cluster, directory: Path) -> None:
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
-        await space.create(lws(replicas=4, size=2))
+        await space.create(lws(replicas=4, size=2, annotations={labels.DO_NOT_DISRUPT: STARTING}))
         before = await space.settled()
+        await space.until(are_unmarked)
+        assert any(is_marked(change.object) for change in space.changes)
         await open_one_after_the_other(space)
         (first,) = open_groups(await budgets(space, is_at_rest))
         after = await space.settled()

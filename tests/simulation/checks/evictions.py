@@ -42,7 +42,7 @@ class Evictions:
         evicted = self._away.get(label, set())
         if evicted and self._is_whole(label) and not evicted & {meta.uid(pod) for pod in self._of(label)}:
             del self._away[label]
-        if self._has_keys and label in self._away and not self._of(label):
+        if self._has_keys and label in self._away and all(map(meta.is_deleting, self._of(label))):
             del self._away[label]
             self._gone += 1
         self._gone = min(self._gone, self._lacking())
@@ -69,6 +69,9 @@ class Evictions:
         found = sorted(self._budgets)
         if found != sorted({groupname.label(pod) for pod in self._pods.values()}) or len(found) != replicas:
             yield f"there are budgets of the groups {found}"
+        marked = [name for name, pod in self._pods.items() if labels.MARKED_STARTING in meta.annotations(pod)]
+        if marked:
+            yield f"{marked} are marked, and nothing starts"
         opened = [label for label, budget in self._budgets.items() if meta.spec(budget)["minAvailable"] == 0]
         if len(opened) != min(self._limit, replicas):
             yield f"{opened} are open, and {self._limit} may be away"

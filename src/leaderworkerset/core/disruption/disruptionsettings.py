@@ -17,6 +17,9 @@ from leaderworkerset.core.leaderworkerset import budget
 
 OFF: Final = "off"
 ROLLOUT: Final = "rollout"
+STARTING: Final = "starting"
+"""The only value of the annotation `DO_NOT_DISRUPT`."""
+
 ALLOWED: Final = f"{OFF}, {ROLLOUT}, a number of groups, or a percentage of them up to 100%"
 
 
@@ -66,7 +69,10 @@ def warnings(annotations: Mapping[str, str]) -> Iterator[str]:
 
 
 def errors(new: Mapping[str, str], stored: Mapping[str, str]) -> Iterator[FieldError]:
-    """Return the error of an annotation that is new or changed; a stored one does not block other edits."""
+    """Return the errors of annotations that are new or changed; stored ones do not block other edits."""
     text = new.get(labels.DISRUPTION_BUDGET)
     if text is not None and text != stored.get(labels.DISRUPTION_BUDGET) and not is_valid(text):
         yield invalid(f"metadata.annotations.{labels.DISRUPTION_BUDGET}", text, f"must be {ALLOWED}")
+    when = new.get(labels.DO_NOT_DISRUPT, STARTING)
+    if when not in {STARTING, stored.get(labels.DO_NOT_DISRUPT)}:
+        yield invalid(f"metadata.annotations.{labels.DO_NOT_DISRUPT}", when, f"must be {STARTING}")

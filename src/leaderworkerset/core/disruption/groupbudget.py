@@ -95,6 +95,11 @@ def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObjec
     return replace(patch, on_success=(decisionevents.may_be_evicted(lws, group.label),))
 
 
+def is_opening(patch: Patch) -> bool:
+    """Return whether a write lets pods go."""
+    return bool(patch.patch["spec"]["minAvailable"] == OPEN)
+
+
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
     """Return whether only the number in the spec may differ from ours; one that was edited is made anew."""
     fixed = {name: value for name, value in meta.spec(budget).items() if name != "minAvailable"}

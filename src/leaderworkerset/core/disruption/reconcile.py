@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
 from leaderworkerset.api import groupname
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
-from leaderworkerset.core.disruption import disruptionsettings, groupbudget, window
+from leaderworkerset.core.disruption import disruptionsettings, groupbudget, marks, window
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
@@ -24,7 +24,8 @@ from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 class ObservedDisruption:
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
-    `wanted` are the labels of groups with a pod on a node that is closed.
+    `wanted` are the labels of groups with a pod on a node that is closed. `pods` are all pods, needed only where one is
+    marked, or to be marked (`marks.py`).
     """
 
     obj: JSONObject
@@ -32,6 +33,7 @@ class ObservedDisruption:
     budgets: Sequence[JSONObject]
     wanted: Collection[str]
     now: datetime
+    pods: Sequence[JSONObject] = ()
 
 
 def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
@@ -46,7 +48,8 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     except ValueError:
         return Plan()
     if limit is None:
-        return _plan([guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own])
+        unmarked, _ = marks.changes({}, observed.pods, (), observed.now)
+        return _plan([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked])
     by_label = {groupname.label(one): one for one in own}
     groups = _groups(observed, lws, by_label)
     known = {group.label: group for group in groups}
@@ -56,13 +59,17 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
     writes += _changes(obj, groups, found)
-    return _plan(writes, found.again)
+    whole = {group.label for group in groups if group.is_whole}
+    marked, ends = marks.changes(obj, observed.pods, whole, observed.now)
+    again = min((one for one in (found.again, ends) if one is not None), default=None)
+    return _plan([*writes, *marked], again)
 
 
 def opens(plan: Plan) -> bool:
     """Return whether a plan lets pods go that are protected until then."""
     return any(
-        isinstance(one, Patch) and one.patch["spec"]["minAvailable"] == groupbudget.OPEN for one in flat(plan.actions)
+        isinstance(one, Patch) and one.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(one)
+        for one in flat(plan.actions)
     )
 
 
