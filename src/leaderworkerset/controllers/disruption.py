@@ -5,8 +5,10 @@ pods on nodes that are closed. Before a group is opened, the budgets are read fr
 earlier write may be lost, and the cache late. Only a manager whose configuration enables budgets runs it.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
@@ -23,12 +25,16 @@ from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.controllers import indexes, kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.disruption import emptying
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.disruption.reconcile import ObservedDisruption, opens, reconcile
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"
+PACE: Final = 0.001
+"""Seconds for each group until the next decision: a large set changes all the time while it starts, and one takes 50 us for each."""
+
 BY_NODE: Final = "node"
 BY_LWS: Final = "pods"
 MARKED: Final = "marked"
@@ -82,19 +88,32 @@ class DisruptionDriver(Driver):
         self._client = client
         self._clock = clock
         self._settings = settings
+        self._decided: dict[ObjectKey, float] = {}
+        """When each LeaderWorkerSet was last decided about, by the monotonic clock."""
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Decide about one LeaderWorkerSet; a group is opened only by what the API server has now."""
         obj = self._sets.store.get(key)
         if obj is None:
+            self._decided.pop(key, None)
             return Plan()
-        observed = self._observe(key, obj)
-        plan = reconcile(observed, self._settings)
+        observed, now = self._observe(key, obj), self._clock.monotonic()
+        left = self._decided.get(key, -inf) + PACE * len(observed.budgets) - now
+        if left > 0:
+            return Plan(requeue_after=left)
+        self._decided[key] = now
+        plan = await self._reconcile(observed)
         if not opens(plan):
             return plan
         selector = f"{labels.NAME}={key.name}"
         found = await self._client.list(POD_DISRUPTION_BUDGETS, namespace=key.namespace, label_selector=selector)
-        return reconcile(replace(observed, budgets=found.items), self._settings)
+        return await self._reconcile(replace(observed, budgets=found.items))
+
+    async def _reconcile(self, observed: ObservedDisruption) -> Plan:
+        """Decide, in a thread if there are many groups."""
+        if is_large((observed.obj,), len(observed.leaders) + len(observed.budgets) + len(observed.pods)):
+            return await asyncio.to_thread(reconcile, observed, self._settings)
+        return reconcile(observed, self._settings)
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the LeaderWorkerSets that a change enqueues."""

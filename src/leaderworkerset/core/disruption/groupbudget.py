@@ -14,6 +14,7 @@ from kuberuntime.plan import Create, Patch
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 
+ALWAYS_ALLOW: Final = "AlwaysAllow"
 OPEN: Final = 0
 """How many pods of an open group must stay."""
 
@@ -101,10 +102,14 @@ def is_opening(patch: Patch) -> bool:
 
 
 def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
-    """Return whether only the number in the spec may differ from ours; one that was edited is made anew."""
-    fixed = {name: value for name, value in meta.spec(budget).items() if name != "minAvailable"}
-    ours = _build(lws, label, OPEN)["spec"]
-    return fixed == {name: value for name, value in ours.items() if name != "minAvailable"}
+    """Return whether a budget is as we made it but for the number; one that was edited is made anew."""
+    spec = meta.spec(budget)
+    return (
+        meta.name(budget) == name_of(lws, label)
+        and spec.keys() == {"minAvailable", "selector", "unhealthyPodEvictionPolicy"}
+        and spec["selector"] == {"matchLabels": _labels(lws, label)}
+        and spec["unhealthyPodEvictionPolicy"] == ALWAYS_ALLOW
+    )
 
 
 def _least(budget: JSONObject) -> int:
@@ -118,7 +123,7 @@ def _change(budget: JSONObject, least: int) -> Patch:
 
 
 def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
-    own = {labels.NAME: meta.name(lws), labels.GROUP_INDEX: label}
+    own = _labels(lws, label)
     return {
         "apiVersion": POD_DISRUPTION_BUDGETS.api_version,
         "kind": POD_DISRUPTION_BUDGETS.kind,
@@ -131,6 +136,10 @@ def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
         "spec": {
             "minAvailable": least,
             "selector": {"matchLabels": own},
-            "unhealthyPodEvictionPolicy": "AlwaysAllow",
+            "unhealthyPodEvictionPolicy": ALWAYS_ALLOW,
         },
     }
+
+
+def _labels(lws: JSONObject, label: str) -> dict[str, str]:
+    return {labels.NAME: meta.name(lws), labels.GROUP_INDEX: label}

@@ -51,11 +51,12 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
         unmarked, _ = marks.changes({}, observed.pods, (), observed.now)
         return _plan([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked])
     by_label = {groupname.label(one): one for one in own}
-    groups = _groups(observed, lws, by_label)
+    edited = {label for label, one in by_label.items() if not groupbudget.is_as_built(obj, label, one)}
+    groups = _groups(observed, lws, {label: one for label, one in by_label.items() if label not in edited})
     known = {group.label: group for group in groups}
     budget = window.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
     found = window.decide(groups, budget, configured, observed.now)
-    gone = [one for label, one in by_label.items() if label not in known or not _is_ours(obj, label, one)]
+    gone = [one for label, one in by_label.items() if label not in known or label in edited]
     writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
     writes += _changes(obj, groups, found)
@@ -94,7 +95,7 @@ def _describe(
         least=max(size, lws.size),
         is_present=leader is not None and not _is_going(leader),
         is_wanted=label in observed.wanted,
-        budget=budget if budget is not None and _is_ours(observed.obj, label, budget) else None,
+        budget=budget,
     )
 
 
@@ -107,11 +108,6 @@ def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Wi
         *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
         *(groupbudget.open_for_evictions(obj, group, group.budget) for group in found.open if group.budget is not None),
     ]
-
-
-def _is_ours(obj: JSONObject, label: str, budget: JSONObject) -> bool:
-    """Return whether a budget has the name and the spec that we gave it."""
-    return meta.name(budget) == groupbudget.name_of(obj, label) and groupbudget.is_as_built(obj, label, budget)
 
 
 def _is_index(label: str, replicas: int) -> bool:
