@@ -35,6 +35,9 @@ NAME: Final = "disruption"
 PACE: Final = 0.001
 """Seconds for each group until the next decision: a large set changes all the time while it starts, and one takes 50 us for each."""
 
+TICK: Final = 0.0005
+"""Seconds that are not worth waiting for: a timer may be early by less."""
+
 BY_NODE: Final = "node"
 BY_LWS: Final = "pods"
 MARKED: Final = "marked"
@@ -99,7 +102,7 @@ class DisruptionDriver(Driver):
             return Plan()
         observed, now = self._observe(key, obj), self._clock.monotonic()
         left = self._decided.get(key, -inf) + PACE * len(observed.budgets) - now
-        if left > 0:
+        if left > TICK:
             return Plan(requeue_after=left)
         self._decided[key] = now
         plan = await self._reconcile(observed)
