@@ -42,6 +42,13 @@ async def evict_any(world: World, random: Random, times: int) -> None:
         await asyncio.sleep(random.choice((0.0, 0.01, 0.05, 0.5, 3.0)))
 
 
+async def evict_all(world: World, times: int) -> None:
+    """Evict all pods at once, again and again."""
+    for _ in range(times):
+        await asyncio.gather(*(evict(world, pod) for pod in await world.objects(PODS)))
+        await asyncio.sleep(0.02)
+
+
 async def set_cordoned(world: World, node: str, *, cordoned: bool) -> None:
     """Cordon a node, or end that."""
     await world.client.patch(NODES, ObjectKey("", node), {"spec": {"unschedulable": cordoned}}, kind="merge")
