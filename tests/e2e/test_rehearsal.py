@@ -71,7 +71,6 @@ REFUSED = {
     ],
     "refused-own-kinds.yaml": [
         "role/engine: the API server serves no kind Role in rbac.authorization.k8s.io/v1, a kind of Kubernetes' own that",
-        "poddisruptionbudget/engine: the API server serves no kind PodDisruptionBudget in policy/v1, a kind of Kubernetes",
     ],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }

@@ -44,6 +44,7 @@ SET_BY_US: Final = frozenset(
         "SUBGROUP_POLICY_TYPE",
         "SUBDOMAIN_POLICY",
         "LEADER_REQUESTS_TPUS",
+        "MARKED_STARTING",
         "RECREATIONS",
         "RECREATED_LEADER",
         "RECREATE_AFTER",
