@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import runsettings
-
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, assert_never
 
 LOOK: Final = 0.1
 """Seconds between two looks at the CPU time of a process."""
@@ -146,6 +146,8 @@ def _describe(pid: int, *, is_busy: bool) -> Waiting | None:
             found = _of_many(pid)
         case None:
             found = Waiting(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+        case other:
+            assert_never(other)
     return found
 
 
