@@ -25,10 +25,10 @@ from kuberuntime.errors import KubeError
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import groupname, labels, progress, runsettings
-from leaderworkerset.api.progress import Hang, Progress, SilentRank
+from leaderworkerset.api import groupname, labels, progressnotes, runsettings
+from leaderworkerset.api.progressnotes import Hang, Progress, SilentRank
 from leaderworkerset.api.runsettings import RunSettings
-from leaderworkerset.recording.steps import Lines, Steps
+from leaderworkerset.recording.steps import LogLines, Steps
 
 MOST_LEADERS: Final = 500
 MOST_CONTAINERS: Final = 4
@@ -155,7 +155,7 @@ class ProgressFollower:
         """Read the log of a container from its last lines on, across its restarts and broken connections."""
         path, pause, newest = PODS.path(meta.namespace(pod), meta.name(pod), "log"), FIRST_PAUSE, ""
         while True:
-            before, lines = newest, Lines()
+            before, lines = newest, LogLines()
             beginning = ("sinceTime", newest) if newest else ("tailLines", LAST_LINES)
             query: Query = (("container", container), ("follow", "true"), ("timestamps", "true"), beginning)
             try:
@@ -181,7 +181,7 @@ class ProgressFollower:
     async def _write_news(self, leader: _Leader) -> None:
         newest, settings = leader.steps.newest, self._sets.get(_set_of(leader.pod), runsettings.OFF)
         if newest is not None and newest != leader.written:
-            await self._write(leader.pod, {labels.PROGRESS: progress.render(newest), labels.HANG: None})
+            await self._write(leader.pod, {labels.PROGRESS: progressnotes.render(newest), labels.HANG: None})
             leader.written, leader.told = newest, None
         if settings.timeout is None:
             return
@@ -191,7 +191,7 @@ class ProgressFollower:
         if since is None or since == leader.told or self._clock.now() - since < settings.timeout:
             return
         hang = await self._examine(group, since)
-        await self._write(leader.pod, {labels.HANG: progress.render_hang(hang)})
+        await self._write(leader.pod, {labels.HANG: progressnotes.render_hang(hang)})
         leader.told = since
         log.info("a group makes no progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api import progress
-from leaderworkerset.api.progress import Progress
+from leaderworkerset.api import progressnotes
+from leaderworkerset.api.progressnotes import Progress
 
 WINDOW: Final = 32
 """The steps from which the rate is computed: the newest ones, so that a slow start does not count for ever."""
@@ -24,7 +24,7 @@ class Steps:
 
     def add(self, line: str, at: datetime) -> None:
         """Add a line of its log; one that is older than the newest, as when a log is read again, changes nothing."""
-        found, newest = progress.of_line(line), self.newest
+        found, newest = progressnotes.of_line(line), self.newest
         if found is None or (newest is not None and newest.at is not None and at < newest.at):
             return
         if newest is not None and found.step == newest.step:
@@ -41,7 +41,7 @@ class Steps:
         return (last - first) / seconds if seconds > 0 else 0.0
 
 
-class Lines:
+class LogLines:
     """Splits chunks of a log into lines, of which only the beginning is kept."""
 
     def __init__(self) -> None:

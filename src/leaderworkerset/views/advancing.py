@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from leaderworkerset.api.progress import Hang, Progress
+from leaderworkerset.api.progressnotes import Hang, Progress
 from leaderworkerset.views.groups import Group, View
 from leaderworkerset.views.wording import counted, duration
 

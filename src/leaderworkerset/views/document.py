@@ -5,7 +5,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api.progress import Hang, Progress
+from leaderworkerset.api.progressnotes import Hang, Progress
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import Group, Recreations, View
 

@@ -16,7 +16,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
 from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
-from leaderworkerset.api.progress import Hang, Progress, hang_of, of_annotation
+from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
 

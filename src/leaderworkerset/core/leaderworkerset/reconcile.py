@@ -38,6 +38,7 @@ from kuberuntime.plan import (
 )
 from leaderworkerset.api import labels, leaderworkerset
 from leaderworkerset.api.conditions import COMPLETE, FAILED
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
@@ -55,7 +56,7 @@ from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
-from leaderworkerset.core.restarts import completion, counts, retention
+from leaderworkerset.core.restarts import counts, finishing, retention
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
@@ -89,7 +90,7 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
         if prepared.failure is not None:
             report = schedulingcondition.report(obj, lws, prepared.failure, now)
             return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
-        left = completion.expiry(lws, (COMPLETE.type, FAILED.type), now)
+        left = _time_to_live(lws, now)
         if left is not None and left <= timedelta():
             return Decision(Plan((_delete_finished(facts),)))
         leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
@@ -106,6 +107,13 @@ def _within(plan: Plan, seconds: float) -> Plan:
     """Return the plan, made again at the latest after these seconds."""
     soon = seconds if plan.requeue_after is None else min(seconds, plan.requeue_after)
     return replace(plan, requeue_after=soon)
+
+
+def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:
+    """Return the time until a LeaderWorkerSet that ended is to be deleted; None if it goes on, or is kept."""
+    if labels.TTL_AFTER_FINISHED not in lws.annotations:
+        return None
+    return finishing.expiry(lws, (COMPLETE.type, FAILED.type), now)
 
 
 def _delete_finished(facts: SetFacts) -> Delete:

@@ -21,7 +21,7 @@ from leaderworkerset.core.pod import ordinalgate, statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
-from leaderworkerset.core.restarts import completion, lost
+from leaderworkerset.core.restarts import finishing, lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
 
 ENDED: Final = ("Failed", "Succeeded")
@@ -86,10 +86,10 @@ def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
         return Plan()
     if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
         return Plan((restartpolicy.replace_ended(group),))
-    if (end := completion.end_of(group.lws, group.leader, group.revisions, group.now)) is not None:
+    if (end := finishing.end_of(group.lws, group.leader, group.revisions, group.now)) is not None:
         return Plan(restartpolicy.finish(group, end))
     plan = _go_on(group, gang)
-    left = completion.time_left(completion.settings_of(group.lws), group.leader, group.revisions, group.now)
+    left = finishing.time_left(finishing.settings_of(group.lws), group.leader, group.revisions, group.now)
     return plan if left is None else _within(plan, left.total_seconds())
 
 

@@ -6,7 +6,7 @@ set. Out: the failure of the rank that is silent the longest, which is handled a
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
-from leaderworkerset.api import labels, progress, runsettings
+from leaderworkerset.api import labels, progressnotes, runsettings
 from leaderworkerset.core.restarts.failure import Failure
 
 
@@ -15,7 +15,7 @@ def failure(obj: JSONObject, leader: JSONObject) -> Failure | None:
     settings = runsettings.read(meta.annotations(obj))
     if not settings.recreates:
         return None
-    hang = progress.hang_of(meta.annotations(leader).get(labels.HANG, ""))
+    hang = progressnotes.hang_of(meta.annotations(leader).get(labels.HANG, ""))
     if hang is None:
         return None
     blamed, timeout = hang.blamed, settings.timeout

@@ -1,6 +1,6 @@
 """The pods of a group that used up its restarts: kept by a finalizer, terminated but readable (N-RB-4, N-RB-16).
 
-Of a group that ended by its own (`completion.py`) the leader is kept in the same way.
+Of a group that ended by its own (`finishing.py`) the leader is kept in the same way.
 
 A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and logs
 can be read, until the group is *released*: by a user's annotation, or because it would end anyway.

@@ -3,7 +3,7 @@
 from kuberuntime.objects import meta, timestamps
 from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.api.progress import SilentRank
+from leaderworkerset.api.progressnotes import SilentRank
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import advancing

@@ -26,7 +26,7 @@ CLOSE_WAIT: Final = "08"
 LISTENS: Final = "0A"
 
 
-class Kind(Enum):
+class SystemCall(Enum):
     """What a system call waits for; `ONE` is a descriptor, its first argument, `MANY` are several."""
 
     LOCK = auto()
@@ -37,43 +37,43 @@ class Kind(Enum):
     FILE_LOCK = auto()
 
 
-SYSTEM_CALLS: Final[Mapping[str, Mapping[Kind, Iterable[int]]]] = {
+SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
     "x86_64": {
-        Kind.LOCK: (202, 449),
-        Kind.SLEEP: (34, 35, 230),
-        Kind.CHILD: (61, 247),
-        Kind.MANY: (7, 23, 219, 232, 270, 271, 281, 441),
-        Kind.ONE: (0, 1, 16, 17, 18, 19, 20, 42, 43, 44, 45, 46, 47, 74, 75, 288, 299),
-        Kind.FILE_LOCK: (72, 73),
+        SystemCall.LOCK: (202, 449),
+        SystemCall.SLEEP: (34, 35, 230),
+        SystemCall.CHILD: (61, 247),
+        SystemCall.MANY: (7, 23, 219, 232, 270, 271, 281, 441),
+        SystemCall.ONE: (0, 1, 16, 17, 18, 19, 20, 42, 43, 44, 45, 46, 47, 74, 75, 288, 299),
+        SystemCall.FILE_LOCK: (72, 73),
     },
     "aarch64": {
-        Kind.LOCK: (98, 449),
-        Kind.SLEEP: (101, 115),
-        Kind.CHILD: (95, 260),
-        Kind.MANY: (22, 72, 73, 128, 441),
-        Kind.ONE: (63, 64, 65, 66, 67, 68, 82, 83, 202, 203, 206, 207, 211, 212, 242, 243),
-        Kind.FILE_LOCK: (25, 32),
+        SystemCall.LOCK: (98, 449),
+        SystemCall.SLEEP: (101, 115),
+        SystemCall.CHILD: (95, 260),
+        SystemCall.MANY: (22, 72, 73, 128, 441),
+        SystemCall.ONE: (63, 64, 65, 66, 67, 68, 82, 83, 202, 203, 206, 207, 211, 212, 242, 243),
+        SystemCall.FILE_LOCK: (25, 32),
     },
 }
 """The numbers of system calls that wait, by machine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingFor:
     """What a program waits for, in words; `peer` is the address and port at the other end of a socket, empty if none is."""
 
     what: str
     peer: str = ""
 
 
-BUSY: Final = Waiting("nothing: it uses the CPU")
+BUSY: Final = WaitingFor("nothing: it uses the CPU")
 
-STATES: Final[Mapping[str, Waiting | None]] = {
+STATES: Final[Mapping[str, WaitingFor | None]] = {
     "Z": None,
     "X": None,
-    "T": Waiting("the signal to continue: it is stopped"),
-    "t": Waiting("its debugger"),
-    "D": Waiting("the disk"),
+    "T": WaitingFor("the signal to continue: it is stopped"),
+    "t": WaitingFor("its debugger"),
+    "D": WaitingFor("the disk"),
     "R": BUSY,
 }
 """What the state of a process says alone; others sleep in a system call."""
@@ -87,7 +87,7 @@ class Socket(NamedTuple):
     state: str
 
 
-def look(pids: Iterable[int]) -> Waiting | None:
+def look(pids: Iterable[int]) -> WaitingFor | None:
     """Return what the programs with these first processes wait for, None if it is not known. It takes `LOOK` seconds."""
     tree = [pid for first in pids for pid in _descendants(first)][:MOST_PROCESSES]
     before = {pid: _cpu_time(pid) for pid in tree}
@@ -121,7 +121,7 @@ def _cpu_time(pid: int) -> int:
     return 0
 
 
-def _describe(pid: int, *, is_busy: bool) -> Waiting | None:
+def _describe(pid: int, *, is_busy: bool) -> WaitingFor | None:
     """Return what one process waits for; None if it has ended, or waits for another process."""
     state = _fields(pid)[0]
     if state in STATES:
@@ -132,20 +132,20 @@ def _describe(pid: int, *, is_busy: bool) -> Waiting | None:
     number, first = int(words[0]), int(words[1], 16) if len(words) > 1 else 0
     table = SYSTEM_CALLS.get(platform.machine(), {})
     match next((kind for kind, numbers in table.items() if number in numbers), None):
-        case Kind.CHILD:
+        case SystemCall.CHILD:
             return None
-        case Kind.LOCK:
-            found = Waiting("a lock (futex)")
-        case Kind.SLEEP:
-            found = Waiting("the end of a sleep")
-        case Kind.FILE_LOCK:
-            found = Waiting(f"the lock of a file ({_target(pid, first)})")
-        case Kind.ONE:
+        case SystemCall.LOCK:
+            found = WaitingFor("a lock (futex)")
+        case SystemCall.SLEEP:
+            found = WaitingFor("the end of a sleep")
+        case SystemCall.FILE_LOCK:
+            found = WaitingFor(f"the lock of a file ({_target(pid, first)})")
+        case SystemCall.ONE:
             found = _of_descriptor(pid, first)
-        case Kind.MANY:
+        case SystemCall.MANY:
             found = _of_many(pid)
         case None:
-            found = Waiting(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+            found = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
         case other:
             assert_never(other)
     return found
@@ -155,18 +155,18 @@ def _target(pid: int, descriptor: int) -> str:
     return str(Path(f"/proc/{pid}/fd/{descriptor}").readlink())
 
 
-def _of_descriptor(pid: int, descriptor: int) -> Waiting:
+def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
     target = _target(pid, descriptor)
     kind, _, inode = target.rstrip("]").partition(":[")
     if kind == "pipe":
-        return Waiting("a pipe")
+        return WaitingFor("a pipe")
     if kind == "socket":
         found = _sockets(pid).get(inode)
-        return Waiting("a socket of this machine") if found is None else _of_socket(found)
-    return Waiting(f"the file {target}")
+        return WaitingFor("a socket of this machine") if found is None else _of_socket(found)
+    return WaitingFor(f"the file {target}")
 
 
-def _of_many(pid: int) -> Waiting:
+def _of_many(pid: int) -> WaitingFor:
     """Return what a process waits for that polls: of its connections one that the other side closed comes first."""
     known = _sockets(pid)
     own: list[Socket] = []
@@ -177,17 +177,17 @@ def _of_many(pid: int) -> Waiting:
     for state in (CLOSE_WAIT, ESTABLISHED, LISTENS):
         if found := next((one for one in own if one.state == state), None):
             return _of_socket(found)
-    return Waiting("one of several descriptors (poll)")
+    return WaitingFor("one of several descriptors (poll)")
 
 
-def _of_socket(found: Socket) -> Waiting:
+def _of_socket(found: Socket) -> WaitingFor:
     match found.state:
         case "08":
-            return Waiting("a socket that the other side has closed,", found.peer)
+            return WaitingFor("a socket that the other side has closed,", found.peer)
         case "0A":
-            return Waiting(f"a connection to its port {found.port}")
+            return WaitingFor(f"a connection to its port {found.port}")
         case _:
-            return Waiting("data or room on a socket,", found.peer)
+            return WaitingFor("data or room on a socket,", found.peer)
 
 
 def _sockets(pid: int) -> dict[str, Socket]:
