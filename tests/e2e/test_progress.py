@@ -126,7 +126,8 @@ def test_a_bar_and_the_time_left_are_shown(cluster: Cluster) -> None:
 def test_a_run_that_is_complete_is_not_started_again(cluster: Cluster) -> None:
     cluster.apply(team("finished", FINISH, {labels.RUN_TO_COMPLETION: "true"}, replicas=2))
     assert cluster.lws("wait", "finished", "--for=done", "--timeout=30s") == "finished is complete\n"
-    assert "saved the model" in cluster.lws("logs", "finished/0/0")
+    assert "saved the model" in cluster.lws("logs", "finished/0/0", "--previous")
+    assert "saved the model" in cluster.lws("logs", "finished/1/0", "--previous")
     view = cluster.view("finished")
     assert [group["end"] for group in view["groups"]] == ["Complete", "Complete"]
     assert "2 groups of 2 complete" in cluster.lws("explain", "finished")
