@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.cli.views.terminal import escaped
 from leaderworkerset.views import advancing, recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
@@ -71,6 +72,8 @@ def notes(view: View, now: datetime) -> list[str]:
     """Return the notes on a LeaderWorkerSet: its rollout, and the groups that were recreated."""
     told = [rollout(view)] if view.is_updating else []
     again = (recreated(group, now) for group in view.groups if group.recreations)
+    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+    told += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
     return [*unlisted(view), *told, *again, *advancing_groups(view.groups, now)]
 
 
