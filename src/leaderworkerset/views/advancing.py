@@ -4,8 +4,8 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.api.progressnotes import Hang, Progress
-from leaderworkerset.views.groups import Group, View
-from leaderworkerset.views.wording import counted, duration
+from leaderworkerset.views.groups import Group
+from leaderworkerset.views.wording import duration
 
 BAR: Final = 20
 """The characters of a bar."""
@@ -43,13 +43,3 @@ def silence(hang: Hang, now: datetime) -> str:
     waits = f" and waits for {blamed.waits}" if blamed.waits else ""
     silent = f"{blamed.pod} is silent for {duration(now - blamed.since)}{waits}"
     return f"no progress for {duration(now - hang.since)}: {silent}"
-
-
-def of_view(view: View, now: datetime) -> str:
-    """Return the progress of a LeaderWorkerSet of one group, or of its first group that hangs or has said something."""
-    told = [(group, text) for group in view.groups if (text := sentence(group, now))]
-    if not told:
-        return ""
-    group, text = next((one for one in told if one[0].hang is not None), told[0])
-    more = f" ({counted(len(told) - 1, 'more group')})" if len(told) > 1 else ""
-    return f"group {group.name}: {text}{more}"

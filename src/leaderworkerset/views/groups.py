@@ -112,8 +112,12 @@ class Group:
     @property
     def is_exhausted(self) -> bool:
         """Return whether it used up its restarts: it was terminated, and its pods are kept for diagnosis."""
-        leader = self.ranks[0].object if self.ranks else None
-        return leader is not None and groupname.is_exhausted(leader)
+        return groupname.is_exhausted(self._leader)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing follows it: it used up its restarts, or ended by its own."""
+        return groupname.is_over(self._leader)
 
     @property
     def end(self) -> GroupEnd | None:
