@@ -9,6 +9,7 @@ State lives in the annotations and logs alone. A process that begins reads the e
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,7 +39,7 @@ LAST_LINES: Final = "200"
 """The lines before now that are read, for the progress that an earlier process may not have kept."""
 
 FIRST_PAUSE: Final = 0.2
-LONGEST_PAUSE: Final = 5.0
+LONGEST_PAUSE: Final = 30.0
 """Seconds before a log is opened again; the pause doubles after each attempt without a line."""
 
 SETTLING: Final = 0.1
@@ -133,7 +134,7 @@ class ProgressFollower:
         if len(wanted) > MOST_LEADERS and not self._was_full:
             log.warning("progress of further leaders is not followed", followed=MOST_LEADERS, leaders=len(wanted))
         self._was_full = len(wanted) > MOST_LEADERS
-        followed = set(wanted[:MOST_LEADERS])
+        followed = set(_in_turns(wanted, self._leaders)[:MOST_LEADERS])
         for uid in [uid for uid, task in self._tasks.items() if uid not in followed or task.done()]:
             self._tasks.pop(uid).cancel()
         for uid in followed - self._tasks.keys():
@@ -235,6 +236,17 @@ class ProgressFollower:
         except (KubeError, TimeoutError):
             return None
         return moment(text.partition(b" ")[0])
+
+
+def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
+    """Return the UIDs of leaders in turns of their namespaces, so that none with many takes the place of others."""
+    before: Counter[str] = Counter()
+    places = {}
+    for uid in uids:
+        namespace = meta.namespace(leaders[uid])
+        places[uid] = before[namespace]
+        before[namespace] += 1
+    return sorted(uids, key=places.__getitem__)
 
 
 def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:

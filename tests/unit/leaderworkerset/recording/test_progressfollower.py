@@ -171,7 +171,7 @@ def test_a_group_without_progress_hangs_and_the_rank_is_named_that_is_silent_the
             await cluster.settle(300)
             assert meta.resource_version(await cluster.get(PODS, "web-0")) == version
             node.say("web-0", "::lws progress step=2 total=9")
-            await cluster.settle(20)
+            await cluster.settle(60)
             assert labels.HANG not in await annotations(cluster)
 
     run(scenario)
@@ -203,6 +203,14 @@ def test_a_group_that_is_not_whole_does_not_hang() -> None:
             assert labels.HANG not in await annotations(cluster)
 
     run(scenario)
+
+
+def test_no_namespace_takes_the_place_of_others() -> None:
+    def leader(namespace: str) -> JSONObject:
+        return {"metadata": {"name": "web-0", "namespace": namespace}}
+
+    leaders = {f"a{number}": leader("a") for number in range(5)} | {"b0": leader("b"), "c0": leader("c")}
+    assert progressfollower._in_turns([*leaders], leaders)[:4] == ["a0", "b0", "c0", "a1"]
 
 
 def test_a_container_without_a_usable_start_has_not_started() -> None:

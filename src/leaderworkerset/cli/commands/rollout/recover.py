@@ -52,9 +52,7 @@ async def recover(session: Session, chosen: Selection, *, is_trial: bool = False
     ]
     if not exhausted:
         what = f"{chosen.name} has no group that" if chosen.group is None else f"{chosen.name}/{chosen.group} has not"
-        raise CommandError(
-            f"{what} used up its restarts{'' if chosen.group is None else ' or ended'}: nothing was changed"
-        )
+        raise CommandError(f"{what} used up its restarts: nothing was changed")
     for group in exhausted:
         await _annotate(session, group, is_trial=is_trial)
     word = "group" if len(exhausted) == 1 else "groups"
