@@ -12,11 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import IPv4Address, IPv6Address
+from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, assert_never
 
 LOOK: Final = 0.1
 """Seconds between two looks at the CPU time of a process."""
+
+BUSY_TICKS: Final = 2
+"""Hundredths of a second of CPU time between them that are more than a look at a clock now and then."""
 
 MOST_PROCESSES: Final = 256
 """The maximum number of processes of a container that are looked at."""
@@ -89,12 +93,12 @@ class Socket(NamedTuple):
 
 def look(pids: Iterable[int]) -> WaitingFor | None:
     """Return what the programs with these first processes wait for, None if it is not known. It takes `LOOK` seconds."""
-    tree = [pid for first in pids for pid in _descendants(first)][:MOST_PROCESSES]
+    tree = [*islice((pid for first in pids for pid in _descendants(first)), MOST_PROCESSES)]
     before = {pid: _cpu_time(pid) for pid in tree}
     time.sleep(LOOK)
     for pid in reversed(tree):  # the youngest is what the others wait for
         with suppress(OSError, ValueError, IndexError):
-            if (found := _describe(pid, is_busy=_cpu_time(pid) > before[pid])) is not None:
+            if (found := _describe(pid, is_busy=_cpu_time(pid) - before[pid] >= BUSY_TICKS)) is not None:
                 return found
     return None
 
