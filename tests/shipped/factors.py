@@ -151,6 +151,12 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
     "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
     labels.RECOVER: "integration/lws/test_budget.py",
+    labels.FOLLOW_PROGRESS: "e2e/test_progress.py",
+    labels.PROGRESS_TIMEOUT: "e2e/test_progress.py",
+    labels.ON_HANG: "e2e/test_progress.py",
+    labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
+    labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
+    labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }

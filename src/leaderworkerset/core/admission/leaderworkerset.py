@@ -12,7 +12,7 @@ from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
     GroupIdentity,
@@ -100,6 +100,7 @@ def validate_leaderworkerset(
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
         *disruption.errors(lws.annotations, {} if old is None else old.annotations),
+        *runsettings.errors(lws, {} if old is None else old.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 
