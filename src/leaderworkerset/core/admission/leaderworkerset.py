@@ -24,6 +24,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
 )
 from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
@@ -98,6 +99,7 @@ def validate_leaderworkerset(
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
+        *disruption.errors(lws.annotations, {} if old is None else old.annotations),
         *runsettings.errors(lws, {} if old is None else old.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
