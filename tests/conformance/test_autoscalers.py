@@ -36,14 +36,19 @@ VALID: dict[str, dict[str, Any]] = {
     "cpu": {"minReplicas": 2, "metrics": [resource(**UTILIZATION), resource(**AVERAGE)]},
     "every type": {
         "metrics": [
-            {"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "c", "target": UTILIZATION}},
+            {
+                "type": "ContainerResource",
+                "containerResource": {"name": "cpu", "container": "c", "target": UTILIZATION},
+            },
             {"type": "Pods", "pods": {"metric": METRIC, "target": AVERAGE}},
             {"type": "External", "external": {"metric": METRIC, "target": {"type": "Value", "value": "10"}}},
             {"type": "Object", "object": {"metric": METRIC, "describedObject": TARGET, "target": AVERAGE}},
         ]
     },
     "empty behavior": {"behavior": {}},
-    "one rule": {"behavior": rules(stabilizationWindowSeconds=30, policies=[{"type": "Pods", "value": 1, "periodSeconds": 60}])},
+    "one rule": {
+        "behavior": rules(stabilizationWindowSeconds=30, policies=[{"type": "Pods", "value": 1, "periodSeconds": 60}])
+    },
     "disabled": {"behavior": {"scaleDown": {"selectPolicy": "Disabled", "tolerance": "0.05"}}},
 }
 
@@ -74,7 +79,6 @@ INVALID: dict[str, dict[str, Any]] = {
     },
     "windows": {"behavior": {"scaleUp": {"stabilizationWindowSeconds": -1}, "scaleDown": {"stabilizationWindowSeconds": 3601}}},
     "select": {"behavior": rules(selectPolicy="Odd")},
-    "no policies": {"behavior": rules(policies=[])},
     "policies": {"behavior": rules(policies=[{"type": "Odd", "value": 0, "periodSeconds": 0}, {"type": "Pods", "value": 1, "periodSeconds": 1801}])},
     "tolerance": {"behavior": rules(tolerance="-1")},
     "wrong types": {"maxReplicas": "4"},

@@ -99,8 +99,8 @@ def _template(field: str) -> Cell:
 
 
 def _scaled(autoscaler: JSONObject, _now: datetime) -> str:
-    target = meta.spec(autoscaler)["scaleTargetRef"]
-    return f"{target['kind']}/{target['name']}"
+    target = meta.spec(autoscaler).get("scaleTargetRef") or {}
+    return f"{target.get('kind', '')}/{target.get('name', '')}"
 
 
 def _targets(autoscaler: JSONObject, _now: datetime) -> str:
@@ -312,7 +312,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         NAME,
         column("Reference", _scaled),
         column("Targets", _targets),
-        column("MinPods", at("spec.minReplicas", "<unset>")),
+        column("MinPods", lambda obj, _: str(meta.spec(obj).get("minReplicas", "<unset>"))),
         column("MaxPods", at("spec.maxReplicas", 0)),
         column("Replicas", at("status.currentReplicas", 0)),
         AGE,

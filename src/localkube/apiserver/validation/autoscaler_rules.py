@@ -15,6 +15,9 @@ SELECT: Final = ("Disabled", "Max", "Min")
 POLICIES: Final = ("Percent", "Pods")
 TARGETS: Final = ("Utilization", "Value", "AverageValue")
 
+CORE_SCALED: Final = ("ReplicationController",)
+"""What can be scaled and has no API group."""
+
 SOURCES: Final = {
     "Object": "object",
     "Pods": "pods",
@@ -29,11 +32,16 @@ def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield the errors of the spec of an autoscaler."""
     least, most = spec["minReplicas"], spec["maxReplicas"]
     yield from at_least(least, 1, f"{path}.minReplicas")
-    if most < 1:
-        yield invalid(f"{path}.maxReplicas", most, "must be greater than 0")
+    if least == 0 and not any(metric.get("type") in {"Object", "External"} for metric in spec["metrics"]):
+        text = "must specify at least one Object or External metric to support scaling to zero replicas"
+        yield forbidden(f"{path}.metrics", text)
+    if most == 0:
+        yield required(f"{path}.maxReplicas", "must be set and greater than 0")
+    yield from at_least(most or 1, 1, f"{path}.maxReplicas")
     if most < least:
         yield invalid(f"{path}.maxReplicas", most, "must be greater than or equal to `minReplicas`")
     yield from _validate_reference(spec["scaleTargetRef"], f"{path}.scaleTargetRef")
+    yield from _validate_target_version(spec["scaleTargetRef"], f"{path}.scaleTargetRef.apiVersion")
     for index, metric in enumerate(spec.get("metrics") or ()):
         yield from _validate_metric(metric, f"{path}.metrics[{index}]")
     for way in ("scaleUp", "scaleDown"):
@@ -49,9 +57,15 @@ def _validate_reference(reference: JSONObject, path: str) -> Iterator[FieldError
             yield required(f"{path}.{field}")
         for error in _segment_errors(value):
             yield invalid(f"{path}.{field}", value, error)
+
+
+def _validate_target_version(reference: JSONObject, path: str) -> Iterator[FieldError]:
+    """Yield the errors of the API version of what is scaled."""
     api_version = reference.get("apiVersion", "")
+    if "/" not in api_version and reference["kind"] not in CORE_SCALED:
+        yield invalid(path, api_version, "apiVersion must specify API group")
     if api_version.count("/") > 1:
-        yield invalid(f"{path}.apiVersion", api_version, f"unexpected GroupVersion string: {api_version}")
+        yield invalid(path, api_version, f"unexpected GroupVersion string: {api_version}")
 
 
 def _segment_errors(value: str) -> Iterator[str]:
@@ -69,7 +83,7 @@ def _validate_metric(metric: JSONObject, path: str) -> Iterator[FieldError]:
     present = [field for field in SOURCES.values() if metric.get(field) is not None]
     if not kind:
         yield required(f"{path}.type", "must specify a metric source type")
-    elif kind not in SOURCES:
+    if kind not in SOURCES:
         yield not_supported(f"{path}.type", kind, sorted(SOURCES))
     if present:
         yield from _validate_source(present[0], metric[present[0]], f"{path}.{present[0]}")
@@ -109,7 +123,7 @@ def _validate_target(target: JSONObject, path: str) -> Iterator[FieldError]:
     kind = target["type"]
     if not kind:
         yield required(f"{path}.type", "must specify a metric target type")
-    elif kind not in TARGETS:
+    if kind not in TARGETS:
         yield invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue")
     for field in ("value", "averageValue"):
         if target.get(field) is not None and not _is_positive(target[field]):
@@ -130,18 +144,20 @@ def _validate_choice(field: str, target: JSONObject, path: str) -> Iterator[Fiel
                     f"{path}.averageUtilization", "must set either a target raw value or a target utilization"
                 )
             if given >= shares:
-                yield forbidden(
-                    f"{path}.averageValue", "may not set both a target raw value and a target utilization"
-                )
+                yield forbidden(f"{path}.averageValue", "may not set both a target raw value and a target utilization")
         case "pods":
             if not _is_positive(target.get("averageValue")):
                 yield required(f"{path}.averageValue", "must specify a positive target averageValue")
+        case "object":
+            if not given & {"value", "averageValue"}:
+                yield required(f"{path}.averageValue", "must set either a target value or averageValue")
         case _:
             values = {"value", "averageValue"}
             if not given & values:
-                yield required(f"{path}.averageValue", "must set either a target value or averageValue")
-            if field == "external" and given >= values:
-                yield forbidden(f"{path}.value", "may not set both a target value and a target averageValue")
+                text = "must set either a target value for metric or a per-pod target"
+                yield required(f"{path}.averageValue", text)
+            if given >= values:
+                yield forbidden(f"{path}.value", "may not set both a target value for metric and a per-pod target")
 
 
 def _validate_rules(rules: JSONObject, path: str) -> Iterator[FieldError]:
