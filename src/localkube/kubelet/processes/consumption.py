@@ -54,10 +54,10 @@ def _used(top: int, processes: Mapping[int, Process], children: Mapping[int, lis
 
 def _processes(proc: Path) -> Iterator[tuple[int, Process]]:
     """Yield the processes of this machine; one that ends meanwhile is left out."""
-    for name in os.listdir(proc) if proc.is_dir() else ():
-        if name.isdecimal():
+    for path in proc.iterdir() if proc.is_dir() else ():
+        if path.name.isdecimal():
             try:
-                yield int(name), parse((proc / name / "stat").read_text(errors="replace"))
+                yield int(path.name), parse((path / "stat").read_text(errors="replace"))
             except (OSError, ValueError, IndexError):
                 continue
 
