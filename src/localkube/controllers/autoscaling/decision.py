@@ -131,7 +131,7 @@ def plan(observed: Observed, decision: Decision) -> Plan:
     """Return the plan that writes a decision: the scale where it changes, then the status."""
     autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
     conditions, status = decision.conditions, meta.status(autoscaler)
-    counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics]}
+    counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics] or None}
     counts["desiredReplicas"] = int(status.get("desiredReplicas") or 0) if decision.failures else decision.replicas
     warnings = tuple(eventobjects.warning(autoscaler, reason, RESCALE, text) for reason, text in decision.failures)
     actions: tuple[Action, ...] = (Emit(events=warnings),) if warnings else ()
