@@ -32,13 +32,13 @@ def test_the_first_question_waits_and_later_ones_take_the_time_between() -> None
         machine = Machine()
         meter = Meter(machine, VirtualClock())
         first = await meter.measure(lambda: ONE)
-        assert (first.seconds, first.loads["a"]["main"]) == (1.0, (0.5, 4096))
+        assert (first.seconds, first.loads[UID("a")]["main"]) == (1.0, (0.5, 4096))
         await asyncio.sleep(15)
         second = await meter.measure(lambda: ONE)
         assert (second.seconds, machine.questions) == (16.0, 3)
         await asyncio.sleep(600)
         third = await meter.measure(lambda: ONE)
-        assert (third.seconds, third.loads["a"]["main"].cores) == (1.0, 0.5)
+        assert (third.seconds, third.loads[UID("a")]["main"].cores) == (1.0, 0.5)
 
     run(scenario())
 
