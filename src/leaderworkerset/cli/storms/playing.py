@@ -27,6 +27,7 @@ from leaderworkerset.cli.storms.witness import rank_of
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import AllSets, Following
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.masking import masked
 
 PATH: Final = "/localkube/faults"
 BETWEEN_PROBES: Final = 0.2
@@ -96,7 +97,7 @@ class Play:
         """Ask a URL again and again until cancelled."""
         import aiohttp
 
-        counts = self.report.probe = ProbeCounts(url)
+        counts = self.report.probe = ProbeCounts(masked(url))
         answered = self._now()
         is_out = False
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PROBE_SECONDS)) as session:
