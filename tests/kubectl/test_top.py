@@ -9,11 +9,15 @@ from tests.kubectl.test_deployments import web
 BUSY = ["sh", "-c", "while :; do :; done"]
 
 
-def test_top_shows_what_ranks_use(place: Place) -> None:
+def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok runs no processes, and nobody measures there")
     busy = web(replicas=1)
-    busy["spec"]["template"]["spec"]["containers"][0] |= {"command": BUSY, "args": []}
+    busy["spec"]["template"]["spec"]["containers"][0] |= {
+        "command": BUSY,
+        "args": [],
+        "resources": {"requests": {"cpu": "10m"}},
+    }
     place.apply(busy)
     place.run("rollout", "status", "deployment/web", "--timeout=60s")
     name, cores, memory = place.run("top", "pods", "-l", "app=web", "--no-headers").split()
@@ -32,3 +36,10 @@ def test_top_shows_what_ranks_use(place: Place) -> None:
     assert float(read["window"].removesuffix("s")) >= 1
     assert "PodMetrics" in place.run("api-resources", "--api-group=metrics.k8s.io")
     assert "not found" in place.run("top", "pods", "absent", code=1)
+    place.run("autoscale", "deployment/web", "--cpu=50%", "--min=1", "--max=3")
+    place.run("wait", "deployment/web", "--for=jsonpath={.spec.replicas}=3", "--timeout=60s")
+    row = place.run("get", "hpa", "web", "--no-headers").split()
+    assert row[1] == "Deployment/web"
+    assert row[2:4] == ["cpu:", row[3]]
+    assert row[3].endswith("%/50%")
+    assert "SuccessfulRescale" in place.run("describe", "hpa", "web")
