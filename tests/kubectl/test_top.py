@@ -9,6 +9,23 @@ from tests.kubectl.test_deployments import web
 BUSY = ["sh", "-c", "while :; do :; done"]
 
 
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web"},
+    "spec": {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        "maxReplicas": 3,
+        "metrics": [
+            {
+                "type": "Resource",
+                "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}},
+            }
+        ],
+    },
+}
+
+
 def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok runs no processes, and nobody measures there")
@@ -36,7 +53,7 @@ def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> N
     assert float(read["window"].removesuffix("s")) >= 1
     assert "PodMetrics" in place.run("api-resources", "--api-group=metrics.k8s.io")
     assert "not found" in place.run("top", "pods", "absent", code=1)
-    place.run("autoscale", "deployment/web", "--cpu=50%", "--min=1", "--max=3")
+    place.apply(AUTOSCALER)
     place.run("wait", "deployment/web", "--for=jsonpath={.spec.replicas}=3", "--timeout=60s")
     row = place.run("get", "hpa", "web", "--no-headers").split()
     assert row[1] == "Deployment/web"

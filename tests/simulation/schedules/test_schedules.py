@@ -104,7 +104,7 @@ def test_a_branch_that_never_ends_is_ended_and_shows_where_it_is(
     monkeypatch.setattr(forking, "LONGEST", 0.2)
 
     async def spins(_: forking.Send) -> None:
-        while True:
+        while True:  # noqa: ASYNC110 - it never ends
             await asyncio.sleep(0)
 
     with pytest.raises(forking.BranchError, match="ended with 70"):
