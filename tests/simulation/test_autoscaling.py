@@ -224,3 +224,26 @@ def test_metrics_are_those_of_pods_and_of_the_nodes_that_run_them() -> None:
         assert (millicores(node["usage"]), node["usage"]["memory"]) == (500, "32Mi")
 
     simulate(scenario, Settings(managers=()))
+
+
+def test_a_selector_that_nobody_can_read_keeps_others_from_nothing() -> None:
+    """Whoever writes a status writes its selector, too; an autoscaler says so, and another one goes on."""
+
+    async def scenario(world: World) -> None:
+        world.runner.busy = lambda _: 3.0
+        await world.create(served())
+        key = meta.key(await world.get(LEADERWORKERSETS, "web"))
+        await world.client.patch(
+            LEADERWORKERSETS, key, {"status": {"hpaPodSelector": "a in ("}}, kind="merge", subresource="status"
+        )
+        broken = autoscaler(LEADERWORKERSETS)
+        broken["metadata"]["name"] = "broken"
+        await world.client.create(DEPLOYMENTS, workload(DEPLOYMENTS))
+        await world.at_rest()
+        await autoscale(world, broken)
+        await autoscale(world, autoscaler(DEPLOYMENTS))
+        await follow(world, 6, DEPLOYMENTS)
+        condition = meta.find_condition(await world.get(HORIZONTAL_POD_AUTOSCALERS, "broken"), "ScalingActive")
+        assert "unable to parse label selector" in str(condition)
+
+    simulate(scenario, Settings(managers=()))

@@ -30,6 +30,7 @@ AS_JSON: Final = {"accept": "application/json"}
 
 
 NOTHING: Final = History()
+_NO_METRICS: Final[Sequence[JSONObject] | str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +105,18 @@ class Autoscalers:
 
     async def _observe(self, autoscaler: JSONObject, target: Resource, scale: JSONObject, history: History) -> Observed:
         namespace, text = meta.namespace(autoscaler), str(meta.status(scale).get("selector") or "")
-        selector = selectors.parse_labels(text) if text else selectors.NOTHING
+        selector, metrics = selectors.NOTHING, _NO_METRICS
+        try:
+            if text:
+                selector = selectors.parse_labels(text)
+                metrics = (await self.client.list(POD_METRICS, namespace=namespace, label_selector=text)).items
+        except (KubeError, selectors.SelectorError) as error:
+            metrics = str(error)
         pods = [
             pod
             for pod in self.pods.store.list()
             if meta.namespace(pod) == namespace and selector.matches(meta.labels(pod))
         ]
-        metrics: Sequence[JSONObject] | str = ()
-        try:
-            if text:
-                metrics = (await self.client.list(POD_METRICS, namespace=namespace, label_selector=text)).items
-        except KubeError as error:
-            metrics = str(error)
         return Observed(
             autoscaler=autoscaler,
             target=target,
