@@ -124,6 +124,11 @@ class Kubelet:
         workers = self._workers.items()
         return {run.pid: (uid, run.name) for uid, worker in workers for run in worker.containers.running}
 
+    def pids(self, uid: UID) -> list[int]:
+        """Return the first processes, on this machine, of the running containers of a pod."""
+        worker = self._workers.get(uid)
+        return [run.pid for run in worker.containers.running] if worker else []
+
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object
         if meta.spec(pod).get("nodeName") not in self._settings.node_names:
