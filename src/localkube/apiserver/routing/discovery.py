@@ -16,7 +16,7 @@ from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.requests.body import JSON_TYPE
-from localkube.apiserver.routing import metrics, reviews, routes
+from localkube.apiserver.routing import loadmetrics, reviews, routes
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -87,7 +87,7 @@ def _addresses(registry: Registry) -> Iterator[Resource]:
 def _unstored() -> Iterator[tuple[Resource, tuple[str, ...]]]:
     """Yield the resources that have no objects of their own, with their verbs."""
     yield from ((resource, ("create",)) for resource in reviews.RESOURCES)
-    yield from ((resource, ("get", "list")) for resource in metrics.RESOURCES)
+    yield from ((resource, ("get", "list")) for resource in loadmetrics.RESOURCES)
 
 
 def _groups(registry: Registry) -> list[str]:

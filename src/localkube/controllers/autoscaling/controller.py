@@ -1,4 +1,4 @@
-"""The driver of the autoscalers: reads scales and loads, and lets `decision.py` decide, every `PERIOD` seconds.
+"""The driver of the autoscalers: reads scales and loads, and lets `autoscalercontrol.py` decide, every `PERIOD` seconds.
 
 What was recommended and changed before is kept here only: after a restart an autoscaler begins with what it finds, as
 that of Kubernetes does.
@@ -22,8 +22,8 @@ from kuberuntime.objects import meta, selectors
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import POD_METRICS, Resource
 from kuberuntime.plan import Plan
-from localkube.controllers.autoscaling import decision
-from localkube.controllers.autoscaling.decision import Decision, Observed
+from localkube.controllers.autoscaling import autoscalercontrol
+from localkube.controllers.autoscaling.autoscalercontrol import Observed, Sizing
 from localkube.controllers.autoscaling.pace import History, Moment
 
 AS_JSON: Final = {"accept": "application/json"}
@@ -66,8 +66,8 @@ class Autoscalers:
             return Plan()
         memory = self._memory(key, autoscaler, now)
         passed = (now - memory.at).total_seconds()
-        if _has_decided(memory, autoscaler) and 0 <= passed < decision.PERIOD:
-            return Plan(requeue_after=decision.PERIOD - passed)
+        if _has_decided(memory, autoscaler) and 0 <= passed < autoscalercontrol.PERIOD:
+            return Plan(requeue_after=autoscalercontrol.PERIOD - passed)
         self.memories[key] = replace(memory, at=now, spec=meta.spec(autoscaler), written=None)
         try:
             target = await self._target(meta.spec(autoscaler)["scaleTargetRef"])
@@ -75,11 +75,11 @@ class Autoscalers:
                 target, ObjectKey(key.namespace, meta.spec(autoscaler)["scaleTargetRef"]["name"]), subresource="scale"
             )
         except KubeError as error:
-            return decision.unreadable(autoscaler, str(error), now)
+            return autoscalercontrol.unreadable(autoscaler, str(error), now)
         observed = await self._observe(autoscaler, target, scale, _confirmed(memory, scale))
-        decided = decision.decide(observed)
-        self._remember(key, decided, decision.replicas_of(scale))
-        return decision.plan(observed, decided)
+        decided = autoscalercontrol.decide(observed)
+        self._remember(key, decided, autoscalercontrol.replicas_of(scale))
+        return autoscalercontrol.plan(observed, decided)
 
     def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
         """Return what is remembered of an autoscaler, of a new one nothing."""
@@ -88,7 +88,7 @@ class Autoscalers:
             return Memory(now, meta.uid(autoscaler), {})
         return known
 
-    def _remember(self, key: ObjectKey, decided: Decision, current: int) -> None:
+    def _remember(self, key: ObjectKey, decided: Sizing, current: int) -> None:
         change = (current, decided.replicas) if decided.replicas != current else None
         self.memories[key] = replace(self.memories[key], history=decided.history, written=change)
 
@@ -136,7 +136,7 @@ def _has_decided(memory: Memory, autoscaler: JSONObject) -> bool:
 
 def _confirmed(memory: Memory, scale: JSONObject) -> History:
     """Return the history with the last change, if the scale shows that it was written."""
-    if memory.written is None or decision.replicas_of(scale) != memory.written[1]:
+    if memory.written is None or autoscalercontrol.replicas_of(scale) != memory.written[1]:
         return memory.history
     before, after = memory.written
     return replace(memory.history, changed=(*memory.history.changed, Moment(memory.at, after - before)))

@@ -50,7 +50,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class ScaledLoad:
     """The pods of an autoscaler with what they use now, and how many replicas there are.
 
     `tolerances` are the deviations (below, above) from the target that change nothing, as shares.
@@ -63,7 +63,7 @@ class Load:
     now: datetime
 
 
-class Target(NamedTuple):
+class WantedLoad(NamedTuple):
     """The resource that is measured, in one container or (empty) all, and the load that each pod should have.
 
     With `utilization` the load is a percentage of requests; else thousandths.
@@ -75,7 +75,7 @@ class Target(NamedTuple):
     utilization: bool
 
 
-def propose(metric: JSONObject, load: Load) -> Proposal:
+def propose(metric: JSONObject, load: ScaledLoad) -> Proposal:
     """Return what a metric asks for."""
     match metric["type"]:
         case "Resource":
@@ -99,15 +99,15 @@ def propose(metric: JSONObject, load: Load) -> Proposal:
     return Proposal(replicas, name, {"type": metric["type"], field: identity})
 
 
-def _target(source: JSONObject) -> Target:
+def _target(source: JSONObject) -> WantedLoad:
     target, container = source["target"], str(source.get("container") or "")
     share = target.get("averageUtilization")
     if share is not None:
-        return Target(source["name"], container, int(share), utilization=True)
-    return Target(source["name"], container, _milli(target["averageValue"]), utilization=False)
+        return WantedLoad(source["name"], container, int(share), utilization=True)
+    return WantedLoad(source["name"], container, _milli(target["averageValue"]), utilization=False)
 
 
-def _replicas(target: Target, load: Load) -> tuple[int, JSONObject]:
+def _replicas(target: WantedLoad, load: ScaledLoad) -> tuple[int, JSONObject]:
     samples = _samples(target, load.metrics)
     if not samples:
         text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
@@ -133,7 +133,7 @@ class Groups(NamedTuple):
     missing: Collection[str]
 
 
-def _grouped(target: Target, load: Load, samples: Mapping[str, Sample]) -> Groups:
+def _grouped(target: WantedLoad, load: ScaledLoad, samples: Mapping[str, Sample]) -> Groups:
     groups: dict[str, list[str]] = {"counted": [], "unready": [], "missing": []}
     for pod in load.pods:
         name = meta.name(pod)
@@ -162,7 +162,12 @@ def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
 
 
 def _count(
-    target: Target, load: Load, groups: Groups, used: Mapping[str, int], requests: Mapping[str, int], ratio: float
+    target: WantedLoad,
+    load: ScaledLoad,
+    groups: Groups,
+    used: Mapping[str, int],
+    requests: Mapping[str, int],
+    ratio: float,
 ) -> int:
     """Return the replicas at which each has the target's load, careful where pods start or are not measured.
 
@@ -188,12 +193,12 @@ def _count(
     return load.current if is_other_way else count
 
 
-def _is_near(load: Load, ratio: float) -> bool:
+def _is_near(load: ScaledLoad, ratio: float) -> bool:
     below, above = load.tolerances
     return 1 - below <= ratio <= 1 + above
 
 
-def _ratio(target: Target, used: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
+def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
     """Return the mean load of pods, in the unit of the target, and how it compares with the target."""
     total = sum(used.values())
     if not target.utilization:
@@ -206,18 +211,18 @@ def _ratio(target: Target, used: Mapping[str, int], requests: Mapping[str, int])
     return share, share / target.amount
 
 
-def _requests(target: Target, pods: Iterable[JSONObject]) -> dict[str, int]:
+def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
     """Return what pods request, by name; containers that run beside the others for a pod's whole life count, too."""
     return {meta.name(pod): sum(_request(target, pod, one) for one in _containers(target, pod)) for pod in pods}
 
 
-def _containers(target: Target, pod: JSONObject) -> list[JSONObject]:
+def _containers(target: WantedLoad, pod: JSONObject) -> list[JSONObject]:
     spec = meta.spec(pod)
     sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     return [one for one in (*spec["containers"], *sidecars) if target.container in {"", one["name"]}]
 
 
-def _request(target: Target, pod: JSONObject, container: JSONObject) -> int:
+def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
     asked = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
     if asked is None:
         raise ReadingError(
@@ -226,7 +231,7 @@ def _request(target: Target, pod: JSONObject, container: JSONObject) -> int:
     return _milli(asked)
 
 
-def _samples(target: Target, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
+def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
     """Return what pods used, by name; those of which a container was not measured are missing."""
     found = {}
     for one in metrics:

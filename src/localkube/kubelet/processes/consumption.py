@@ -20,7 +20,7 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
 
-class Process(NamedTuple):
+class SeenProcess(NamedTuple):
     """What one process is and has used: ticks of its own and of the children it waited for, and resident pages."""
 
     name: str
@@ -38,12 +38,12 @@ def read(pids: Collection[int], proc: Path = PROC) -> dict[int, Used]:
     return {pid: _used(_top(pid, processes), processes, children) for pid in pids if pid in processes}
 
 
-def _top(pid: int, processes: Mapping[int, Process]) -> int:
+def _top(pid: int, processes: Mapping[int, SeenProcess]) -> int:
     parent = processes[pid].parent
     return parent if parent in processes and processes[parent].name == KEEPER else pid
 
 
-def _used(top: int, processes: Mapping[int, Process], children: Mapping[int, list[int]]) -> Used:
+def _used(top: int, processes: Mapping[int, SeenProcess], children: Mapping[int, list[int]]) -> Used:
     found, waiting = [], [top]
     while waiting:
         pid = waiting.pop()
@@ -52,7 +52,7 @@ def _used(top: int, processes: Mapping[int, Process], children: Mapping[int, lis
     return Used(sum(one.ticks for one in found) / TICKS, sum(one.pages for one in found) * PAGE)
 
 
-def _processes(proc: Path) -> Iterator[tuple[int, Process]]:
+def _processes(proc: Path) -> Iterator[tuple[int, SeenProcess]]:
     """Yield the processes of this machine; one that ends meanwhile is left out."""
     for path in proc.iterdir() if proc.is_dir() else ():
         if path.name.isdecimal():
@@ -62,12 +62,12 @@ def _processes(proc: Path) -> Iterator[tuple[int, Process]]:
                 continue
 
 
-def parse(stat: str) -> Process:
+def parse(stat: str) -> SeenProcess:
     """Read /proc/PID/stat. The name stands in parentheses, and may contain some.
 
     >>> parse("7 (a) b) S 1 7 7 0 -1 4194304 9 0 0 0 10 20 3 4 20 0 1 0 5 4096 12 18446744073709551615")
-    Process(name='a) b', parent=1, ticks=37, pages=12)
+    SeenProcess(name='a) b', parent=1, ticks=37, pages=12)
     """
     head, _, rest = stat.rpartition(")")
     fields = rest.split()
-    return Process(head.partition("(")[2], int(fields[1]), sum(map(int, fields[11:15])), int(fields[21]))
+    return SeenProcess(head.partition("(")[2], int(fields[1]), sum(map(int, fields[11:15])), int(fields[21]))

@@ -12,9 +12,8 @@ from leaderworkerset.cli import durations, logging
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import FAILED, CommandError, UsageError
 from leaderworkerset.cli.faultnames import FAULTS, Of
-from leaderworkerset.cli.storms import page as pages
 from leaderworkerset.cli.storms import report as reports
-from leaderworkerset.cli.storms import storm
+from leaderworkerset.cli.storms import storm, stormpage
 from leaderworkerset.cli.storms.playing import Play, faults
 from leaderworkerset.cli.storms.storm import Step
 from leaderworkerset.cli.views import output
@@ -153,7 +152,7 @@ def _print(report: reports.StormReport, form: str | None) -> None:
         case "json":
             click.echo(output.as_json(reports.document(report)))
         case "html":
-            click.echo(pages.page(report), nl=False)
+            click.echo(stormpage.page(report), nl=False)
         case _:
             for line in reports.lines(report):
                 say(line)

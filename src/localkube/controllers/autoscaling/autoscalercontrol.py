@@ -45,7 +45,7 @@ class Observed:
     now: datetime
 
 
-class Decision(NamedTuple):
+class Sizing(NamedTuple):
     """The replicas there should be and why, the conditions, the metrics as read, what is remembered, and failures."""
 
     replicas: int
@@ -61,7 +61,7 @@ def replicas_of(scale: JSONObject) -> int:
     return int(meta.spec(scale).get("replicas") or 0)
 
 
-def decide(observed: Observed) -> Decision:
+def decide(observed: Observed) -> Sizing:
     """Return what the autoscaler does now."""
     pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
     history = paces.remembered(observed.history, pace, now)
@@ -70,15 +70,15 @@ def decide(observed: Observed) -> Decision:
     able = (ABLE, "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale")
     if current == 0:
         text = "scaling is disabled since the replica count of the target is zero"
-        return Decision(0, "", (able, (ACTIVE, "False", "ScalingDisabled", text)), (), history)
+        return Sizing(0, "", (able, (ACTIVE, "False", "ScalingDisabled", text)), (), history)
     if current > pace.most:
-        return Decision(pace.most, "Current number of replicas above Spec.MaxReplicas", (able,), (), history)
+        return Sizing(pace.most, "Current number of replicas above Spec.MaxReplicas", (able,), (), history)
     if current < pace.least:
-        return Decision(pace.least, "Current number of replicas below Spec.MinReplicas", (able,), (), history)
+        return Sizing(pace.least, "Current number of replicas below Spec.MinReplicas", (able,), (), history)
     return _by_metrics(observed, pace, history, able)
 
 
-def _by_metrics(observed: Observed, pace: Pace, history: History, able: Condition) -> Decision:
+def _by_metrics(observed: Observed, pace: Pace, history: History, able: Condition) -> Sizing:
     current, now = replicas_of(observed.scale), observed.now
     proposals, errors = _proposals(observed, pace)
     statuses = tuple(one.status for one in proposals)
@@ -90,7 +90,7 @@ def _by_metrics(observed: Observed, pace: Pace, history: History, able: Conditio
         summary = f"invalid metrics ({len(errors)} invalid out of {total}), first error is: {errors[0]}"
         failures = (*events, ("FailedComputeMetricsReplicas", summary))
         refused = (able, (ACTIVE, "False", errors[0].reason, text))
-        return Decision(current, "", refused, statuses, history, failures)
+        return Sizing(current, "", refused, statuses, history, failures)
     stable = paces.stabilized(pace, wanted.replicas, current, history, now)
     limit = paces.limited(pace, stable.replicas, current, history, now)
     text = f"the HPA was able to successfully calculate a replica count from {wanted.name}"
@@ -101,7 +101,7 @@ def _by_metrics(observed: Observed, pace: Pace, history: History, able: Conditio
     )
     reason = f"{wanted.name} above target" if limit.replicas > current else "All metrics below target"
     history = replace(history, recommended=(*history.recommended, Moment(now, wanted.replicas)))
-    return Decision(limit.replicas, reason, conditions, statuses, history, events)
+    return Sizing(limit.replicas, reason, conditions, statuses, history, events)
 
 
 def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[ReadingError]]:
@@ -111,7 +111,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
     if isinstance(observed.metrics, str):
         text = f"unable to fetch metrics from resource metrics API: {observed.metrics}"
         return [], [ReadingError("FailedGetResourceMetric", text)]
-    load = readings.Load(
+    load = readings.ScaledLoad(
         pods=observed.pods,
         metrics=observed.metrics,
         current=replicas_of(observed.scale),
@@ -127,7 +127,7 @@ def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[Rea
     return proposals, errors
 
 
-def plan(observed: Observed, decision: Decision) -> Plan:
+def plan(observed: Observed, decision: Sizing) -> Plan:
     """Return the plan that writes a decision: the scale where it changes, then the status."""
     autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
     conditions, status = decision.conditions, meta.status(autoscaler)

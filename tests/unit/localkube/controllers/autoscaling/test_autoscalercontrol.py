@@ -10,8 +10,8 @@ from tests.unit.localkube.controllers.objects import NOW
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import REPLICA_SETS
 from kuberuntime.plan import Emit, Finally, Plan, Put, PutStatus, flat
-from localkube.controllers.autoscaling import decision
-from localkube.controllers.autoscaling.decision import Observed
+from localkube.controllers.autoscaling import autoscalercontrol
+from localkube.controllers.autoscaling.autoscalercontrol import Observed
 from localkube.controllers.autoscaling.pace import History, Moment
 
 
@@ -37,7 +37,7 @@ def observed(current: int, cpu: str, status: Any = None, metrics: Any = None, **
 
 
 def plan(seen: Observed) -> Plan:
-    return decision.plan(seen, decision.decide(seen))
+    return autoscalercontrol.plan(seen, autoscalercontrol.decide(seen))
 
 
 def status_of(written: Plan) -> Any:
@@ -57,12 +57,14 @@ def test_a_new_size_is_written_before_the_status() -> None:
     assert status.object["status"]["lastScaleTime"] == "2026-01-01T12:00:00Z"
     (refused,) = both.on_failure
     assert refused.patch["status"]["conditions"][0]["reason"] == "FailedUpdateScale"
-    assert found.requeue_after == decision.PERIOD
+    assert found.requeue_after == autoscalercontrol.PERIOD
 
 
 def test_nothing_is_written_where_all_is_known() -> None:
     first = plan(observed(2, "500m"))
-    assert plan(observed(2, "500m", status_of(first), now=NOW + timedelta(seconds=15))) == Plan((), decision.PERIOD)
+    assert plan(observed(2, "500m", status_of(first), now=NOW + timedelta(seconds=15))) == Plan(
+        (), autoscalercontrol.PERIOD
+    )
 
 
 def test_the_time_of_a_condition_is_that_of_its_status() -> None:
@@ -73,42 +75,42 @@ def test_the_time_of_a_condition_is_that_of_its_status() -> None:
 
 def test_the_largest_of_several_proposals_counts() -> None:
     memory = metric(HALF, "memory")
-    found = decision.decide(observed(2, "1", metrics=[metric({"averageUtilization": 99}), metric()]))
+    found = autoscalercontrol.decide(observed(2, "1", metrics=[metric({"averageUtilization": 99}), metric()]))
     assert found.replicas == 4
     partly = observed(2, "1", metrics=[memory, metric()])
-    assert decision.decide(partly).replicas == 4
-    assert decision.decide(partly).failures[0][0] == "FailedGetResourceMetric"
+    assert autoscalercontrol.decide(partly).replicas == 4
+    assert autoscalercontrol.decide(partly).failures[0][0] == "FailedGetResourceMetric"
 
 
 def test_it_does_not_shrink_while_a_metric_is_missing() -> None:
-    found = decision.decide(observed(4, "0", metrics=[metric(HALF, "memory"), metric()]))
+    found = autoscalercontrol.decide(observed(4, "0", metrics=[metric(HALF, "memory"), metric()]))
     assert found.replicas == 4
     assert found.failures[-1][1].startswith(
         "invalid metrics (1 invalid out of 2), first error is: failed to get memory"
     )
-    written = decision.plan(observed(4, "0", {"desiredReplicas": 7}), found)
+    written = autoscalercontrol.plan(observed(4, "0", {"desiredReplicas": 7}), found)
     assert isinstance(written.actions[0], Emit)
     assert status_of(written)["desiredReplicas"] == 7
 
 
 def test_a_target_without_selector_or_without_metrics_is_said() -> None:
     scale = {"metadata": {"name": "web"}, "spec": {"replicas": 2}, "status": {}}
-    conditions = decision.decide(observed(2, "1", scale=scale)).conditions
+    conditions = autoscalercontrol.decide(observed(2, "1", scale=scale)).conditions
     assert conditions[1][1:3] == ("False", "InvalidSelector")
-    away = decision.decide(replace(observed(2, "1"), metrics="no node is running"))
+    away = autoscalercontrol.decide(replace(observed(2, "1"), metrics="no node is running"))
     assert "no node is running" in away.conditions[1][3]
 
 
 def test_bounds_and_zero_need_no_metrics() -> None:
-    assert decision.decide(observed(9, "1")).replicas == 8
-    assert decision.decide(observed(1, "1", spec={"minReplicas": 3})).replicas == 3
-    off = decision.decide(observed(0, "1"))
+    assert autoscalercontrol.decide(observed(9, "1")).replicas == 8
+    assert autoscalercontrol.decide(observed(1, "1", spec={"minReplicas": 3})).replicas == 3
+    off = autoscalercontrol.decide(observed(0, "1"))
     assert (off.replicas, off.conditions[1][2]) == (0, "ScalingDisabled")
     assert off.history.recommended == (Moment(NOW, 0),)
 
 
 def test_a_scale_that_cannot_be_read_is_an_event_and_a_condition() -> None:
-    found = decision.unreadable(observed(1, "1").autoscaler, "not there", NOW)
+    found = autoscalercontrol.unreadable(observed(1, "1").autoscaler, "not there", NOW)
     assert status_of(found)["conditions"][0]["reason"] == "FailedGetScale"
     assert isinstance(found.actions[0], Emit)
     assert found.actions[0].events[0].note == "not there"
