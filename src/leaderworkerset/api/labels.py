@@ -83,6 +83,9 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
+# Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
+POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"
+
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
 HISTORY_OF: Final = PREFIX + "history-of"

@@ -80,7 +80,9 @@ _ROLLED: Final = (
     "status.updateRevision",
 )
 
-WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
+WORKER_STATEFULSET: Final = Projection(
+    "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
+)
 """The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")

@@ -11,6 +11,7 @@ In: every change that the API server commits, and every write of a manager as it
 - Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
   surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed, nor one
   that the leader StatefulSet had been told to replace before it became available.
+- Ends: a manager deletes the workers of a leader only where they shall end together, and the leader ends.
 - Leadership: no write of a manager arrives while another one holds the lease.
 - Budgets: see `budgets.py`.
 - One revision: the ready pods of an incarnation have one, and run what it says.
@@ -41,6 +42,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies import termination
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 from localkube.apiserver.storage.store import Change, Store
 
@@ -57,7 +59,7 @@ PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resour
 LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
 """What managers may patch where restarts are limited: evidence and counts."""
 
-DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource}
+DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource, STATEFULSETS.group_resource}
 
 
 class Invariants:
@@ -251,10 +253,22 @@ class Invariants:
             self._violate(f"{actor} deletes {target} whatever its UID")
         if known is None or meta.uid(known) != uid or meta.is_deleting(known):
             return
+        if target.resource == STATEFULSETS.group_resource:
+            self._check_workers_deletion(actor, target, known)
         if target.resource == PODS.group_resource:
             self._check_leader_deletion(actor, target, request, known)
             if options.get("gracePeriodSeconds") == 0:
                 self._violate(f"{actor} deletes {target} without waiting for its processes")
+
+    def _check_workers_deletion(self, actor: str, target: Target, workers: JSONObject) -> None:
+        leader = self.facts.objects.get(PODS.group_resource, {}).get(
+            (meta.controller_of(workers) or {}).get("name", "")
+        )
+        if leader is not None and meta.is_controlled(workers, leader) and not meta.is_deleting(leader):
+            self._violate(f"{actor} deletes {target}, whose leader lives")
+        sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
+        if not any(termination.is_parallel(meta.annotations(obj)) for obj in (workers, *sets)):
+            self._violate(f"{actor} deletes {target}, which shall end after its leader")
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
         group = self.facts.group_of(leader)

@@ -33,7 +33,7 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollingupdate,
 )
-from leaderworkerset.core.policies import failures, restartpolicy
+from leaderworkerset.core.policies import failures, restartpolicy, termination
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -272,6 +272,11 @@ def _ends_at_an_update() -> Plant:
     return patch.object(Informer, "_publish", publish)
 
 
+def _ends_all_together() -> Plant:
+    """Delete the workers of any leader that ends, whether or not the set asks for that."""
+    return patch.object(termination, "is_parallel", lambda annotations: True)
+
+
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     real = module.reconcile
     return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
@@ -315,6 +320,7 @@ BUGS: Final = {
         Bug(_trusts_wall_clocks, "clocks1.9"),
         Bug(_trusts_what_is_stored, "1.3"),
         Bug(_ends_at_an_update, "roll.0"),
+        Bug(_ends_all_together, "shrink.0"),
         Bug(plantedkeys.trusts_old_counts, "roll by key.0"),
         Bug(plantedkeys.names_tpu_hosts_after_pods, "create by key.0"),
         Bug(plantedkeys.draws_another_key, "create by key.0"),

@@ -52,6 +52,9 @@ ROUNDS: Final = 4
 LIMITS: Final = (None, None, None, 0, 1, 2)
 """What `maxGroupRestarts` may be."""
 
+PARALLEL: Final = 0.3
+"""The share of LeaderWorkerSets whose workers end together with their leaders."""
+
 LASTING: Final = {
     "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds",
 }  # fmt: skip
@@ -223,14 +226,22 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
     }
     if limit is not None and policy != "None":
         spec["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
-    return groups() | {"spec": spec}
+    lws = groups() | {"spec": spec}
+    if _beside(random, "ends").random() < PARALLEL:
+        lws["metadata"] = lws["metadata"] | {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+    return lws
 
 
 def _draw_limit(random: Random) -> int | None:
-    """Pick how often groups may be restarted, beside all that is picked with `random`: known seeds stay what they are."""
+    """Pick how often groups may be restarted."""
+    return _beside(random, "limit").choice(LIMITS)
+
+
+def _beside(random: Random, what: str) -> Random:
+    """Return a source beside that of all the others: known seeds stay what they are."""
     beside = Random()
     beside.setstate(random.getstate())
-    return Random(f"limit {beside.random()}").choice(LIMITS)
+    return Random(f"{what} {beside.random()}")
 
 
 async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:

@@ -6,7 +6,7 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
@@ -25,6 +25,7 @@ from leaderworkerset.api.leaderworkerset import (
 )
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
+from leaderworkerset.core.policies import termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
@@ -87,6 +88,7 @@ def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
     """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
+    stored: Mapping[str, str] = {} if old is None else old.annotations
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
@@ -97,7 +99,8 @@ def validate_leaderworkerset(
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations, {} if old is None else old.annotations),
+        *settings.errors(lws.annotations, stored),
+        *termination.errors(lws.annotations, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 

@@ -18,7 +18,7 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import ordinalgate, statefulset
-from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
+from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import lost
@@ -36,7 +36,7 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     if lacking := lacking_label(group.leader):
         return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
-        return Plan()
+        return Plan(termination.end_workers(group))
     try:
         return _decide(group, gang)
     except ValueError as error:
@@ -81,7 +81,7 @@ def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
     if groupname.is_exhausted(group.leader):
         return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
-        return Plan()
+        return Plan(termination.end_workers(group))
     if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
         return Plan((restartpolicy.replace_ended(group),))
     recreated = restartpolicy.decide(group)

@@ -169,6 +169,29 @@ class Cluster:
         await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "limited"))
         await self.settle()
 
+    async def end_together(self) -> None:
+        """Create a LeaderWorkerSet whose workers end with their leader, and scale it down while that takes its time."""
+        metadata = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+        await self.create(builders.leaderworkerset_object("ending", metadata=metadata))
+        await self.settle()
+        lws = ObjectKey(NAMESPACE, "ending")
+        held, free = ({"metadata": {"finalizers": finalizers}} for finalizers in (["example.com/hold"], None))
+        for leader in ("ending-0", "ending-1"):
+            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), held, kind="merge")
+        await self.client.patch(LEADERWORKERSETS, lws, {"spec": {"replicas": 1}}, kind="merge")
+        await self.settle()
+        assert {name for name in await self.uids() if name.startswith("ending-")} == {
+            "ending-0",
+            "ending-0-1",
+            "ending-1",
+        }
+        await self.client.delete(LEADERWORKERSETS, lws)
+        await self.settle()
+        assert {name for name in await self.uids() if name.startswith("ending-")} == {"ending-0", "ending-1"}
+        for leader in ("ending-0", "ending-1"):
+            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), free, kind="merge")
+        await self.settle()
+
     async def bind(self, pod: str, node: str) -> None:
         """Put a pod on a node, which is made for it with the label `rack`."""
         await self.client.create(
