@@ -42,7 +42,6 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.policies import termination
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 from localkube.apiserver.storage.store import Change, Store
 
@@ -267,7 +266,7 @@ class Invariants:
         if leader is not None and meta.is_controlled(workers, leader) and not meta.is_deleting(leader):
             self._violate(f"{actor} deletes {target}, whose leader lives")
         sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
-        if not any(termination.is_parallel(meta.annotations(obj)) for obj in (workers, *sets)):
+        if "Parallel" not in {meta.annotations(obj).get(labels.POD_TERMINATION_POLICY) for obj in (workers, *sets)}:
             self._violate(f"{actor} deletes {target}, which shall end after its leader")
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
