@@ -85,6 +85,12 @@ RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
 # Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
 POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"
+STAY_ON_NODES: Final = PREFIX + "stay-on-nodes"
+
+# Annotations of our own: the nodes that a group had, by rank, of which leader, and the one that it shall avoid.
+FORMER_NODES: Final = PREFIX + "former-nodes"
+FORMER_LEADER: Final = PREFIX + "former-leader"
+AVOIDED_NODE: Final = PREFIX + "avoided-node"
 
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
@@ -126,6 +132,9 @@ FIELD_MANAGER: Final = "lws"
 
 SCALE_MANAGER: Final = "lws-scale"
 """The field manager of scaling; `lws apply` may take over its fields, since the same user wrote both."""
+
+PLACES_MANAGER: Final = "lws-places"
+"""The field manager of the nodes in the record of a group's recreations, which has the other fields from `FIELD_MANAGER`."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

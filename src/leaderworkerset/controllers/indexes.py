@@ -62,8 +62,8 @@ def revision_values(revision: JSONObject) -> Iterable[str]:
 
 
 def record_values(revision: JSONObject) -> Iterable[str]:
-    """Index the record of a group's recreations by its LeaderWorkerSet."""
-    return lws_values(revision) if labels.RECREATIONS in meta.annotations(revision) else ()
+    """Index the record of a group's recreations and nodes by its LeaderWorkerSet."""
+    return lws_values(revision) if meta.annotations(revision).keys() & {labels.RECREATIONS, labels.FORMER_NODES} else ()
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:

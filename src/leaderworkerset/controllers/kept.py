@@ -58,6 +58,7 @@ POD: Final = Projection(
     "spec.nodeName",
     "spec.schedulingGates",
     "spec.readinessGates",
+    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
@@ -85,7 +86,9 @@ WORKER_STATEFULSET: Final = Projection(
 )
 """The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
 
-LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
+LEADER_STATEFULSET: Final = Projection(
+    *_ROLLED, "metadata.annotations", f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']"
+)
 """The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(

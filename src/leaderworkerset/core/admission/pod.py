@@ -15,6 +15,7 @@ from leaderworkerset.core.policies import (
     environment,
     exclusive,
     identity,
+    places,
     replacement,
     subdomain,
     subgroups,
@@ -31,6 +32,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     accelerators.POLICY,
     environment.POLICY,
     replacement.POLICY,
+    places.POLICY,
 )
 """The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
 
