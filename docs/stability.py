@@ -49,6 +49,8 @@ CHOSEN: Final = (
     labels.RELEASE_LOST_PODS_AFTER,
     labels.REVISION_HISTORY_LIMIT,
     labels.GANG_SCHEDULER,
+    labels.POD_TERMINATION_POLICY,
+    labels.STAY_ON_NODES,
     labels.RECOVER,
 )
 """Annotations of our own that users set."""
@@ -76,6 +78,9 @@ KEPT: Final = (
     labels.FAILED_POD_RESTARTS,
     labels.FAILURE,
     labels.RESUMED,
+    labels.FORMER_NODES,
+    labels.FORMER_LEADER,
+    labels.AVOIDED_NODE,
     labels.HISTORY_OF,
     labels.PAUSED_PARTITION,
     labels.GANG_GROUP,

@@ -144,6 +144,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
     "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
     labels.RECOVER: "integration/lws/test_budget.py",
+    labels.POD_TERMINATION_POLICY: "integration/lws/test_ends.py",
+    labels.STAY_ON_NODES: "integration/lws/test_places.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }

@@ -74,6 +74,7 @@ _ROLLED: Final = (
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",
     "spec.updateStrategy",
+    f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",
     "status.observedGeneration",
     "status.replicas",
     "status.availableReplicas",
@@ -86,9 +87,7 @@ WORKER_STATEFULSET: Final = Projection(
 )
 """The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
 
-LEADER_STATEFULSET: Final = Projection(
-    *_ROLLED, "metadata.annotations", f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']"
-)
+LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
 """The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
 
 DEPLOYMENT: Final = Projection(

@@ -18,7 +18,7 @@ In: every change that the API server commits, and every write of a manager as it
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -123,6 +123,13 @@ class Invariants:
                 for index, group in groups if any(map(has_restarted, (group.leader, *group.workers)))
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
 
+    def closed_gates(self) -> list[str]:
+        """Return the leaders at rest that still wait to learn their places."""
+        pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_stayed else {}
+        return [f"the gate of {name} was not opened" for name, pod in sorted(pods.items())
+                if isinstance(index_of(pod), int) and meta.spec(pod).get("schedulingGates")
+                and FOREIGN not in meta.annotations(pod)]  # fmt: skip
+
     # What the API server commits.
 
     def _committed(self, changes: Sequence[Change]) -> None:
@@ -226,8 +233,13 @@ class Invariants:
             self._check_creation(actor, target, request)
         elif request.method == "PUT":
             self._check_status(actor, target, request)
-        elif target.resource not in (self.patched | LIMITED if self.facts.has_limited else self.patched):
+        elif target.resource not in self._patchable():
             self._violate(f"{actor} patches {target}")
+
+    def _patchable(self) -> Collection[str]:
+        """Return what managers may patch: of pods evidence, and the gates of leaders that learn their places."""
+        gated = {PODS.group_resource} if self.facts.has_stayed else set[str]()
+        return self.patched | gated | (LIMITED if self.facts.has_limited else set[str]())
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
         """Count a deletion of a leader that the API server performed; note a write that changed what is not ours."""

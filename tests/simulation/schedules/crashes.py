@@ -214,6 +214,9 @@ GANGED: Final[Mapping[str, Sequence[Happening]]] = {
 TOGETHER: Final = "end together"
 """The scenario of workers that end together with their leaders."""
 
+PLACED: Final = "come back"
+"""The scenario of groups that come back to their nodes."""
+
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
     "roll": (roll,),
@@ -221,6 +224,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "grow": (grow,),
     "shrink": (shrink,),
     TOGETHER: (shrink, happenings.delete_leader),
+    PLACED: (fail, roll),
     "resize": (resize,),
     "fail": (fail,),
     UNSEEN: (fail_unseen,),
@@ -255,6 +259,8 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
     if name == TOGETHER:
         lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: "Parallel"}
+    if name == PLACED:
+        lws["metadata"]["annotations"] = {labels.STAY_ON_NODES: "Preferred"}
     return lws, invariants
 
 

@@ -81,9 +81,8 @@ def of(obj: JSONObject, record: JSONObject | None) -> Places:
     is_last = last is not None and last.leader == meta.annotations(record).get(labels.FORMER_LEADER)
     if last is None or not is_last or last.count < BLAMED_FROM:
         return found
-    ordinal = None if last.failure.pod == recreation.leader_of(record) else ordinals.split(last.failure.pod)
-    rank = 0 if ordinal is None else ordinal.number
-    return Places(found.nodes, found.nodes[rank] if rank < len(found.nodes) else "")
+    rank = _rank_of(last.failure.pod, recreation.leader_of(record))
+    return Places(found.nodes, found.nodes[rank] if rank is not None and rank < len(found.nodes) else "")
 
 
 def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
@@ -99,7 +98,7 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
     text = text if len(text) <= LONGEST else text[: LONGEST + 1].rpartition(",")[0]
     noted = {labels.FORMER_NODES: text, labels.FORMER_LEADER: str(meta.uid(leader))}
     known = {} if group.record is None else meta.annotations(group.record)
-    if known.items() >= noted.items():
+    if all(known.get(key) == value for key, value in noted.items()):
         return ()
     return (Apply(resource=CONTROLLER_REVISIONS, object=_build(group, noted), manager=labels.PLACES_MANAGER),)
 
@@ -145,6 +144,12 @@ def _read(found: Mapping[str, str]) -> Places:
 
 def _node(text: str) -> str:
     return "" if names.dns_1123_subdomain(text) else text
+
+
+def _rank_of(pod: str, leader: str) -> int | None:
+    """Return the rank of a pod of the group with this leader, by their names."""
+    ordinal = ordinals.split(pod)
+    return 0 if pod == leader else None if ordinal is None else ordinal.number
 
 
 def _rank(pod: JSONObject) -> int | None:
