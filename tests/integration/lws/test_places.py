@@ -1,6 +1,6 @@
 """Groups that come back to the nodes they had."""
 
-import asyncio
+from functools import partial
 
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
@@ -72,6 +72,10 @@ async def test_a_group_that_failed_comes_back_to_its_nodes_and_leaves_one_where_
     assert labels.FORMER_NODES not in meta.annotations(again.pods["web-1-2"])
 
 
+def _is_of(uid: str, record: JSONObject) -> bool:
+    return meta.annotations(record).get(labels.FORMER_LEADER) == uid
+
+
 async def recorded(space: Space, state: State) -> None:
     """Wait until the nodes of all groups are recorded."""
     for index in {meta.labels(pod)[labels.GROUP_INDEX] for pod in state.pods.values()}:
@@ -83,7 +87,7 @@ async def recorded(space: Space, state: State) -> None:
             return next((one for one in listing.items if meta.name(one) == f"{name}-recreations"), {})
 
         uid = meta.uid(leader)
-        await space.eventually(read, lambda one, uid=uid: meta.annotations(one).get(labels.FORMER_LEADER) == uid)
+        await space.eventually(read, partial(_is_of, uid))
 
 
 async def test_a_node_that_takes_no_pods_any_more_is_left_and_a_rollout_stays(space: Space) -> None:
@@ -127,7 +131,6 @@ async def test_the_annotation_replaces_no_group_by_itself(space: Space) -> None:
     before = await space.settled()
     await space.patch({"metadata": {"annotations": STAYING}})
     await recorded(space, before)
-    await asyncio.sleep(0)
     assert (await space.settled()).uids("web") == before.uids("web")
     after = await fail(space, "web-0-1")
     assert preferences(after.pods["web-0"]) == []

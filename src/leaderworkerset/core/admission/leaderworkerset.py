@@ -25,7 +25,7 @@ from leaderworkerset.api.leaderworkerset import (
 )
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
-from leaderworkerset.core.policies import places, termination
+from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
@@ -101,7 +101,7 @@ def validate_leaderworkerset(
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, stored),
         *termination.errors(lws.annotations, stored),
-        *places.errors(lws.annotations, stored),
+        *formernodes.errors(lws.annotations, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 

@@ -14,8 +14,8 @@ from leaderworkerset.core.policies import (
     accelerators,
     environment,
     exclusive,
+    formernodes,
     identity,
-    places,
     replacement,
     subdomain,
     subgroups,
@@ -32,7 +32,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     accelerators.POLICY,
     environment.POLICY,
     replacement.POLICY,
-    places.POLICY,
+    formernodes.POLICY,
 )
 """The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
 

@@ -33,8 +33,8 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import key_of
-from leaderworkerset.core.policies import places, recreation
-from leaderworkerset.core.policies.places import NOWHERE, Places
+from leaderworkerset.core.policies import formernodes, recreation
+from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.replacement import GATED_COST
 
 
@@ -99,7 +99,7 @@ def decide(
     recorded = {recreation.leader_of(one): one for one in records}
     for leader in turn.ahead:
         replaced = _replaces(leader) or next(followed, "")
-        patches.append(admit(obj, leader, replaced, places.of(obj, recorded.get(replaced))))
+        patches.append(admit(obj, leader, replaced, formernodes.of(obj, recorded.get(replaced))))
     surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
     return Replacement(actions, _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
@@ -176,7 +176,7 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str, found: Places = NO
 def open_gate(leader: JSONObject, found: Places) -> Patch:
     """Remove the gate alone; the leader prefers the node that its rank had."""
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
-    spec = {"schedulingGates": gates or None} | places.preferred(leader, found, 0)
+    spec = {"schedulingGates": gates or None} | formernodes.preferred(leader, found, 0)
     return Patch(
         resource=PODS,
         key=meta.key(leader),

@@ -16,7 +16,7 @@ from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.edition import lasting
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
-from leaderworkerset.core.policies import levels, places, workloadnames
+from leaderworkerset.core.policies import formernodes, levels, workloadnames
 
 NO_MARKS: Final[Mapping[str, str]] = {}
 
@@ -57,15 +57,15 @@ def build(
 
 
 def _marks(lws: LeaderWorkerSet, living: JSONObject | None, key: str) -> dict[str, str]:
-    """Return the annotation that puts leaders behind the gate where they learn their places (`places.py`).
+    """Return the annotation that puts leaders behind the gate where they learn their places (`formernodes.py`).
 
     It comes and goes with another revision alone: by itself it would replace all groups.
     """
     annotations = lws.annotations
     if living is not None and meta.labels(living).get(labels.TEMPLATE_REVISION_HASH) == key:
         annotations = meta.annotations(meta.spec(living).get("template") or {})
-    is_marked = annotations.get(labels.STAY_ON_NODES) == places.PREFERRED
-    return {labels.STAY_ON_NODES: places.PREFERRED} if is_marked else {}
+    is_marked = annotations.get(labels.STAY_ON_NODES) == formernodes.PREFERRED
+    return {labels.STAY_ON_NODES: formernodes.PREFERRED} if is_marked else {}
 
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:

@@ -9,7 +9,7 @@ from kuberuntime.plan import Patch
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import gatedleaders
-from leaderworkerset.core.policies import places, replacement
+from leaderworkerset.core.policies import formernodes, replacement
 from leaderworkerset.core.policies.policy import LiveGroup
 
 
@@ -18,7 +18,7 @@ def decide(group: LiveGroup) -> tuple[Patch, ...]:
     leader = group.leader
     if groupname.is_hash(leader) or not replacement.is_gated(leader):
         return ()
-    found = places.of(group.obj, group.record)
+    found = formernodes.of(group.obj, group.record)
     if group.lws.spec.scheduling is None:
         return (gatedleaders.open_gate(leader, found),)
     named = meta.annotations(leader).get(labels.REPLACES, "")

@@ -18,7 +18,15 @@ from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
 from leaderworkerset.core.pod import ordinalgate, statefulset
-from leaderworkerset.core.policies import exclusive, failures, places, replacement, restartpolicy, startup, termination
+from leaderworkerset.core.policies import (
+    exclusive,
+    failures,
+    formernodes,
+    replacement,
+    restartpolicy,
+    startup,
+    termination,
+)
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import lost
@@ -124,7 +132,7 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
     actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
-    actions = (*actions, *places.remember(group, size))
+    actions = (*actions, *formernodes.remember(group, size))
     if size == 1 or _workers(group) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
@@ -173,7 +181,7 @@ def _shares_service(group: LiveGroup) -> bool:
 def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
-    name, found = meta.name(group.leader), places.of(group.obj, group.record)
+    name, found = meta.name(group.leader), formernodes.of(group.obj, group.record)
     failed = f"Failed to create worker statefulset for leader pod {name}: {{error}}"
     return Create(
         resource=STATEFULSETS,

@@ -14,9 +14,9 @@ from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import templates
-from leaderworkerset.core.policies import accelerators, gang, places
+from leaderworkerset.core.policies import accelerators, formernodes, gang
 from leaderworkerset.core.policies.edits import non_empty
-from leaderworkerset.core.policies.places import NOWHERE, Places
+from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 
 TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
 
@@ -74,7 +74,7 @@ def _build_template(
         labels.LEADER_ADDRESS: _leader_address(revised, leader),
     }
     annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
-    annotations |= places.annotations_of(found)
+    annotations |= formernodes.annotations_of(found)
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(

@@ -15,8 +15,8 @@ from leaderworkerset.core.admission.pod import admit_pod
 from leaderworkerset.core.leaderworkerset import budget, statefulsets
 from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.pod.reconcile import reconcile
-from leaderworkerset.core.policies import places, recreation
-from leaderworkerset.core.policies.places import NOWHERE, Places
+from leaderworkerset.core.policies import formernodes, recreation
+from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.policies.recreation import Recreation
 from leaderworkerset.core.restarts.failure import Failure
@@ -83,17 +83,17 @@ def test_a_new_leader_is_recorded_though_its_nodes_are_those_of_before() -> None
 def test_without_the_annotation_nothing_is_recorded_and_nothing_preferred() -> None:
     other = builders.leaderworkerset_object()
     assert reconcile(group(WORKER, lws=other)).actions == ()
-    assert places.of(other, record("a,b")) == NOWHERE
-    assert places.of(LWS, None) == NOWHERE
+    assert formernodes.of(other, record("a,b")) == NOWHERE
+    assert formernodes.of(LWS, None) == NOWHERE
 
 
 def test_of_very_many_nodes_those_of_the_first_ranks_are_recorded() -> None:
     name = "n" * 200
-    size = places.LONGEST // 201 + 9
+    size = formernodes.LONGEST // 201 + 9
     leader = builders.leader_pod(LWS, node=name, annotations={labels.SIZE: str(size)})
     workers = [builders.worker_pod(leader, rank, node=name) for rank in range(1, size)]
     (noted,) = applied(group(*workers, leader=leader))
-    assert noted[labels.FORMER_NODES].split(",") == [name] * (places.LONGEST // 201)
+    assert noted[labels.FORMER_NODES].split(",") == [name] * (formernodes.LONGEST // 201)
 
 
 @pytest.mark.parametrize(
@@ -101,12 +101,12 @@ def test_of_very_many_nodes_those_of_the_first_ranks_are_recorded() -> None:
     [(1, "web-0-1", ""), (2, "web-0-1", "b"), (3, "web-0", "a"), (2, "web-0-7", ""), (2, "odd", "")],
 )
 def test_a_node_is_avoided_where_the_group_failed_twice_in_a_row(count: int, pod: str, avoided: str) -> None:
-    assert places.of(LWS, record("a,b", count=count, pod=pod)) == Places(("a", "b"), avoided)
+    assert formernodes.of(LWS, record("a,b", count=count, pod=pod)) == Places(("a", "b"), avoided)
 
 
 def test_a_failure_of_an_earlier_leader_says_nothing_of_these_nodes() -> None:
     found = record("a,b", count=5, leader="another")
-    assert places.of(LWS, found) == Places(("a", "b"))
+    assert formernodes.of(LWS, found) == Places(("a", "b"))
 
 
 def test_a_record_of_an_earlier_set_says_nothing() -> None:
@@ -114,13 +114,13 @@ def test_a_record_of_an_earlier_set_says_nothing() -> None:
     found["metadata"]["ownerReferences"] = [
         meta.controller_reference(LWS | {"metadata": LWS["metadata"] | {"uid": "x"}})
     ]
-    assert places.of(LWS, found) == NOWHERE
+    assert formernodes.of(LWS, found) == NOWHERE
 
 
 @pytest.mark.parametrize(("text", "nodes"), [("", ()), (",,", ()), ("a,B!,c", ("a", "", "c")), ("x" * 300, ())])
 def test_what_cannot_be_the_name_of_a_node_is_nobodys_place(text: str, nodes: tuple[str, ...]) -> None:
     """Whoever may write the annotation may write anything; the API server would refuse the pod."""
-    assert places.of(LWS, record(text)).nodes == nodes
+    assert formernodes.of(LWS, record(text)).nodes == nodes
 
 
 def test_each_rank_prefers_its_own_node_and_all_avoid_the_blamed_one() -> None:
@@ -140,17 +140,17 @@ def test_workers_get_the_list_with_their_template_and_their_preference_at_admiss
     for rank, preferences in ((1, [preference("NotIn", "b")]), (3, [preference("NotIn", "b")])):
         pod = template | {"kind": "Pod", "metadata": template["metadata"] | {"name": f"web-0-{rank}"}}
         admitted = admit_pod(pod)
-        assert meta.spec(admitted)["affinity"] == {"nodeAffinity": {places.PREFERENCES: preferences}}
+        assert meta.spec(admitted)["affinity"] == {"nodeAffinity": {formernodes.PREFERENCES: preferences}}
         assert not meta.annotations(admitted).keys() & listed.keys()
         assert admit_pod(admitted) == admitted
 
 
 def test_what_the_user_prefers_stays() -> None:
-    own = {"podAffinity": {"x": []}, "nodeAffinity": {places.PREFERENCES: [preference("In", "z")], "required": 1}}
+    own = {"podAffinity": {"x": []}, "nodeAffinity": {formernodes.PREFERENCES: [preference("In", "z")], "required": 1}}
     pod = WORKER | {"spec": WORKER["spec"] | {"affinity": own}}
-    preferring = places.preferred(pod, Places(("a", "b")), 1)
+    preferring = formernodes.preferred(pod, Places(("a", "b")), 1)
     assert preferring["affinity"] == own | {
-        "nodeAffinity": {places.PREFERENCES: [preference("In", "z"), preference("In", "b")], "required": 1}
+        "nodeAffinity": {formernodes.PREFERENCES: [preference("In", "z"), preference("In", "b")], "required": 1}
     }
 
 
@@ -166,7 +166,7 @@ def test_a_marked_leader_waits_behind_its_gate_and_learns_its_place_when_it_open
             "metadata": {"uid": meta.uid(admitted)},
             "spec": {
                 "schedulingGates": None,
-                "affinity": {"nodeAffinity": {places.PREFERENCES: [preference("In", "a")]}},
+                "affinity": {"nodeAffinity": {formernodes.PREFERENCES: [preference("In", "a")]}},
             },
         },
         if_present=True,
@@ -198,7 +198,7 @@ def test_leaders_are_marked_with_a_new_revision_alone() -> None:
 
 def test_a_wrong_value_is_refused_where_it_is_new() -> None:
     key = labels.STAY_ON_NODES
-    (error,) = places.errors({key: "Always"}, {})
+    (error,) = formernodes.errors({key: "Always"}, {})
     assert str(error) == f'metadata.annotations.{key}: Invalid value: "Always": must be Preferred'
-    assert list(places.errors({key: "Always"}, {key: "Always"})) == []
-    assert list(places.errors({key: "Preferred"}, {})) == list(places.errors({}, {})) == []
+    assert list(formernodes.errors({key: "Always"}, {key: "Always"})) == []
+    assert list(formernodes.errors({key: "Preferred"}, {})) == list(formernodes.errors({}, {})) == []

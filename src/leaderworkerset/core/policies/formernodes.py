@@ -117,20 +117,23 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     found = meta.annotations(pod)
     if not found.keys() & {labels.FORMER_NODES, labels.AVOIDED_NODE}:
         return pod
+    spec: JSONObject = meta.spec(pod)
     preferring = preferred(pod, _read(found), member.worker_index)
+    if preferring:
+        affinity: JSONObject = spec.get("affinity") or {}
+        nodes = (affinity.get("nodeAffinity") or {}) | preferring["affinity"]["nodeAffinity"]
+        preferring = {"affinity": affinity | {"nodeAffinity": nodes}}
     listed = {labels.FORMER_NODES, labels.AVOIDED_NODE}
     kept = {key: text for key, text in found.items() if key not in listed}
     return with_spec(pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}, preferring)
 
 
 def preferred(pod: JSONObject, found: Places, rank: int) -> JSONObject:
-    """Return the fields of the pod's spec that make it prefer its places beside what it prefers already; none without."""
+    """Return the merge patch of the pod's spec that makes it prefer its place beside what it prefers already; empty without."""
     added = found.preferences(rank)
-    if not added:
-        return {}
-    affinity: JSONObject = meta.spec(pod).get("affinity") or {}
-    nodes: JSONObject = affinity.get("nodeAffinity") or {}
-    return {"affinity": affinity | {"nodeAffinity": nodes | {PREFERENCES: [*(nodes.get(PREFERENCES) or []), *added]}}}
+    nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
+    preferences = [*(nodes.get(PREFERENCES) or []), *added]
+    return {"affinity": {"nodeAffinity": {PREFERENCES: preferences}}} if added else {}
 
 
 POLICY: Final = Policy(admit=admit)
