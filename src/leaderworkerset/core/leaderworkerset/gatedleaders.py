@@ -176,7 +176,9 @@ def admit(obj: JSONObject, leader: JSONObject, replaced: str, found: Places = NO
 def open_gate(leader: JSONObject, found: Places) -> Patch:
     """Remove the gate alone; the leader prefers the node that its rank had."""
     gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
-    spec = {"schedulingGates": gates or None} | formernodes.preferred(leader, found, 0)
+    spec: JSONObject = {"schedulingGates": gates or None}
+    if preferences := formernodes.preferred(leader, found, 0):
+        spec["affinity"] = {"nodeAffinity": {formernodes.PREFERENCES: preferences}}
     return Patch(
         resource=PODS,
         key=meta.key(leader),

@@ -114,26 +114,27 @@ def admit(pod: JSONObject, member: Member) -> JSONObject:
     if member.is_leader:
         is_gated = stays(meta.annotations(pod)) and not groupname.is_hash(pod)
         return replacement.gated(pod) if is_gated else pod
-    found = meta.annotations(pod)
-    if not found.keys() & {labels.FORMER_NODES, labels.AVOIDED_NODE}:
-        return pod
-    spec: JSONObject = meta.spec(pod)
-    preferring = preferred(pod, _read(found), member.worker_index)
-    if preferring:
-        affinity: JSONObject = spec.get("affinity") or {}
-        nodes = (affinity.get("nodeAffinity") or {}) | preferring["affinity"]["nodeAffinity"]
-        preferring = {"affinity": affinity | {"nodeAffinity": nodes}}
     listed = {labels.FORMER_NODES, labels.AVOIDED_NODE}
+    found = meta.annotations(pod)
+    if not found.keys() & listed:
+        return pod
     kept = {key: text for key, text in found.items() if key not in listed}
-    return with_spec(pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}, preferring)
+    taken = pod | {"metadata": meta.metadata(pod) | {"annotations": kept}}
+    preferences = preferred(pod, _read(found), member.worker_index)
+    return _with_preferences(taken, preferences) if preferences else taken
 
 
-def preferred(pod: JSONObject, found: Places, rank: int) -> JSONObject:
-    """Return the merge patch of the pod's spec that makes it prefer its place beside what it prefers already; empty without."""
+def preferred(pod: JSONObject, found: Places, rank: int) -> list[JSONObject]:
+    """Return the preferences of the pod with those of its place; empty if its place adds none."""
     added = found.preferences(rank)
     nodes: JSONObject = (meta.spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
-    preferences = [*(nodes.get(PREFERENCES) or []), *added]
-    return {"affinity": {"nodeAffinity": {PREFERENCES: preferences}}} if added else {}
+    return [*(nodes.get(PREFERENCES) or []), *added] if added else []
+
+
+def _with_preferences(pod: JSONObject, preferences: list[JSONObject]) -> JSONObject:
+    affinity: JSONObject = meta.spec(pod).get("affinity") or {}
+    nodes: JSONObject = affinity.get("nodeAffinity") or {}
+    return with_spec(pod, {"affinity": affinity | {"nodeAffinity": nodes | {PREFERENCES: preferences}}})
 
 
 POLICY: Final = Policy(admit=admit)

@@ -17,7 +17,7 @@ from leaderworkerset.core.leaderworkerset.rollingupdate import Case, RolloutStep
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import formernodes, recreation
 from leaderworkerset.core.policies.formernodes import NOWHERE, Places
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import LiveGroup, Member
 from leaderworkerset.core.policies.recreation import Recreation
 from leaderworkerset.core.restarts.failure import Failure
 
@@ -147,9 +147,13 @@ def test_workers_get_the_list_with_their_template_and_their_preference_at_admiss
 
 def test_what_the_user_prefers_stays() -> None:
     own = {"podAffinity": {"x": []}, "nodeAffinity": {formernodes.PREFERENCES: [preference("In", "z")], "required": 1}}
-    pod = WORKER | {"spec": WORKER["spec"] | {"affinity": own}}
-    preferring = formernodes.preferred(pod, Places(("a", "b")), 1)
-    assert preferring["affinity"] == own | {
+    listed = meta.annotations(WORKER) | {labels.FORMER_NODES: "a,b"}
+    pod = WORKER | {
+        "spec": WORKER["spec"] | {"affinity": own},
+        "metadata": WORKER["metadata"] | {"annotations": listed},
+    }
+    admitted = formernodes.admit(pod, Member(size=2, worker_index=1, is_leader=False))
+    assert meta.spec(admitted)["affinity"] == own | {
         "nodeAffinity": {formernodes.PREFERENCES: [preference("In", "z"), preference("In", "b")], "required": 1}
     }
 
