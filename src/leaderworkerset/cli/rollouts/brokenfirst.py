@@ -1,7 +1,7 @@
 """What `lws scale --prefer-broken` says, and what `--recreate-broken` does after it.
 
 With indexes the highest groups go, ready or not. So a group that is not ready and stays is recreated once those that go
-are gone, where there is room: in the end there are as many groups, and those on other nodes are the ready ones.
+are gone and there is room: in the end there are as many groups as wanted, and none of them is the broken one.
 """
 
 import asyncio
