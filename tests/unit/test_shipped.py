@@ -94,6 +94,7 @@ IN_THE_CONFIGURATION: Final = {
     "groupRestarts",
     "featureGates",
     "recorder",
+    "disruptionBudgets",
 }
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
 

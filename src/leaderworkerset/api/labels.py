@@ -92,6 +92,17 @@ FORMER_NODES: Final = PREFIX + "former-nodes"
 FORMER_LEADER: Final = PREFIX + "former-leader"
 AVOIDED_NODE: Final = PREFIX + "avoided-node"
 
+# An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
+DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
+
+# Annotations of our own: that autoscalers leave a group alone while it starts, and the pods that are marked for that.
+DO_NOT_DISRUPT: Final = PREFIX + "do-not-disrupt"
+MARKED_STARTING: Final = PREFIX + "marked-starting"
+
+# Annotations of others, with which cluster autoscaler and Karpenter leave a pod alone.
+SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KARPENTER_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
 HISTORY_OF: Final = PREFIX + "history-of"

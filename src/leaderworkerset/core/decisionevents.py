@@ -21,6 +21,7 @@ LOST_POD: Final = "LostPod"
 REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
 UNEXPECTED_OWNER: Final = "UnexpectedPodGroupOwner"
+MAY_BE_EVICTED: Final = "GroupMayBeEvicted"
 IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
@@ -146,3 +147,9 @@ def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
 def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
     """Return the event of a pod on a lost node that blocks its group."""
     return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))
+
+
+def may_be_evicted(obj: JSONObject, group: str) -> Event:
+    """Return the event of a group whose disruption budget was opened, as one of its nodes is being emptied."""
+    note = f"Group {group} may be evicted: a node of it accepts no pods any more"
+    return Event("Normal", MAY_BE_EVICTED, "Update", note, reference(obj))

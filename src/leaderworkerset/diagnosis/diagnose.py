@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import evictions, ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
@@ -113,6 +113,8 @@ def _healthy(view: View, chosen: Selection) -> Diagnosis:
         text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
+    blocked = evictions.blocked(view)
+    text += f"; {blocked}" if blocked else ""
     return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
 
 

@@ -24,6 +24,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
 )
 from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -102,6 +103,7 @@ def validate_leaderworkerset(
         *settings.errors(lws.annotations, stored),
         *termination.errors(lws.annotations, stored),
         *formernodes.errors(lws.annotations, stored),
+        *disruption.errors(lws.annotations, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 
