@@ -35,6 +35,7 @@ ELSEWHERE = {
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/restarts.md": "speaks of kubectl: tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
     "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/integration/shipped/test_disruption.py does what it says",
+    "docs/how-to/places-and-ends.md": "tests/integration/lws: test_ends.py, test_places.py and test_scaling.py do what it says",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
     "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/integration/manager/test_hostile.py",
