@@ -54,6 +54,12 @@ CHOSEN: Final = (
     labels.POD_TERMINATION_POLICY,
     labels.STAY_ON_NODES,
     labels.RECOVER,
+    labels.FOLLOW_PROGRESS,
+    labels.PROGRESS_TIMEOUT,
+    labels.ON_HANG,
+    labels.RUN_TO_COMPLETION,
+    labels.COMPLETION_DEADLINE,
+    labels.TTL_AFTER_FINISHED,
 )
 """Annotations of our own that users set."""
 
@@ -89,6 +95,9 @@ KEPT: Final = (
     labels.GANG_GROUP,
     labels.GANG_GATE,
     labels.CONFIGURATION_HASH,
+    labels.PROGRESS,
+    labels.HANG,
+    labels.GROUP_ENDED,
     labels.EPISODE,
     labels.EPISODE_GROUP,
     labels.EPISODE_NUMBER,

@@ -103,6 +103,18 @@ MARKED_STARTING: Final = PREFIX + "marked-starting"
 SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 KARPENTER_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 
+# Annotations of our own: what a LeaderWorkerSet asks for about its progress and its end, and what its leader pods say of it
+# (docs/adr/0026-progress-and-completion.md).
+FOLLOW_PROGRESS: Final = PREFIX + "follow-progress"
+PROGRESS_TIMEOUT: Final = PREFIX + "progress-timeout"
+ON_HANG: Final = PREFIX + "on-hang"
+RUN_TO_COMPLETION: Final = PREFIX + "run-to-completion"
+COMPLETION_DEADLINE: Final = PREFIX + "completion-deadline"
+TTL_AFTER_FINISHED: Final = PREFIX + "ttl-after-finished"
+PROGRESS: Final = PREFIX + "progress"
+HANG: Final = PREFIX + "hang"
+GROUP_ENDED: Final = PREFIX + "group-ended"
+
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
 HISTORY_OF: Final = PREFIX + "history-of"

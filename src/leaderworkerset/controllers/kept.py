@@ -42,6 +42,8 @@ POD: Final = Projection(
     "metadata.finalizers",
     f"metadata.annotations['{labels.GROUP_RESTART_BUDGET_EXHAUSTED}']",
     f"metadata.annotations['{labels.RECOVER}']",
+    f"metadata.annotations['{labels.HANG}']",
+    f"metadata.annotations['{labels.GROUP_ENDED}']",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",

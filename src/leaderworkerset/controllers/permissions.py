@@ -22,7 +22,7 @@ from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
-    Permission(LEADERWORKERSETS, ("patch",)),
+    Permission(LEADERWORKERSETS, ("delete", "patch")),
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
     Permission(PODS, ("delete", "patch")),

@@ -10,6 +10,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event, OneOfMany
 from leaderworkerset.api import groupname
+from leaderworkerset.api.groupname import GroupEnd
 
 CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
@@ -137,6 +138,23 @@ def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
 def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
     """Return the event of a group that used up its restarts and is not recreated any more (N-RB-4)."""
     return Event("Warning", RESTARTS_EXHAUSTED, "Delete", note, reference(obj), reference(leader))
+
+
+def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
+    """Return the event of a group that ended by its own, as sets that run to completion do."""
+    return Event(
+        "Normal" if end is GroupEnd.COMPLETE else "Warning",
+        f"Group{end.value}",
+        "Delete",
+        note,
+        reference(obj),
+        reference(leader),
+    )
+
+
+def expired(obj: JSONObject, note: str) -> Event:
+    """Return the event of a LeaderWorkerSet that ended and was deleted after its time to live."""
+    return Event("Normal", "TTLAfterFinished", "Delete", note, reference(obj))
 
 
 def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:

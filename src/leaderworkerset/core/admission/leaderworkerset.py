@@ -12,7 +12,7 @@ from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
     GroupIdentity,
@@ -104,6 +104,7 @@ def validate_leaderworkerset(
         *termination.errors(lws.annotations, stored),
         *formernodes.errors(lws.annotations, stored),
         *disruption.errors(lws.annotations, stored),
+        *runsettings.errors(lws, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 
