@@ -26,6 +26,7 @@ CONTAINER_ENDS: Final = tuple(
     for field in (
         "name",
         "restartCount",
+        "containerID",
         *(
             f"{state}.terminated.{field}"
             for state in ("state", "lastState")
@@ -33,7 +34,7 @@ CONTAINER_ENDS: Final = tuple(
         ),
     )
 )
-"""How often containers were restarted, and how they ended."""
+"""Which containers run, how often they were restarted, and how they ended."""
 
 POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -47,6 +48,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
     f"metadata.annotations['{labels.REPLACES}']",
     f"metadata.annotations['{labels.POD_DELETION_COST}']",
+    f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_BEFORE}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
@@ -81,7 +85,7 @@ _ROLLED: Final = (
 )
 
 WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
-"""The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
+"""The StatefulSet of a group's workers: whether it is ready, and of which revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
 """The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""

@@ -74,6 +74,13 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
     return _of_group(event, "Deleted leader pods to update groups {numbers}", group)
 
 
+def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
+    """Return the event of a group whose pods get new images and stay (docs/adr/0024-update-in-place.md)."""
+    note = f"Updating the group of leader pod {leader} in place"
+    event = Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+    return _of_group(event, "Updating groups {numbers} in place", group)
+
+
 def _of_group(event: Event, note: str, group: int | None) -> Event:
     return event if group is None else replace(event, of_many=OneOfMany(note, group))
 

@@ -59,7 +59,10 @@ class States(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """The facts about all groups at one moment; a value that later changes do not modify."""
+    """The facts about all groups at one moment; a value that later changes do not modify.
+
+    Groups that are `stranded` cannot end what `updating` ones do (`inplace.Route.follow`); none are before that is asked.
+    """
 
     members: int = 0
     leader_ready: int = 0
@@ -70,6 +73,8 @@ class Folded:
     deleting: int = 0
     gated: int = 0
     exhausted: int = 0
+    updating: int = 0
+    stranded: int = 0
     alone: int = 0
     larger: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
@@ -219,6 +224,7 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
         exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
+        updating=folded.updating | (bit if group.updating else 0),
         alone=folded.alone | (bit if group.own_size == 1 else 0),
         larger=folded.larger | (bit if group.own_size > 1 else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
@@ -244,6 +250,7 @@ def _removed(folded: Folded, index: int) -> Folded:
         deleting=folded.deleting & others,
         gated=folded.gated & others,
         exhausted=folded.exhausted & others,
+        updating=folded.updating & others,
         alone=folded.alone & others,
         larger=folded.larger & others,
         leaders=_without_bits(folded.leaders, others),

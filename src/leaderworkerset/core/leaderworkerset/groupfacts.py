@@ -11,8 +11,12 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.policies import inplacepods
 
 UNKNOWN: Final = UID("")
+
+HELD: Final = "OnDelete"
+"""The update strategy of a worker StatefulSet whose pods are being updated in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class GroupFacts:
     `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
     gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
-    group that `is_exhausted` used up its restarts: it is not ready, whatever its pods say while they end (N-ST-13).
+    group that `is_exhausted` used up its restarts: it is not ready, whatever its pods say while they end (N-ST-13). One that
+    is `updating` in place is on the way to this revision, and not ready either (`core/pod/inplace.py`).
     """
 
     leader: str
@@ -50,6 +55,7 @@ class GroupFacts:
     awaits: bool = False
     replaces: str = ""
     is_exhausted: bool = False
+    updating: str = ""
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
@@ -60,12 +66,13 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
         worker_statefulset = None
     group_index, is_exhausted = groupname.label(leader), groupname.is_exhausted(leader)
+    updating = updating_to(leader, worker_statefulset)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
-        is_leader_ready=is_pod_ready(leader) and not is_exhausted,
+        is_leader_ready=is_pod_ready(leader) and not is_exhausted and not updating,
         revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
@@ -76,7 +83,29 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         awaits=labels.REPLACEMENT_GATE in gates,
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
+        updating=updating,
     )
+
+
+def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
+    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
+
+    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
+    its new containers; those of the workers do before their StatefulSet is let go.
+    """
+    mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
+    if not mark:
+        return ""
+    is_done = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH) == mark and inplacepods.is_settled(leader)
+    if is_done and worker_statefulset is not None:
+        is_same = meta.labels(worker_statefulset).get(labels.TEMPLATE_REVISION_HASH) == mark
+        is_done = is_same and not is_held(worker_statefulset)
+    return "" if is_done else mark
+
+
+def is_held(worker_statefulset: JSONObject) -> bool:
+    """Return whether a StatefulSet replaces no pod whatever its template: while its pods are updated in place."""
+    return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
 
 
 def own_size(leader: JSONObject) -> int:

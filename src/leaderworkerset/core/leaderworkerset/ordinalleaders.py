@@ -11,9 +11,9 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Action, Delete, Emit, Event, Together
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.leaderworkerset import leftovers, rollingupdate, statefulsets, status
+from leaderworkerset.core.leaderworkerset import inplace, leftovers, revisions, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.edition import follow
-from leaderworkerset.core.leaderworkerset.fold import fold
+from leaderworkerset.core.leaderworkerset.fold import Folded, fold
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
@@ -23,7 +23,9 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
-    rollout = rollingupdate.advance(lws, living, folded, facts.revision)
+    route = inplace.route(facts.obj, observed.revisions, key, folded, facts.gang)
+    folded = route.follow(folded)
+    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
     assessment, error = None, None
@@ -37,7 +39,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         resource=STATEFULSETS,
         source=source,
         announced=_surge_events(facts, rollout) if applies else (),
-        actions=() if applies else _replace(facts, rollout.replaced),
+        actions=() if applies else (*_replace(facts, rollout.replaced), *_mark(facts, folded, rollout.released)),
         applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step) if applies else None,
         updating=_update_events(facts, rollout),
         begins=rollout.begins,
@@ -77,6 +79,19 @@ def _replace(facts: SetFacts, replaced: Sequence[int]) -> tuple[Action, ...]:
     leaders = leaders_of(facts.observed)
     deletions = (_replace_leader(facts, leaders[f"{facts.lws.name}-{index}"], index) for index in replaced)
     return (Together(sequences=tuple((one,) for one in deletions)),)
+
+
+def _mark(facts: SetFacts, folded: Folded, released: int) -> tuple[Action, ...]:
+    """Mark the groups that are updated in place now."""
+    living, key = facts.living, facts.revision.key
+    if living is None or not released | folded.updating:
+        return ()
+    if revisions.key_of(living) != key or not rollingupdate.has_looked(living):
+        return ()
+    found = inplace.marks(folded, leaders_of(facts.observed), facts.lws.name, key, released)
+    marks = (inplace.mark(facts.obj, group, key, living) for group in found)
+    sequences = tuple((one,) for one in marks)
+    return (Together(sequences=sequences),) if sequences else ()
 
 
 def _replace_leader(facts: SetFacts, group: GroupFacts, index: int) -> Delete:
