@@ -4,6 +4,7 @@ from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
 from localkube.apiserver.storage.store import Change
@@ -13,7 +14,7 @@ def settings(seed: int = 1) -> Settings:
     return Settings(seed=seed, managers=(SLOW,), others=SLOW)
 
 
-def in_place(how: str = "IfPossible", **fields: int) -> dict:
+def in_place(how: str = "IfPossible", **fields: int) -> JSONObject:
     lws = groups(**fields)
     lws["metadata"].setdefault("annotations", {})[labels.IN_PLACE] = how
     return lws

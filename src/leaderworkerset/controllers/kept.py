@@ -62,6 +62,8 @@ POD: Final = Projection(
     "spec.nodeName",
     "spec.schedulingGates",
     "spec.readinessGates",
+    "spec.containers[].name",
+    "spec.containers[].image",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",

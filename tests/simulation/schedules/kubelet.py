@@ -64,6 +64,9 @@ class ModelKubelet:
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
+        if _is_redefined(pod):
+            self._replace(name, meta.uid(pod))
+            return False
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         self.failures.append((meta.uid(pod), "restart"))
         self._put(pod, self._status(pod, ready=False, restarts=restarts))
@@ -200,11 +203,13 @@ class ModelKubelet:
         ]
         conditions += [one for one in meta.status(pod).get("conditions") or () if one["type"] not in states]
         last: JSONObject = (meta.status(pod).get("containerStatuses") or [{}])[0]
+        replaced = int(str(last.get("containerID", "/0")).rpartition("/")[2])
+        replaced += bool(last) and last["image"] != _image(pod) and last["restartCount"] != restarts
         image = last["image"] if last.get("restartCount") == restarts else _image(pod)
         container = {
             "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
             "restartCount": restarts, "state": {"running": {"startedAt": now}}, "lastState": {},
-            "containerID": f"model://{restarts}",
+            "containerID": f"model://{restarts}/{replaced}",
         }  # fmt: skip
         return meta.status(pod) | {
             "phase": "Running",

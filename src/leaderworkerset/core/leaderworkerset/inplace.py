@@ -60,7 +60,7 @@ class Route:
         It is above what the leader StatefulSet would replace although it must not be recreated. What has begun is brought to
         its end, whatever the setting.
         """
-        if not span or not self.obstacles or revisions.key_of(statefulset) != self.key:
+        if not span or revisions.key_of(statefulset) != self.key:
             return 0, span.start
         made = folded.statefulset_revisions.get(str(meta.status(statefulset).get("updateRevision")), 0)
         outdated = folded.members & ~folded.deleting & ~made
@@ -85,18 +85,21 @@ def read(annotations: Mapping[str, str]) -> InPlace:
     return InPlace(text) if text in tuple(InPlace) else InPlace.OFF
 
 
-def route(obj: JSONObject, found: Sequence[JSONObject], key: str, folded: Folded, gang: Gang) -> Route:
-    """Return how groups come to the revision `key`; `found` are the revisions of the LeaderWorkerSet."""
+def find_route(
+    obj: JSONObject, found: Sequence[JSONObject], key: str, folded: Folded, gang: Gang
+) -> tuple[Route, Folded]:
+    """Return how groups come to the revision `key`, and the fold of them; `found` are the revisions of the LeaderWorkerSet."""
     setting = read(meta.annotations(obj))
     if setting is InPlace.OFF and not folded.updating:
-        return RECREATE
+        return RECREATE, folded
     known = revisions.owned(found, obj)
     new, bound = revisions.find(known, key), _bound(obj, gang)
     obstacles = {
         revision: "" if revision == key else bound or obstacle(revisions.find(known, revision), new)
         for revision in folded.leaders
     }
-    return Route(key=key, setting=setting, obstacles=obstacles)
+    chosen = Route(key=key, setting=setting, obstacles=obstacles)
+    return chosen, chosen.follow(folded)
 
 
 def obstacle(old: JSONObject | None, new: JSONObject | None) -> str:

@@ -23,8 +23,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
-    route = inplace.route(facts.obj, observed.revisions, key, folded, facts.gang)
-    folded = route.follow(folded)
+    route, folded = inplace.find_route(facts.obj, observed.revisions, key, folded, facts.gang)
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)

@@ -204,9 +204,11 @@ def advance(
         return Rollout(limits, None, step, begins=False, at_step=False, replaced=())
     if is_behind(statefulset):
         step = wait(step, current)
-    span = range(step.partition, min(current.partition, step.replicas))
-    released, partition = route.release(statefulset, folded, size, span)
-    step = step._replace(partition=partition)
+    released = 0
+    if route is not RECREATE:
+        span = range(step.partition, min(current.partition, step.replicas))
+        released, partition = route.release(statefulset, folded, size, span)
+        step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
     begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
     replaced = choose(statefulset, folded, limits=limits, size=size, key=key) if at_step else ()

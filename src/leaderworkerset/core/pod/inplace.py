@@ -126,7 +126,7 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> Patch:
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
     own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
     if changed:
-        own["annotations"] = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, set(changed))}
+        own["annotations"] = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed)}
     return _strategic(pod, {"metadata": own} | ({"spec": _containers(changed)} if changed else {}))
 
 

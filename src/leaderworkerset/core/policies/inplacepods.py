@@ -1,8 +1,9 @@
 """A pod that is updated in place: what its containers were before, and whether the new ones have taken over.
 
 The kubelet ends a container whose image was changed and starts it again, which counts as a restart of it. So the patch of
-the images also records, in an annotation, the count that this leads to and the container that runs before:
-`NAME=COUNT=ID,…`. Restarts up to that count are no failure (R-POD-4), and the pod is ready only by other containers.
+the images also records, in an annotation, the count that this leads to, the container that runs before, and its image:
+`NAME=COUNT=ID=IMAGE,…`. Restarts up to that count are no failure (R-POD-4), and the pod is ready only by other containers.
+Where the image of a container is taken back before it was ended, it goes on: nothing is awaited, and no restart excused.
 """
 
 from collections.abc import Mapping
@@ -14,24 +15,27 @@ from leaderworkerset.api import labels
 
 
 class Before(NamedTuple):
-    """A container before its image was changed: the restarts that the change leads to, and its ID; empty if none ran."""
+    """A container before its image was changed: the restarts that the change leads to; ID and image, if one shall end."""
 
     restarts: int
-    container: str
+    container: str = ""
+    image: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.restarts}={self.container}={self.image}"
 
 
 def read(pod: JSONObject) -> dict[str, Before]:
     """Return what was recorded of the containers of a pod, by their names; entries that cannot be read count as absent.
 
-    >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a,broken,other=x="}}})
-    {'main': Before(restarts=1, container='runc://a')}
+    >>> read({"metadata": {"annotations": {labels.IN_PLACE_BEFORE: "main=1=runc://a=app:1,broken,other=x=="}}})
+    {'main': Before(restarts=1, container='runc://a', image='app:1')}
     """
     found = {}
     for entry in meta.annotations(pod).get(labels.IN_PLACE_BEFORE, "").split(","):
-        name, _, rest = entry.partition("=")
-        count, _, container = rest.partition("=")
+        name, count, container, image = [*entry.split("=", 3), "", "", ""][:4]
         if (restarts := decimals.natural(count)) is not None:
-            found[name] = Before(restarts, container)
+            found[name] = Before(restarts, container, image)
     return found
 
 
@@ -46,21 +50,22 @@ def is_settled(pod: JSONObject) -> bool:
     return not known or not any(_is_left(one, known) for one in podstate.container_statuses(pod))
 
 
-def record(pod: JSONObject, changed: set[str]) -> str:
-    """Return the record of a pod whose containers `changed` are about to be ended; what is known of others stays."""
+def record(pod: JSONObject, changed: Mapping[str, str]) -> str:
+    """Return the record of a pod whose containers are about to get the images `changed`; what is known of others stays."""
     known = read(pod)
+    images = {one["name"]: str(one.get("image") or "") for one in meta.spec(pod).get("containers") or []}
     for one in podstate.container_statuses(pod):
-        if one.get("name") in changed:
-            known[one["name"]] = _before(one, known.get(one["name"]))
-    return ",".join(f"{name}={before.restarts}={before.container}" for name, before in sorted(known.items()))
+        name = str(one.get("name"))
+        if name in changed:
+            known[name] = _before(one, known.get(name), images.get(name, ""), changed[name])
+    return ",".join(f"{name}={before}" for name, before in sorted(known.items()))
 
 
-def _before(status: JSONObject, known: Before | None) -> Before:
-    """Return what is recorded of a container, which may still be the one that an earlier change shall end."""
+def _before(status: JSONObject, known: Before | None, image: str, wanted: str) -> Before:
     container, restarts = str(status.get("containerID") or ""), int(status.get("restartCount") or 0)
-    if known is not None and known.container == container:
-        return known
-    return Before(restarts + bool(container), container)
+    if known is None or not container or known.container != container:
+        return Before(restarts + bool(container), container, image)
+    return Before(known.restarts - 1) if known.image == wanted else known
 
 
 def _is_left(status: JSONObject, known: Mapping[str, Before]) -> bool:
