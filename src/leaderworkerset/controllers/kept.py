@@ -26,7 +26,6 @@ CONTAINER_ENDS: Final = tuple(
     for field in (
         "name",
         "restartCount",
-        "containerID",
         *(
             f"{state}.terminated.{field}"
             for state in ("state", "lastState")
@@ -34,7 +33,7 @@ CONTAINER_ENDS: Final = tuple(
         ),
     )
 )
-"""Which containers run, how often they were restarted, and how they ended."""
+"""How often containers were restarted, and how they ended."""
 
 POD: Final = Projection(
     "metadata.creationTimestamp",
@@ -70,6 +69,7 @@ POD: Final = Projection(
     "status.conditions[].status",
     "status.conditions[].reason",
     "status.reason",
+    "status.containerStatuses[].containerID",
     *CONTAINER_ENDS,
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""

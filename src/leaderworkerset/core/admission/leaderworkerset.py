@@ -6,10 +6,10 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
-from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
@@ -24,11 +24,14 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
 )
 from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
 MAX_PODS = 2**31 - 1
+
+IN_PLACE = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
 TEMPLATE = "spec.leaderWorkerTemplate"
 ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
@@ -98,8 +101,20 @@ def validate_leaderworkerset(
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
+        *_in_place(lws, {} if old is None else old.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
+
+
+def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[FieldError]:
+    """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
+    text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
+    if text is None or text == stored.get(labels.IN_PLACE):
+        return
+    if text not in IN_PLACE:
+        yield not_supported(path, text, IN_PLACE)
+    elif lws.spec.group_identity.is_hash:
+        yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:

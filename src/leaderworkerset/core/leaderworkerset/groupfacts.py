@@ -135,7 +135,7 @@ def describe_workers(statefulset: JSONObject) -> Workers:
     """Extract the facts from the StatefulSet of a group's workers."""
     own = meta.labels(statefulset)
     return Workers(
-        is_ready=is_statefulset_ready(statefulset),
+        is_ready=is_statefulset_ready(statefulset) and not is_held(statefulset),
         revision=own.get(labels.TEMPLATE_REVISION_HASH, ""),
         group_index=own.get(labels.GROUP_INDEX, ""),
     )

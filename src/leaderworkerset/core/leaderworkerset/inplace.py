@@ -17,7 +17,7 @@ from typing import Any, Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
-from kuberuntime.plan import Patch
+from kuberuntime.plan import Event, Patch
 from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import revisions
@@ -90,24 +90,26 @@ def find_route(
 ) -> tuple[Route, Folded]:
     """Return how groups come to the revision `key`, and the fold of them; `found` are the revisions of the LeaderWorkerSet."""
     setting = read(meta.annotations(obj))
-    if setting is InPlace.OFF and not folded.updating:
-        return RECREATE, folded
     known = revisions.owned(found, obj)
     new, bound = revisions.find(known, key), _bound(obj, gang)
     obstacles = {
-        revision: "" if revision == key else bound or obstacle(revisions.find(known, revision), new)
+        revision: "" if revision == key else bound or _obstacle(revisions.find(known, revision), new)
         for revision in folded.leaders
     }
     chosen = Route(key=key, setting=setting, obstacles=obstacles)
     return chosen, chosen.follow(folded)
 
 
-def obstacle(old: JSONObject | None, new: JSONObject | None) -> str:
-    """Return the first field that distinguishes two revisions and is not an image; empty if there is none."""
+def _obstacle(old: JSONObject | None, new: JSONObject | None) -> str:
+    """Return why a group of one revision cannot be brought to the other in place; empty if it can."""
     if old is None or new is None:
         return "the ControllerRevision"
-    differing = differences(_content(old), _content(new), "spec")
-    return next((path for path in differing if not IMAGE.fullmatch(path)), "")
+    return obstacle((old.get("data") or {}).get("spec"), (new.get("data") or {}).get("spec"))
+
+
+def obstacle(old: Any, new: Any) -> str:
+    """Return the first field that distinguishes what two revisions hold of `spec` and is not an image; empty without one."""
+    return next((path for path in differences(old, new, "spec") if not IMAGE.fullmatch(path)), "")
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:
@@ -129,8 +131,15 @@ def differences(old: Any, new: Any, path: str) -> Iterator[str]:
         yield path
 
 
-def _content(revision: JSONObject) -> Any:
-    return (revision.get("data") or {}).get("spec")
+def announce(
+    obj: JSONObject, found: Sequence[JSONObject], old: str, new: JSONObject | None, gang: Gang
+) -> tuple[Event, ...]:
+    """Return the event that says why groups of the revision `old` cannot be brought to a new one in place, once."""
+    setting = read(meta.annotations(obj))
+    if setting is InPlace.OFF or new is None:
+        return ()
+    why = _bound(obj, gang) or _obstacle(revisions.find(revisions.owned(found, obj), old), new)
+    return (decisionevents.not_in_place(obj, why, is_held=setting is InPlace.ONLY),) if why else ()
 
 
 def _bound(obj: JSONObject, gang: Gang) -> str:

@@ -9,7 +9,7 @@ Where the image of a container is taken back before it was ended, it goes on: no
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kuberuntime.objects import decimals, meta, podstate
+from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
@@ -47,18 +47,22 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 def is_settled(pod: JSONObject) -> bool:
     """Return whether no container runs any more that an update in place shall have ended."""
     known = read(pod)
-    return not known or not any(_is_left(one, known) for one in podstate.container_statuses(pod))
+    return not known or not any(_is_left(one, known) for one in _statuses(pod))
 
 
 def record(pod: JSONObject, changed: Mapping[str, str]) -> str:
     """Return the record of a pod whose containers are about to get the images `changed`; what is known of others stays."""
     known = read(pod)
     images = {one["name"]: str(one.get("image") or "") for one in meta.spec(pod).get("containers") or []}
-    for one in podstate.container_statuses(pod):
+    for one in _statuses(pod):
         name = str(one.get("name"))
         if name in changed:
             known[name] = _before(one, known.get(name), images.get(name, ""), changed[name])
     return ",".join(f"{name}={before}" for name, before in sorted(known.items()))
+
+
+def _statuses(pod: JSONObject) -> list[JSONObject]:
+    return meta.status(pod).get("containerStatuses") or []
 
 
 def _before(status: JSONObject, known: Before | None, image: str, wanted: str) -> Before:
