@@ -12,9 +12,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 
 
-def in_place(way: str, **fields: int) -> JSONObject:
+def in_place(way: str, replicas: int, size: int) -> JSONObject:
     """Return a LeaderWorkerSet that is updated in this way."""
-    made = lws(**fields)
+    made = lws(replicas=replicas, size=size)
     return made | {"metadata": made["metadata"] | {"annotations": {labels.IN_PLACE: way}}}
 
 

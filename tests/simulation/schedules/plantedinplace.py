@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 from leaderworkerset.core.leaderworkerset import inplace as of_sets
 from leaderworkerset.core.leaderworkerset.fold import below
-from leaderworkerset.core.pod import inplace as of_groups
+from leaderworkerset.core.pod import inplacesteps as of_groups
 from leaderworkerset.core.policies import inplacepods
 
 
@@ -42,5 +42,5 @@ def trusts_readiness_of_before() -> Any:
 
 def never_lets_go() -> Any:
     """Leave the StatefulSet of the workers such that it replaces no pods."""
-    rows = tuple(row for row in of_groups.STEPS if row.step is not of_groups.Step.LET_GO)
+    rows = tuple(row for row in of_groups.STEPS if row.step is not of_groups.InPlaceStep.LET_GO)
     return patch.object(of_groups, "STEPS", rows)

@@ -38,7 +38,7 @@ class GroupFacts:
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
     gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
     group that `is_exhausted` used up its restarts: it is not ready, whatever its pods say while they end (N-ST-13). One that
-    is `updating` in place is on the way to this revision, and not ready either (`core/pod/inplace.py`).
+    is `updating` in place is on the way to this revision, and not ready either (`core/pod/inplacesteps.py`).
     """
 
     leader: str

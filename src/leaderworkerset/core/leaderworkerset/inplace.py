@@ -1,7 +1,7 @@
 """Which groups a rollout updates in place, and which of them are recreated (docs/adr/0024-update-in-place.md).
 
 In: a step of the rollout, the groups, the revisions. Out: the step, whose partition stays above the groups that are updated
-in place, and the leaders to mark: a mark is the only message to the pods' controller (`core/pod/inplace.py`).
+in place, and the leaders to mark: a mark is the only message to the pods' controller (`core/pod/inplacesteps.py`).
 
 The budget is that of `ROLLOUT`: what its partition would release is either recreated, as ever, or marked. A marked group is
 not ready until it is updated. Then its leader has the revision of the leader StatefulSet, and so the partition falls below

@@ -17,7 +17,7 @@ from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
-from leaderworkerset.core.pod import inplace, ordinalgate, statefulset
+from leaderworkerset.core.pod import inplacesteps, ordinalgate, statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
@@ -121,7 +121,7 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else ordinalgate.decide(group)
-    actions = (*_make_service(group), *scheduled.actions, *opened, *inplace.decide(group), *_report_ready(group))
+    actions = (*_make_service(group), *scheduled.actions, *opened, *inplacesteps.decide(group), *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
     if size == 1 or _workers(group) or is_held:

@@ -11,8 +11,8 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Delete, Patch, flat
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groupfacts
-from leaderworkerset.core.pod import inplace
-from leaderworkerset.core.pod.inplace import STEPS, Marked, Step
+from leaderworkerset.core.pod import inplacesteps
+from leaderworkerset.core.pod.inplacesteps import STEPS, InPlaceStep, Marked
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies.policy import LiveGroup
 
@@ -63,25 +63,25 @@ def group(
 
 
 WALK = {
-    Step.HOLD: group(key=BEFORE, held=False),
-    Step.AWAIT_CONTROLLER: group(observed=1),
-    Step.PATCH_WORKERS: group(),
-    Step.PATCH_LEADER: group(worker=True),
-    Step.AWAIT_WORKERS: group(worker=True, leader=True),
-    Step.LET_GO: group(worker=True, leader=True, ran="runc://b"),
-    Step.AWAIT_LEADER: group(worker=True, leader=True, ran="runc://b", held=False),
-    Step.DONE: group(worker=True, leader=True, ran="runc://b", leader_ran="runc://b", held=False),
-    Step.AWAIT_REVISION: replace(group(), revisions=(builders.revision(OLD),)),
+    InPlaceStep.HOLD: group(key=BEFORE, held=False),
+    InPlaceStep.AWAIT_CONTROLLER: group(observed=1),
+    InPlaceStep.PATCH_WORKERS: group(),
+    InPlaceStep.PATCH_LEADER: group(worker=True),
+    InPlaceStep.AWAIT_WORKERS: group(worker=True, leader=True),
+    InPlaceStep.LET_GO: group(worker=True, leader=True, ran="runc://b"),
+    InPlaceStep.AWAIT_LEADER: group(worker=True, leader=True, ran="runc://b", held=False),
+    InPlaceStep.DONE: group(worker=True, leader=True, ran="runc://b", leader_ran="runc://b", held=False),
+    InPlaceStep.AWAIT_REVISION: replace(group(), revisions=(builders.revision(OLD),)),
 }
 
 
 @pytest.mark.parametrize(("step", "observed"), WALK.items(), ids=list(WALK))
-def test_each_step_follows_from_what_is_observed(step: Step, observed: LiveGroup) -> None:
-    assert inplace.next_step(Marked(observed, observed.statefulsets[0])).step is step
+def test_each_step_follows_from_what_is_observed(step: InPlaceStep, observed: LiveGroup) -> None:
+    assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is step
 
 
 def test_every_step_is_in_the_table_and_in_the_walk() -> None:
-    assert {row.step for row in STEPS} == set(Step) == set(WALK)
+    assert {row.step for row in STEPS} == set(InPlaceStep) == set(WALK)
 
 
 @pytest.mark.parametrize(
@@ -94,17 +94,17 @@ def test_every_step_is_in_the_table_and_in_the_walk() -> None:
     ids=["a worker is missing", "a worker is not ready", "a worker is missing later"],
 )
 def test_the_workers_are_waited_for(observed: LiveGroup) -> None:
-    assert inplace.next_step(Marked(observed, observed.statefulsets[0])).step is Step.AWAIT_WORKERS
+    assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is InPlaceStep.AWAIT_WORKERS
 
 
 def only(observed: LiveGroup) -> Patch:
-    (patch,) = flat(inplace.decide(observed))
+    (patch,) = flat(inplacesteps.decide(observed))
     assert isinstance(patch, Patch)
     return patch
 
 
 def test_the_statefulset_of_the_workers_gets_the_template_and_replaces_no_pod() -> None:
-    patch = only(WALK[Step.HOLD])
+    patch = only(WALK[InPlaceStep.HOLD])
     own = {"metadata": {"labels": {OWN: AFTER}}}
     images = {"containers": [{"name": "main", "image": "app:2"}]}
     strategy = {"type": "OnDelete", "rollingUpdate": None}
@@ -114,9 +114,12 @@ def test_the_statefulset_of_the_workers_gets_the_template_and_replaces_no_pod() 
 
 
 @pytest.mark.parametrize(
-    ("step", "name", "made_of"), [(Step.PATCH_WORKERS, "web-0-1", "w-new"), (Step.PATCH_LEADER, "web-0", "web-new")]
+    ("step", "name", "made_of"),
+    [(InPlaceStep.PATCH_WORKERS, "web-0-1", "w-new"), (InPlaceStep.PATCH_LEADER, "web-0", "web-new")],
 )
-def test_pods_get_images_and_the_labels_that_their_statefulset_would_give(step: Step, name: str, made_of: str) -> None:
+def test_pods_get_images_and_the_labels_that_their_statefulset_would_give(
+    step: InPlaceStep, name: str, made_of: str
+) -> None:
     patch = only(WALK[step])
     assert (patch.resource, patch.kind, patch.key.name) == (PODS, "strategic", name)
     assert patch.patch["spec"] == {"containers": [{"name": "main", "image": "app:2"}]}
@@ -139,16 +142,23 @@ def test_a_pod_of_a_revision_that_is_lost_gets_all_images() -> None:
 
 
 def test_the_statefulset_may_replace_pods_again() -> None:
-    patch = only(WALK[Step.LET_GO])
+    patch = only(WALK[InPlaceStep.LET_GO])
     assert (patch.resource, patch.kind) == (STATEFULSETS, "merge")
     assert patch.patch["spec"] == {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}
 
 
 @pytest.mark.parametrize(
-    "step", [Step.AWAIT_CONTROLLER, Step.AWAIT_WORKERS, Step.AWAIT_LEADER, Step.DONE, Step.AWAIT_REVISION]
+    "step",
+    [
+        InPlaceStep.AWAIT_CONTROLLER,
+        InPlaceStep.AWAIT_WORKERS,
+        InPlaceStep.AWAIT_LEADER,
+        InPlaceStep.DONE,
+        InPlaceStep.AWAIT_REVISION,
+    ],
 )
-def test_what_is_awaited_is_not_written(step: Step) -> None:
-    assert inplace.decide(WALK[step]) == ()
+def test_what_is_awaited_is_not_written(step: InPlaceStep) -> None:
+    assert inplacesteps.decide(WALK[step]) == ()
 
 
 def test_a_group_without_workers_is_its_leader() -> None:
@@ -159,27 +169,32 @@ def test_a_group_without_workers_is_its_leader() -> None:
     assert groupfacts.updating_to(observed.leader, None) == AFTER
     done = pod(builders.leader_pod(OLD, annotations=MARK | {labels.SIZE: "1"}), new=True, container="runc://b")
     assert groupfacts.updating_to(done, None) == ""
-    assert inplace.decide(replace(observed, leader=done, pods=(done,))) == ()
+    assert inplacesteps.decide(replace(observed, leader=done, pods=(done,))) == ()
 
 
 def test_workers_that_do_not_exist_or_are_of_an_earlier_leader_are_waited_for() -> None:
     missing = replace(group(), statefulsets=())
-    assert inplace.decide(missing) == ()
+    assert inplacesteps.decide(missing) == ()
     earlier = group()
     earlier.statefulsets[0]["metadata"]["ownerReferences"][0]["uid"] = "uid-of-another"
-    assert inplace.decide(earlier) == ()
+    assert inplacesteps.decide(earlier) == ()
 
 
 def test_a_leader_without_a_mark_is_left_alone() -> None:
     observed = group()
     for name in MARK:
         del observed.leader["metadata"]["annotations"][name]
-    assert inplace.decide(observed) == ()
+    assert inplacesteps.decide(observed) == ()
 
 
 @pytest.mark.parametrize(
     ("observed", "is_ready"),
-    [(WALK[Step.DONE], True), (WALK[Step.AWAIT_LEADER], False), (WALK[Step.LET_GO], False), (group(), False)],
+    [
+        (WALK[InPlaceStep.DONE], True),
+        (WALK[InPlaceStep.AWAIT_LEADER], False),
+        (WALK[InPlaceStep.LET_GO], False),
+        (group(), False),
+    ],
 )
 def test_a_group_counts_as_ready_again_when_all_of_it_is_done(observed: LiveGroup, is_ready: bool) -> None:
     found = groupfacts.describe(observed.leader, observed.statefulsets[0])
@@ -188,7 +203,7 @@ def test_a_group_counts_as_ready_again_when_all_of_it_is_done(observed: LiveGrou
 
 def test_a_group_whose_worker_fails_meanwhile_is_recreated() -> None:
     """R-POD-4: a second restart is one that no update asked for."""
-    observed = WALK[Step.AWAIT_LEADER]
+    observed = WALK[InPlaceStep.AWAIT_LEADER]
     worker = observed.pods[1] | {
         "status": observed.pods[1]["status"] | {"containerStatuses": [{"name": "main", "restartCount": 2}]}
     }

@@ -30,7 +30,7 @@ from leaderworkerset.core.policies import inplacepods
 from leaderworkerset.core.policies.policy import LiveGroup
 
 
-class Step(StrEnum):
+class InPlaceStep(StrEnum):
     """What an update in place of one group does next."""
 
     DONE = "done"
@@ -159,40 +159,40 @@ def _key_of(obj: JSONObject) -> str:
 class StepRule(NamedTuple):
     """A step: when it is next, and its writes."""
 
-    step: Step
+    step: InPlaceStep
     holds: Callable[[Marked], bool]
     actions: Callable[[Marked], tuple[Action, ...]] = lambda _: ()
 
 
 STEPS: Final = (
-    StepRule(Step.DONE, lambda now: not groupfacts.updating_to(now.group.leader, now.workers)),
-    StepRule(Step.AWAIT_REVISION, lambda now: now.target is None),
+    StepRule(InPlaceStep.DONE, lambda now: not groupfacts.updating_to(now.group.leader, now.workers)),
+    StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
     StepRule(
-        Step.HOLD,
+        InPlaceStep.HOLD,
         lambda now: now.workers is not None and _key_of(now.workers) != now.key,
         _hold,
     ),
     StepRule(
-        Step.AWAIT_CONTROLLER,
+        InPlaceStep.AWAIT_CONTROLLER,
         lambda now: now.workers is not None and not (meta.is_observed(now.workers) and now.made_of),
     ),
     StepRule(
-        Step.PATCH_WORKERS,
+        InPlaceStep.PATCH_WORKERS,
         lambda now: bool(now.outdated),
         lambda now: (Together(sequences=tuple((_patch(now, pod, now.made_of),) for pod in now.outdated)),),
     ),
     StepRule(
-        Step.PATCH_LEADER,
+        InPlaceStep.PATCH_LEADER,
         lambda now: now.is_whole and not now.is_of(now.group.leader, now.leader_made_of),
         lambda now: (_patch(now, now.group.leader, now.leader_made_of),),
     ),
-    StepRule(Step.AWAIT_WORKERS, lambda now: not (now.is_whole and all(map(_has_taken_over, now.members)))),
+    StepRule(InPlaceStep.AWAIT_WORKERS, lambda now: not (now.is_whole and all(map(_has_taken_over, now.members)))),
     StepRule(
-        Step.LET_GO,
+        InPlaceStep.LET_GO,
         lambda now: now.workers is not None and groupfacts.is_held(now.workers),
         _let_go,
     ),
-    StepRule(Step.AWAIT_LEADER, lambda _: True),
+    StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
 )
 """The steps in their order. Where nothing is to be written, a change of what is awaited leads to the next decision."""
 
