@@ -90,6 +90,29 @@ IN_PLACE_REVISION: Final = PREFIX + "in-place-revision"
 IN_PLACE_STATEFULSET_REVISION: Final = PREFIX + "in-place-statefulset-revision"
 IN_PLACE_BEFORE: Final = PREFIX + "in-place-before"
 
+# An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
+DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
+
+# Annotations of our own: that autoscalers leave a group alone while it starts, and the pods that are marked for that.
+DO_NOT_DISRUPT: Final = PREFIX + "do-not-disrupt"
+MARKED_STARTING: Final = PREFIX + "marked-starting"
+
+# Annotations of others, with which cluster autoscaler and Karpenter leave a pod alone.
+SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KARPENTER_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+
+# Annotations of our own: what a LeaderWorkerSet asks for about its progress and its end, and what its leader pods say of it
+# (docs/adr/0026-progress-and-completion.md).
+FOLLOW_PROGRESS: Final = PREFIX + "follow-progress"
+PROGRESS_TIMEOUT: Final = PREFIX + "progress-timeout"
+ON_HANG: Final = PREFIX + "on-hang"
+RUN_TO_COMPLETION: Final = PREFIX + "run-to-completion"
+COMPLETION_DEADLINE: Final = PREFIX + "completion-deadline"
+TTL_AFTER_FINISHED: Final = PREFIX + "ttl-after-finished"
+PROGRESS: Final = PREFIX + "progress"
+HANG: Final = PREFIX + "hang"
+GROUP_ENDED: Final = PREFIX + "group-ended"
+
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
 HISTORY_OF: Final = PREFIX + "history-of"
