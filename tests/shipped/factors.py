@@ -157,6 +157,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
     labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
     labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
+    labels.IN_PLACE: "integration/lws/test_inplace.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }
