@@ -65,6 +65,7 @@ POD: Final = Projection(
     "spec.readinessGates",
     "spec.containers[].name",
     "spec.containers[].image",
+    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
@@ -81,6 +82,7 @@ _ROLLED: Final = (
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",
     "spec.updateStrategy",
+    f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",
     "status.observedGeneration",
     "status.replicas",
     "status.availableReplicas",
@@ -88,7 +90,9 @@ _ROLLED: Final = (
     "status.updateRevision",
 )
 
-WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
+WORKER_STATEFULSET: Final = Projection(
+    "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
+)
 """The StatefulSet of a group's workers: whether it is ready, and of which revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
