@@ -213,7 +213,7 @@ async def roll_in_place(play: Play) -> None:
         play.checks.violations.append(f"pods did not stay, or do not run the new image: {before}, then {after}")
 
 
-PLACED: Final[Mapping[str, Sequence[Happening]]] = {
+IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
     "roll in place": (roll_in_place,),
     "revert in place": (happenings.roll_and_return,),
     "fail in place": (roll, fail),
@@ -257,7 +257,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "exhaust": (exhaust, recover),
     **KEYED,
     **GANGED,
-    **PLACED,
+    **IN_PLACE,
 }
 
 
@@ -277,7 +277,7 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
     if name in GANGED:
         lws["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}} if name == WHOLE else {}
         invariants = GangInvariants
-    if name in PLACED:
+    if name in IN_PLACE:
         lws, invariants = of_in_place(lws), InPlaceInvariants
     if exhaust in SCENARIOS[name]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
