@@ -157,6 +157,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
     labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
     labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
+    labels.IN_PLACE: "integration/lws/test_inplace.py",
     labels.POD_TERMINATION_POLICY: "integration/lws/test_ends.py",
     labels.STAY_ON_NODES: "integration/lws/test_places.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",

@@ -83,6 +83,13 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
+# Annotations of our own: whether groups are updated in place (docs/adr/0024-update-in-place.md); on a leader, the revision
+# that its group is brought to and that of the leader StatefulSet that belongs to it; on a pod, what it ran before.
+IN_PLACE: Final = PREFIX + "in-place"
+IN_PLACE_REVISION: Final = PREFIX + "in-place-revision"
+IN_PLACE_STATEFULSET_REVISION: Final = PREFIX + "in-place-statefulset-revision"
+IN_PLACE_BEFORE: Final = PREFIX + "in-place-before"
+
 # Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
 POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"
 STAY_ON_NODES: Final = PREFIX + "stay-on-nodes"

@@ -49,6 +49,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
     f"metadata.annotations['{labels.REPLACES}']",
     f"metadata.annotations['{labels.POD_DELETION_COST}']",
+    f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_BEFORE}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
@@ -60,6 +63,8 @@ POD: Final = Projection(
     "spec.nodeName",
     "spec.schedulingGates",
     "spec.readinessGates",
+    "spec.containers[].name",
+    "spec.containers[].image",
     "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
     *TPU_REQUESTS,
     "status.phase",
@@ -67,6 +72,7 @@ POD: Final = Projection(
     "status.conditions[].status",
     "status.conditions[].reason",
     "status.reason",
+    "status.containerStatuses[].containerID",
     *CONTAINER_ENDS,
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
@@ -87,7 +93,7 @@ _ROLLED: Final = (
 WORKER_STATEFULSET: Final = Projection(
     "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
 )
-"""The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
+"""The StatefulSet of a group's workers: whether it is ready, and of which revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
 """The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""

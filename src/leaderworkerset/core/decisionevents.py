@@ -76,6 +76,20 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
     return _of_group(event, "Deleted leader pods to update groups {numbers}", group)
 
 
+def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
+    """Return the event of a group whose pods get new images and stay (docs/adr/0024-update-in-place.md)."""
+    note = f"Updating the group of leader pod {leader} in place"
+    event = Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+    return _of_group(event, "Updating groups {numbers} in place", group)
+
+
+def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
+    """Return the event of a new revision to which groups cannot be brought in place: they are recreated, or held."""
+    what = "holds the rollout" if is_held else "groups are recreated"
+    note = f"Cannot update groups in place, {what}: {field} differs, and is not the image of a container"
+    return Event("Warning" if is_held else "Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+
+
 def _of_group(event: Event, note: str, group: int | None) -> Event:
     return event if group is None else replace(event, of_many=OneOfMany(note, group))
 

@@ -165,7 +165,9 @@ class Facts:
     def may_be_broken(self, group: Group) -> bool:
         """Return whether a group of an older revision is there, stays, and is not available: no update waits for it."""
         pods = (group.leader, *group.workers)
-        return not group.is_available and not any(map(meta.is_deleting, pods)) and self.is_outdated(group.leader)
+        is_marked = labels.IN_PLACE_REVISION in meta.annotations(group.leader)
+        is_staying = not is_marked and not any(map(meta.is_deleting, pods))
+        return not group.is_available and is_staying and self.is_outdated(group.leader)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether what keeps the leaders wants another revision than this leader has."""
@@ -261,8 +263,14 @@ def limit(spec: JSONObject, name: str) -> int:
 
 
 def has_restarted(pod: JSONObject) -> bool:
-    """Return whether a container of the pod was restarted."""
-    return any(one.get("restartCount") for one in meta.status(pod).get("containerStatuses") or ())
+    """Return whether a container of the pod was restarted other than to run another image (`kubelet.py`)."""
+    statuses = meta.status(pod).get("containerStatuses") or ()
+    return any(one.get("restartCount", 0) > replacements(one) for one in statuses)
+
+
+def replacements(status: JSONObject) -> int:
+    """Return how often a container was restarted to run another image, as the model of the kubelet says in its ID."""
+    return int(str(status.get("containerID", "")).rpartition("/")[2] or 0)
 
 
 def _has_failed(pod: JSONObject) -> bool:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedkeys
+from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedinplace, plantedkeys
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
@@ -341,6 +341,11 @@ BUGS: Final = {
         Bug(plantedbudgets.never_keeps, "exhaust.0"),
         Bug(plantedbudgets.never_releases, "exhaust.0"),
         Bug(plantedbudgets.never_claims, "exhaust by key.0"),
+        Bug(plantedinplace.lets_the_partition_fall, "roll in place.0"),
+        Bug(plantedinplace.marks_all_at_once, "roll in place.0"),
+        Bug(plantedinplace.takes_updates_for_failures, "roll in place.0"),
+        Bug(plantedinplace.trusts_readiness_of_before, "roll in place.0"),
+        Bug(plantedinplace.never_lets_go, "roll in place.0"),
         Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
         Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
         Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),

@@ -62,6 +62,7 @@ class States(NamedTuple):
 class Folded:
     """The facts about all groups at one moment; a value that later changes do not modify.
 
+    Groups that are `stranded` cannot end what `updating` ones do (`inplace.Route.follow`); none are before that is asked.
     `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
     """
 
@@ -74,6 +75,8 @@ class Folded:
     deleting: int = 0
     gated: int = 0
     exhausted: int = 0
+    updating: int = 0
+    stranded: int = 0
     complete: int = 0
     late: int = 0
     alone: int = 0
@@ -225,6 +228,7 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
         exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
+        updating=folded.updating | (bit if group.updating else 0),
         complete=folded.complete | (bit if group.end is GroupEnd.COMPLETE else 0),
         late=folded.late | (bit if group.end is GroupEnd.LATE else 0),
         alone=folded.alone | (bit if group.own_size == 1 else 0),
@@ -252,6 +256,7 @@ def _removed(folded: Folded, index: int) -> Folded:
         deleting=folded.deleting & others,
         gated=folded.gated & others,
         exhausted=folded.exhausted & others,
+        updating=folded.updating & others,
         complete=folded.complete & others,
         late=folded.late & others,
         alone=folded.alone & others,

@@ -4,7 +4,7 @@ In: `LiveGroup`, the leader pod and all related objects, as the caches show them
 that of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
 failures of a group cause one recreation.
 
-Only new groups get workers: a worker StatefulSet that exists is never changed (R-ARC-3).
+Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
-from leaderworkerset.core.pod import ordinalgate, statefulset
+from leaderworkerset.core.pod import inplacesteps, ordinalgate, statefulset
 from leaderworkerset.core.policies import (
     exclusive,
     failures,
@@ -146,7 +146,7 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else ordinalgate.decide(group)
-    actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group))
+    actions = (*_make_service(group), *scheduled.actions, *opened, *inplacesteps.decide(group), *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
     actions = (*actions, *formernodes.remember(group, size))
