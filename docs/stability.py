@@ -48,6 +48,7 @@ CHOSEN: Final = (
     labels.RESUME_GROUP_RESTARTS,
     labels.RELEASE_LOST_PODS_AFTER,
     labels.REVISION_HISTORY_LIMIT,
+    labels.MOVE_OFF_CLOSED_NODES,
     labels.GANG_SCHEDULER,
     labels.RECOVER,
 )

@@ -13,7 +13,13 @@ from leaderworkerset.core.restarts.settings import MOST_RESTARTS
 from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
-from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, FeatureGates, GroupRestarts, RecorderSettings
+from leaderworkerset.manager.config.configuration import (
+    GANG_PROVIDERS,
+    FeatureGates,
+    GroupRestarts,
+    Maintenance,
+    RecorderSettings,
+)
 
 TEXT: Final[JSONObject] = {"type": "string"}
 SWITCH: Final[JSONObject] = {"type": "boolean"}
@@ -21,6 +27,7 @@ MAP: Final[JSONObject] = {"type": "object"}
 LIST: Final[JSONObject] = {"type": "array"}
 TYPES: Final[dict[type, JSONObject]] = {
     bool: SWITCH,
+    str: TEXT,
     int: {"type": "integer", "minimum": 0, "maximum": MOST_RESTARTS},
     Duration: TEXT | {"pattern": r"^(0|([0-9]+(\.[0-9]+)?(ms|s|m|h))+)$"},
 }
@@ -113,6 +120,12 @@ def _parts() -> tuple[Value, ...]:
             {},
             section(RecorderSettings),
             "This block of the manager's configuration: what is kept of failures.",
+        ),
+        Value(
+            "maintenance",
+            {},
+            section(Maintenance),
+            "This block of the manager's configuration: groups that are moved off closed nodes.",
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),

@@ -94,6 +94,9 @@ FIELDS: Final = (
     Factor(
         ("recorder.mebibytes", "recorder.mebibytesPerSet"), ((None, None), (configuration.MOST_MEBIBYTES, 1), (1, 1))
     ),
+    one("maintenance.enable", None, False, True),
+    one("maintenance.taint", None, "example.com/maintenance"),
+    one("maintenance.moveByDefault", None, False, True),
     one("featureGates.WorkloadAwareScheduling", None, False, True),
 )
 
@@ -126,6 +129,7 @@ ANNOTATIONS: Final = (
     one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
+    one(labels.MOVE_OFF_CLOSED_NODES, None, "on", "off"),
     one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
     one(labels.RECREATE_GROUP_AFTER_START, None, "true"),
     Factor((labels.EXCLUSIVE_TOPOLOGY, labels.GANG_SCHEDULER), ((None, None), (HOSTS, NONE))),

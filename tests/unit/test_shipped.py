@@ -91,6 +91,7 @@ IN_THE_CONFIGURATION: Final = {
     "groupRestarts",
     "featureGates",
     "recorder",
+    "maintenance",
 }
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
 

@@ -123,6 +123,12 @@ PLACED_POD: Final = Projection(
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
 """A node, for the built-in gate: its allocatable resources, and which pods it accepts."""
 
+MOVABLE_POD: Final = Projection("spec.nodeName", "spec.tolerations", "status.phase")
+"""A pod of a group, where groups are moved off closed nodes: where it is, and whether it would stay there."""
+
+CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
+"""A node, for the same: what closes it."""
+
 SERVICE: Final = Projection()
 """Services are created if none has the name, and never changed again."""
 
@@ -152,6 +158,16 @@ def placed_pod(_obj: JSONObject) -> Projection:
 def node(_obj: JSONObject) -> Projection:
     """Return the kept fields of a node."""
     return NODE
+
+
+def movable_pod(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a pod that may be moved."""
+    return MOVABLE_POD
+
+
+def closable_node(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a node that may be closed."""
+    return CLOSABLE_NODE
 
 
 def statefulset(obj: JSONObject) -> Projection:

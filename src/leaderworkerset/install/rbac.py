@@ -19,6 +19,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
+from leaderworkerset.controllers import closednodes
 from leaderworkerset.recording.permissions import RECORDING
 from leaderworkerset.webhooks import permissions as webhooks
 
@@ -52,6 +53,11 @@ def roles(
 def recorder_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
     """Build the role of a manager that records failures, apart, where the manager's own is kept by an operator."""
     return _cluster_role("lws-recorder-role", policy_rules(RECORDING), namespace)
+
+
+def maintenance_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the role of a manager that moves groups off closed nodes, apart, as that of one that records failures."""
+    return _cluster_role("lws-maintenance-role", policy_rules((closednodes.NODE_CACHE.permission,)), namespace)
 
 
 def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:

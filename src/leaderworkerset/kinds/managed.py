@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from leaderworkerset.core.gang.gangs import Gangs
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
@@ -28,18 +29,19 @@ def managed(
     *,
     workload_aware: bool = False,
     records: bool = False,
+    maintenance: MaintenanceSettings | None = None,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
     `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
-    with `records` failures are recorded beside the controllers.
+    with `records` failures are recorded beside the controllers, with `maintenance` groups are moved off closed nodes.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        kinds = _registry(none, lambda: none, restarts)
+        kinds = _registry(none, lambda: none, restarts, maintenance)
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
-        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts)
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, maintenance)
     if not records:
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it
@@ -47,8 +49,12 @@ def managed(
     return replace(kinds, beside=(RECORDER,))
 
 
-def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:
-    return Registry((leaderworkerset(gang, ask), pod(gang, ask, restarts), disaggregatedset(ask), ROLE_SCALER))
+def _registry(
+    gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings, maintenance: MaintenanceSettings | None
+) -> Registry:
+    return Registry(
+        (leaderworkerset(gang, ask, maintenance), pod(gang, ask, restarts), disaggregatedset(ask), ROLE_SCALER)
+    )
 
 
 MANAGED: Final = managed()

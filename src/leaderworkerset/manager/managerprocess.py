@@ -120,6 +120,7 @@ class ManagerProcess:
             self._configuration.restarts,
             workload_aware=workload_aware,
             records=self._configuration.recorder.enable,
+            maintenance=self._configuration.moving,
         )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None

@@ -25,6 +25,7 @@ from leaderworkerset.api.leaderworkerset import (
 )
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
+from leaderworkerset.core.maintenance import maintenancesettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
@@ -98,6 +99,7 @@ def validate_leaderworkerset(
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
+        *maintenancesettings.errors(lws.annotations, {} if old is None else old.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 

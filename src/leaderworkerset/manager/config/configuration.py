@@ -19,6 +19,7 @@ from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import ciphersuites
@@ -135,6 +136,17 @@ class RecorderSettings(_Section, frozen=True, kw_only=True):
     mebibytes_per_set: int = 1
 
 
+class Maintenance(_Section, frozen=True, kw_only=True):
+    """Whether groups are moved off nodes that are closed, which taint closes one besides, and the default (docs/adr/0023).
+
+    A section that the Go manager does not have, and refuses.
+    """
+
+    enable: bool = False
+    taint: str = ""
+    move_by_default: bool = False
+
+
 class TLS(_Section, frozen=True, kw_only=True):
     """The TLS settings of the metrics and webhook servers."""
 
@@ -163,6 +175,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     tls: TLS = TLS()
     group_restarts: GroupRestarts | None = None
     recorder: RecorderSettings = RecorderSettings()
+    maintenance: Maintenance = Maintenance()
     feature_gates: FeatureGates = FeatureGates()
 
     @property
@@ -177,6 +190,12 @@ class Configuration(_Section, frozen=True, kw_only=True):
             max_restarts=section.max_group_restarts or None,
             release_after=timedelta(seconds=section.release_lost_pods_after) or None,
         )
+
+    @property
+    def moving(self) -> MaintenanceSettings | None:
+        """Return how groups are moved off closed nodes, None if they are not."""
+        section = self.maintenance
+        return MaintenanceSettings(section.taint, section.move_by_default) if section.enable else None
 
     @property
     def gang_provider(self) -> str:
@@ -215,6 +234,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_serving_errors(configuration),
         *_restart_errors(configuration.group_restarts),
         *_recorder_errors(configuration.recorder),
+        *_maintenance_errors(configuration.maintenance),
     ]
 
 
@@ -312,6 +332,11 @@ def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
     return [
         invalid(f"recorder.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
     ]
+
+
+def _maintenance_errors(maintenance: Maintenance) -> list[FieldError]:
+    taint = maintenance.taint
+    return [invalid("maintenance.taint", taint, error) for error in names.label_key(taint)] if taint else []
 
 
 def _election_errors(election: LeaderElection) -> list[FieldError]:
