@@ -30,7 +30,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
         turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, observed.records)
-    moved = () if applies or turn.actions else _moved(facts)
+    moved = _moved(facts, facts.living) if observed.leaving and facts.living and not (applies or turn.actions) else ()
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,
@@ -45,11 +45,9 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     )
 
 
-def _moved(facts: SetFacts) -> Sequence[GroupFacts]:
+def _moved(facts: SetFacts, living: JSONObject) -> Sequence[GroupFacts]:
     """Return the groups to move off closed nodes now; none while the Deployment replaces leaders."""
-    observed, living = facts.observed, facts.living
-    if not observed.leaving or living is None:
-        return ()
+    observed = facts.observed
     leaders = deployments.Leaders(living, observed.groups, facts.revision.key, has_older=False)
     if not deployments.is_current(leaders):
         return ()

@@ -24,7 +24,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the StatefulSet and its leaders."""
     observed, lws, living, key = facts.observed, facts.lws, facts.living, facts.revision.key
     folded = fold(observed.groups, lws.name) if observed.folded is None else observed.folded
-    waiting = _waiting(facts, folded)
+    waiting = _waiting(facts, folded) if observed.leaving else 0
     rollout = rollingupdate.advance(lws, living, folded, facts.revision, waiting)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
@@ -56,8 +56,6 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
 def _waiting(facts: SetFacts, folded: Folded) -> int:
     """Return the wanted groups that have to leave closed nodes, and are not ending or given up."""
     leaving = facts.observed.leaving
-    if not leaving:
-        return 0
     known, name = leaders_of(facts.observed), facts.lws.name
     found = regular([known[leader] for leader in leaving if leader in known], name, folded)
     return below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
