@@ -2,6 +2,7 @@
 
 python -m docs.buildsite            write build/site/html
 python -m docs.buildsite --serve    build it, and serve it on 127.0.0.1:8000
+python -m docs.buildsite --publish DIRECTORY    build it, and put it there beside the other versions
 
 The pages stay where they are, and are copied below build/site/pages in the same order of folders, so that their links hold;
 those of Python's interfaces are made there (`apipages.py`).
@@ -12,6 +13,7 @@ those of Python's interfaces are made there (`apipages.py`).
 import argparse
 import functools
 import http.server
+import json
 import re
 import shutil
 import subprocess
@@ -25,9 +27,24 @@ from urllib.parse import unquote, urlsplit
 import yaml
 from docs import apipages
 
+import leaderworkerset
+
 ROOT: Final = Path(__file__).parents[1]
 CONFIGURATION: Final = "mkdocs.yml"
 PORT: Final = 8000
+
+BUILDERS: Final = {
+    "zensical": ("-m", "zensical", "build", "--clean"),
+    "mkdocs": ("-m", "mkdocs", "build", "--clean", "--quiet"),  # with mkdocs-material: the way out, should Zensical end
+}
+VERSIONS: Final = "versions.json"
+"""What the choice of versions at the top of a page is made from: the theme reads it in the folder above the page's version."""
+
+FIRST: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Documentation</title>
+<meta http-equiv="refresh" content="0; url={version}/"></head>
+<body><a href="{version}/">The documentation of version {version}</a></body></html>
+"""
 
 LINK: Final = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)")
 LOADING: Final = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
@@ -140,19 +157,33 @@ def _is_there(site: Path, pages: dict[Path, Page], at: Path, link: str) -> bool:
     return not parts.fragment or page is None or unquote(parts.fragment) in {*page.places, "__skip"}
 
 
-def build(root: Path = ROOT) -> Path:
-    """Gather the pages and build the site; return where it is."""
+def build(root: Path = ROOT, builder: str = "zensical", python: str = sys.executable) -> Path:
+    """Gather the pages and build the site, by a tool of BUILDERS that this Python has; return where it is."""
     told = configuration(root)
     gather(root, root / str(told["docs_dir"]))
     site = root / str(told["site_dir"])
     shutil.rmtree(site, ignore_errors=True)
-    words = [sys.executable, "-m", "zensical", "build", "--clean", "--config-file", str(root / CONFIGURATION)]
+    words = [python, *BUILDERS[builder], "--config-file", str(root / CONFIGURATION)]
     built = subprocess.run(words, cwd=root, capture_output=True, text=True, check=False)
     if built.returncode:
-        raise SystemExit(f"zensical ended with exit code {built.returncode}:\n{built.stdout}{built.stderr}")
+        raise SystemExit(f"{builder} ended with exit code {built.returncode}:\n{built.stdout}{built.stderr}")
     for _, page in navigation(told["nav"]):  # as they are, for those who read them by llms.txt
         shutil.copyfile(root / str(told["docs_dir"]) / page, site / page)
     return site
+
+
+def publish(site: Path, into: Path, version: str) -> None:
+    """Put a site into a folder under its version, and let pages of all versions there offer each other, the newest first."""
+    shutil.rmtree(into / version, ignore_errors=True)
+    shutil.copytree(site, into / version)
+    found = sorted((path.parent.name for path in into.glob("*/index.html")), key=_numbers, reverse=True)
+    told = [{"version": one, "title": one, "aliases": ["latest"] if one == found[0] else []} for one in found]
+    (into / VERSIONS).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (into / "index.html").write_text(FIRST.format(version=found[0]), encoding="utf-8")
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def serve(site: Path) -> None:
@@ -167,14 +198,17 @@ def main() -> int:
     """Build, check, and serve if asked to; return the exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation as a site.")
     parser.add_argument("--serve", action="store_true", help="serve it on this machine")
-    wants_server = parser.parse_args().serve
+    parser.add_argument("--publish", type=Path, metavar="DIRECTORY", help="put it there beside the other versions")
+    options = parser.parse_args()
     site = build()
     found = faults(site)
     print(
         "\n".join(found)
         or f"{site.relative_to(ROOT)}: {len([*site.rglob('*.html')])} pages, every link leads somewhere"
     )
-    if wants_server and not found:
+    if options.publish and not found:
+        publish(site, options.publish, leaderworkerset.__version__)
+    if options.serve and not found:
         serve(site)
     return int(bool(found))
 

@@ -15,6 +15,7 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
 from leaderworkerset.manager.config.configuration import (
     GANG_PROVIDERS,
+    DisruptionBudgets,
     FeatureGates,
     GroupRestarts,
     Maintenance,
@@ -120,6 +121,12 @@ def _parts() -> tuple[Value, ...]:
             {},
             section(RecorderSettings),
             "This block of the manager's configuration: what is kept of failures.",
+        ),
+        Value(
+            "disruptionBudgets",
+            {},
+            section(DisruptionBudgets),
+            "This block of the manager's configuration: budgets of groups that may be evicted.",
         ),
         Value(
             "maintenance",

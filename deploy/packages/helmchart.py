@@ -41,7 +41,14 @@ from leaderworkerset.webhooks.permissions import SERVICE_NAME
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
-SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts", "featureGates", "recorder", "maintenance")
+SECTIONS: Final = (
+    "gangSchedulingManagement",
+    "groupRestarts",
+    "featureGates",
+    "recorder",
+    "disruptionBudgets",
+    "maintenance",
+)
 """Values that are sections of the manager's configuration; empty ones are omitted."""
 
 _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
@@ -56,6 +63,7 @@ WORDS: Final[Mapping[str, str]] = {
 CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
 RECORDER: Final = ".Values.recorder.enable"
+DISRUPTION: Final = ".Values.disruptionBudgets.enable"
 MAINTENANCE: Final = ".Values.maintenance.enable"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
@@ -81,6 +89,8 @@ class Served:
     gate: Declared
     recording: Sequence[JSONObject]
     """The further rules of the manager's role where failures are recorded."""
+    disruption: Sequence[JSONObject]
+    """Those where groups get disruption budgets."""
     maintaining: Sequence[JSONObject]
     """Those where groups are moved off closed nodes."""
 
@@ -115,6 +125,7 @@ def templates(served: Served) -> dict[str, str]:
         name: text if gated[name] == ganged[name] else _switched(gated[name], text) for name, text in named.items()
     }
     switched[MANAGER_ROLE] += only_if(RECORDER, rendering.document(served.recording))
+    switched[MANAGER_ROLE] += only_if(DISRUPTION, rendering.document(served.disruption))
     switched[MANAGER_ROLE] += only_if(MAINTENANCE, rendering.document(served.maintaining))
     return switched | _user_roles(served.plain) | _alerts()
 

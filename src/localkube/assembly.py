@@ -31,6 +31,7 @@ from localkube.statedirectory import DATABASE, make_private
 
 if TYPE_CHECKING:
     from localkube.controllers.nodes.nodes import NodeSettings
+    from localkube.kubelet.kubelet import Kubelet
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Cluster:
     api: ApiServer
     clock: Clock
     parts: dict[FaultKind, Part] = field(default_factory=dict)
+    kubelets: list["Kubelet"] = field(default_factory=list)
+    """The kubelet, once pods run."""
 
     def client(self, user: str) -> Client:
         """Return a client in this process, which needs no connection."""

@@ -79,6 +79,17 @@ class RunningCluster:
                     return found
         return []
 
+    def waits(self, uid: str) -> tuple[str, str]:
+        """Return what the programs of a running pod wait for, and at which address; both are empty if it is not known.
+
+        It reads files for a tenth of a second, and may be called in any thread.
+        """
+        from kuberuntime.objects.meta import UID
+        from localkube.kubelet.processes import waiting
+
+        found = waiting.look([pid for kubelet in self._cluster.kubelets for pid in kubelet.pids(UID(uid))])
+        return ("", "") if found is None else (found.what, found.peer)
+
     @asynccontextmanager
     async def work(self, *, kubelet: bool = True, processes: "ProcessRunner | None" = None) -> AsyncIterator[None]:
         """Run the controllers and, with `kubelet`, pods: as processes of this machine unless another runner is given.

@@ -103,6 +103,7 @@ async def _run_kubelet(
     settings = _kubelet_settings(cluster, capabilities)
     kubelet = Kubelet(client, runner, settings, cluster.clock, events)
     cluster.api.attach_node(kubelet)
+    cluster.kubelets.append(kubelet)
     faults = cluster.client(FAULTS)
     await leavingnodes.restore(faults)
     async with TaskGroup() as tasks:

@@ -9,6 +9,7 @@ from kuberuntime.objects.resources import (
     ENDPOINT_SLICES,
     LEASES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODS,
     PRIORITY_CLASSES,
     SECRETS,
@@ -87,6 +88,7 @@ SIMPLE: Final[tuple[tuple[Resource, JSONObject], ...]] = (
     (LEADERWORKERSETS, lws("one")),
     (CONTROLLER_REVISIONS, named("one", data={"a": {"z": "x"}, "b": 1}, revision=3)),
     (LEASES, named("one", spec={"holderIdentity": "me", "leaseDurationSeconds": 15, "renewTime": "2026-01-02T03:04:05.678901Z"})),
+    (POD_DISRUPTION_BUDGETS, named("one", spec={"minAvailable": "50%", "selector": {"matchLabels": {"app": "none"}}})),
     (ENDPOINT_SLICES, named("one", addressType="IPv4", endpoints=[{"addresses": ["10.1.2.3"]}], ports=[{"name": "http", "port": 80}])),
 )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The situations by the code of their cause: the fault as the API shows it, in the words of Kubernetes' components."""
 
+from datetime import datetime
 from typing import Final
 
 from tests.explanations.builders import (
@@ -39,6 +40,7 @@ from kuberuntime.objects.resources import (
     STORAGE_CLASSES,
 )
 from leaderworkerset.api import labels
+from leaderworkerset.api.progressnotes import Hang, SilentRank, render_hang
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.gang.volcano import VOLCANO
@@ -57,6 +59,15 @@ EXCEEDED: Final = {
     "reason": "ProgressDeadlineExceeded",
     "message": 'ReplicaSet "web-7d9f8b6c4" has timed out progressing.',
 }
+SILENT: Final = datetime.fromisoformat(ago(630))
+STEP: Final = f"step=120 total=5000 loss=2.1 at={ago(600)} rate=2.000000"
+HANG: Final = Hang(
+    since=datetime.fromisoformat(ago(600)),
+    ranks=(
+        SilentRank(pod="web-0-1", uid="web-0-1-uid", rank=1, since=SILENT, waits="a lock (futex)"),
+        SilentRank(pod="web-0", uid="web-0-uid", rank=0, since=datetime.fromisoformat(ago(600))),
+    ),
+)
 HELD: Final = "example.com/held"
 
 
@@ -411,6 +422,17 @@ SCENARIOS: Final[dict[str, Observed]] = {
         leader="web-0-uid",
         state=labels.EXHAUSTED,
         failure="main: exit code 3 (Error)",
+    ),
+    "LWS-E076": observed(
+        [
+            ready(0, 0, metadata={"annotations": {labels.PROGRESS: STEP, labels.HANG: render_hang(HANG)}}),
+            ready(0, 1),
+        ],
+        of=lws(1, 2, metadata={"annotations": {labels.PROGRESS_TIMEOUT: "5m"}}),
+    ),
+    "LWS-E077": observed(
+        [pod(metadata={"annotations": {labels.GROUP_ENDED: "DeadlineExceeded"}, "deletionTimestamp": ago(60)})],
+        of=lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true", labels.COMPLETION_DEADLINE: "2h"}}),
     ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
     "LWS-E081": recreated([placed()]),

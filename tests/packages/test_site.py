@@ -1,15 +1,16 @@
-"""The documentation is built as a site; skipped without `make docs`, which installs what builds it."""
+"""The documentation is built as a site, by both tools that can build it, in an environment of their own."""
 
 import os
 import re
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,35 @@ import msgspec
 import pytest
 from docs import buildsite
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("zensical") is None, reason="needs what make docs installs"),
-]
-
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]
 
 RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 
 
 @pytest.fixture(scope="module")
-def site() -> Path:
-    return buildsite.build()
+def python(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the Python of an environment that has what the locks of the documentation name, and nothing else."""
+    place = tmp_path_factory.mktemp("site") / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], check=True)
+    locks = [word for name in ("docs", "mkdocs") for word in ("-r", str(buildsite.ROOT / f"requirements/{name}.lock"))]
+    quiet = ("--quiet", "--disable-pip-version-check")
+    target = ("--python", str(place / "bin" / "python"))
+    subprocess.run([sys.executable, "-m", "pip", *target, "install", *quiet, "--require-hashes", *locks], check=True)
+    return str(place / "bin" / "python")
+
+
+@pytest.fixture(scope="module")
+def site(python: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the site by Zensical, out of the way of what else is built."""
+    return Path(shutil.move(buildsite.build(python=python), tmp_path_factory.mktemp("site") / "html"))
+
+
+def test_mkdocs_material_builds_the_same_site(site: Path, python: str) -> None:
+    """The way out, should Zensical end: https://squidfunk.github.io/mkdocs-material/ reads the same file."""
+    other = buildsite.build(builder="mkdocs", python=python)
+    assert buildsite.faults(other) == []
+    pages = [{path.relative_to(one) for path in one.rglob("*.html")} for one in (site, other)]
+    assert pages[0] == pages[1]
 
 
 def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
@@ -80,6 +98,31 @@ def opened(site: Path, scheme: str) -> Iterator[tuple[Any, str, list[str]]]:
             yield page, f"http://127.0.0.1:{server.server_address[1]}/", asked
             browser.close()
         server.shutdown()
+
+
+def test_versions_are_published_side_by_side_the_newest_first(site: Path, tmp_path: Path) -> None:
+    for version in ("0.10.0", "0.2.0", "0.9.0", "0.2.0"):  # the last one again, as after a correction
+        buildsite.publish(site, tmp_path, version)
+    listed = msgspec.json.decode((tmp_path / "versions.json").read_bytes())
+    assert [(one["version"], one["aliases"]) for one in listed] == [
+        ("0.10.0", ["latest"]),
+        ("0.9.0", []),
+        ("0.2.0", []),
+    ]
+    assert "url=0.10.0/" in (tmp_path / "index.html").read_text()
+    assert buildsite.faults(tmp_path) == []
+
+
+def test_a_reader_chooses_another_version(site: Path, tmp_path: Path) -> None:
+    for version in ("0.2.0", "0.3.0"):
+        buildsite.publish(site, tmp_path, version)
+    with opened(tmp_path, "light") as (page, base, asked):
+        page.goto(base)
+        page.wait_for_url("**/0.3.0/**")
+        page.locator(".md-version__current").hover(force=True)  # the list that it opens covers it
+        page.locator(".md-version__link", has_text="0.2.0").click()
+        page.wait_for_url("**/0.2.0/**")
+        assert [url for url in asked if not url.startswith(base)] == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

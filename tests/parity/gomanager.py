@@ -30,15 +30,15 @@ CONFIGURATION: Final = {
 
 
 @asynccontextmanager
-async def go_manager(kubeconfig: Path, directory: Path) -> AsyncIterator[None]:
-    """Run it until the context is left; raise StartError when it does not come up."""
+async def go_manager(kubeconfig: Path, directory: Path) -> AsyncIterator["subprocess.Popen[bytes]"]:
+    """Run it until the context is left, which is given its process; raise StartError when it does not come up."""
     program = build.LWS.find()
     assert program is not None, build.LWS.missing
     (port,) = free_ports(1)
     process = _start(program, kubeconfig, directory, port)
     try:
         await _await_ready(process, port, directory / "go.log")
-        yield
+        yield process
         assert process.poll() is None, _end_of(directory / "go.log")
     finally:
         await asyncio.to_thread(stop, process)

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.skipif(build.LWS.find() is None, reason=build.LWS.missing),
 ]
 
-Manager: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+Manager: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
 
 REPLICAS: Final = 3
 SIZE: Final = 2

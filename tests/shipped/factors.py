@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from leaderworkerset.api import labels
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
@@ -94,6 +95,10 @@ FIELDS: Final = (
     Factor(
         ("recorder.mebibytes", "recorder.mebibytesPerSet"), ((None, None), (configuration.MOST_MEBIBYTES, 1), (1, 1))
     ),
+    one("disruptionBudgets.enable", None, False, True),
+    one("disruptionBudgets.budget", None, disruption.OFF, disruption.ROLLOUT, "1", "25%"),
+    one("disruptionBudgets.watchNodes", None, False, True),
+    one("disruptionBudgets.turn", None, *limits(configuration.TURNS)),
     one("maintenance.enable", None, False, True),
     one("maintenance.taint", None, "example.com/maintenance"),
     one("maintenance.moveByDefault", None, False, True),
@@ -129,6 +134,8 @@ ANNOTATIONS: Final = (
     one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
+    one(labels.DO_NOT_DISRUPT, None, disruption.STARTING),
+    one(labels.DISRUPTION_BUDGET, None, disruption.OFF, disruption.ROLLOUT, "0", "100%"),
     one(labels.MOVE_OFF_CLOSED_NODES, None, "on", "off"),
     one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
     one(labels.RECREATE_GROUP_AFTER_START, None, "true"),
@@ -148,6 +155,12 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "--version": "unit/leaderworkerset/cli/commands/test_manager.py",
     "ENABLE_WEBHOOKS": "integration/manager/test_start.py",
     labels.RECOVER: "integration/lws/test_budget.py",
+    labels.FOLLOW_PROGRESS: "e2e/test_progress.py",
+    labels.PROGRESS_TIMEOUT: "e2e/test_progress.py",
+    labels.ON_HANG: "e2e/test_progress.py",
+    labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
+    labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
+    labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }

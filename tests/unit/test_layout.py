@@ -15,7 +15,7 @@ ROLES_OF_FOLDERS: Final = {
         "leaderworkerset": "as disaggregatedset",
         "permissions": "what the modules of this folder may do at the API server: controllers, webhooks",
         "pod": "as disaggregatedset",
-        "reconcile": "the decision about one object of a kind: leaderworkerset, pod",
+        "reconcile": "the decision about one object of a kind: leaderworkerset, pod, the disruption budgets of a set",
         "spec": "the type by which the registry knows what a folder holds: a controller, a webhook",
         "wording": "the sentences and phrases about what a folder knows: views, recording",
     },
@@ -28,6 +28,7 @@ ROLES_OF_THE_TREE: Final = {
     "errors": "the errors of a package that its callers catch: kuberuntime, localkube, and the command line",
     "leaderworkerset": "see above",
     "permissions": "what the modules of this folder may do at the API server: serving, controllers, webhooks",
+    "reconcile": "see above: the decision about one object of a kind, or about what one controller has",
     "pod": "see above; in localkube, what the scheduler knows of a pod",
 }
 """Names of modules that stand three times or more in all packages together, and the role they play in each place."""

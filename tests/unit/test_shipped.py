@@ -71,6 +71,9 @@ SET_BY_US: Final = frozenset(
         "GROUP_READY",
         "REPLACEMENT_GATE",
         "REPLACES",
+        "PROGRESS",
+        "HANG",
+        "GROUP_ENDED",
         "EPISODE",
         "EPISODE_GROUP",
         "EPISODE_NUMBER",
@@ -91,6 +94,7 @@ IN_THE_CONFIGURATION: Final = {
     "groupRestarts",
     "featureGates",
     "recorder",
+    "disruptionBudgets",
     "maintenance",
 }
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""

@@ -19,21 +19,35 @@ AVAILABLE: Final = ConditionOutcome(
     "AllGroupsReady",
     "All replicas are ready",
     "every group is ready",
-    frozenset({"Progressing", "UpdateInProgress"}),
+    frozenset({"Progressing", "UpdateInProgress", "Complete", "Failed"}),
 )
 PROGRESSING: Final = ConditionOutcome(
     "Progressing",
     "GroupsProgressing",
     "Replicas are progressing",
     "groups are created, become ready or are updated",
-    frozenset({"Available"}),
+    frozenset({"Available", "Complete", "Failed"}),
 )
 UPDATE_IN_PROGRESS: Final = ConditionOutcome(
     "UpdateInProgress",
     "GroupsUpdating",
     "Rolling Upgrade is in progress",
     "groups of an earlier template are replaced",
-    frozenset({"Available"}),
+    frozenset({"Available", "Complete", "Failed"}),
+)
+COMPLETE: Final = ConditionOutcome(
+    "Complete",
+    "AllGroupsComplete",
+    "All replicas are complete",
+    "the leader of every group of a set that runs to completion has ended with 0; absent until then",
+    frozenset({"Available", "Progressing", "UpdateInProgress", "Failed"}),
+)
+FAILED: Final = ConditionOutcome(
+    "Failed",
+    "DeadlineExceeded",
+    "One or more replicas were not complete at the deadline",
+    "groups of a set that runs to completion were ended at its deadline, and no other goes on; absent until then",
+    frozenset({"Available", "Progressing", "UpdateInProgress", "Complete"}),
 )
 DEGRADED: Final = ConditionOutcome(
     "Degraded",
@@ -47,7 +61,15 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "scheduling prerequisites created",
     "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
 )
-CONDITIONS: Final = (AVAILABLE, PROGRESSING, UPDATE_IN_PROGRESS, DEGRADED, WORKLOAD_SCHEDULING_CREATED)
+CONDITIONS: Final = (
+    AVAILABLE,
+    PROGRESSING,
+    UPDATE_IN_PROGRESS,
+    COMPLETE,
+    FAILED,
+    DEGRADED,
+    WORKLOAD_SCHEDULING_CREATED,
+)
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
 """Reason and message of `DEGRADED` while it is False (N-ST-11)."""

@@ -9,6 +9,7 @@ In: a pod as admission left it. Whatever belongs to a group is found by one of t
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Final
 
 from kuberuntime.objects import meta, ordinals
@@ -41,6 +42,24 @@ def is_hash_set(lws: JSONObject) -> bool:
 def is_exhausted(leader: JSONObject) -> bool:
     """Return whether the leader's group used up its restarts: it was terminated, and its pods are kept (N-RB-4)."""
     return meta.annotations(leader).get(labels.GROUP_RESTART_BUDGET_EXHAUSTED) == "true"
+
+
+class GroupEnd(StrEnum):
+    """How a group that runs to completion ended: its leader ended with 0, or its deadline passed before."""
+
+    COMPLETE = "Complete"
+    LATE = "DeadlineExceeded"
+
+
+def end_of(leader: JSONObject) -> GroupEnd | None:
+    """Return how the leader's group ended, None if it has not, or not by its own."""
+    text = meta.annotations(leader).get(labels.GROUP_ENDED, "")
+    return GroupEnd(text) if text in tuple(GroupEnd) else None
+
+
+def is_over(leader: JSONObject) -> bool:
+    """Return whether nothing follows the leader's group: it used up its restarts, or ended by its own; its leader is kept."""
+    return is_exhausted(leader) or end_of(leader) is not None
 
 
 def host(leader: JSONObject) -> str:

@@ -83,6 +83,29 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
+# An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
+DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
+
+# Annotations of our own: that autoscalers leave a group alone while it starts, and the pods that are marked for that.
+DO_NOT_DISRUPT: Final = PREFIX + "do-not-disrupt"
+MARKED_STARTING: Final = PREFIX + "marked-starting"
+
+# Annotations of others, with which cluster autoscaler and Karpenter leave a pod alone.
+SAFE_TO_EVICT: Final = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+KARPENTER_DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
+
+# Annotations of our own: what a LeaderWorkerSet asks for about its progress and its end, and what its leader pods say of it
+# (docs/adr/0026-progress-and-completion.md).
+FOLLOW_PROGRESS: Final = PREFIX + "follow-progress"
+PROGRESS_TIMEOUT: Final = PREFIX + "progress-timeout"
+ON_HANG: Final = PREFIX + "on-hang"
+RUN_TO_COMPLETION: Final = PREFIX + "run-to-completion"
+COMPLETION_DEADLINE: Final = PREFIX + "completion-deadline"
+TTL_AFTER_FINISHED: Final = PREFIX + "ttl-after-finished"
+PROGRESS: Final = PREFIX + "progress"
+HANG: Final = PREFIX + "hang"
+GROUP_ENDED: Final = PREFIX + "group-ended"
+
 # Maintenance of nodes (docs/adr/0023-moves.md): whether the groups of a set are moved off nodes that are closed.
 MOVE_OFF_CLOSED_NODES: Final = PREFIX + "move-off-closed-nodes"
 

@@ -18,17 +18,8 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.maintenance.closing import closing, must_leave
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 
-BY_NODE: Final = "node"
-
-
-def node_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod by the node that it was placed on."""
-    node = meta.spec(pod).get("nodeName")
-    return (node,) if node else ()
-
-
 NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
-POD_CACHE: Final = Cache(indexes.POD_CACHE.what, {BY_NODE: node_values}, keep=kept.movable_pod)
+POD_CACHE: Final = Cache(indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_values}, keep=kept.movable_pod)
 
 CACHES: Final = (NODE_CACHE, POD_CACHE)
 
@@ -48,7 +39,7 @@ class ClosedNodes:
             return {}
         key, found = meta.key(lws), dict[str, set[str]]()
         for node, taints in self._closed.items():
-            for pod in self._pods.store.by_index(BY_NODE, node):
+            for pod in self._pods.store.by_index(indexes.BY_NODE, node):
                 if indexes.lws_key(pod) == key and must_leave(pod, taints):
                     found.setdefault(groupname.leader_of(pod), set()).add(node)
         return found
@@ -69,7 +60,7 @@ class ClosedNodes:
         old, new = (() if one is None else closing(one, self._settings.taint) for one in (change.old, change.new))
         if old == new:
             return ()
-        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(BY_NODE, meta.name(change.object))}
+        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
         """Map a pod that was just placed on a closed node to its LeaderWorkerSet."""

@@ -42,6 +42,8 @@ POD: Final = Projection(
     "metadata.finalizers",
     f"metadata.annotations['{labels.GROUP_RESTART_BUDGET_EXHAUSTED}']",
     f"metadata.annotations['{labels.RECOVER}']",
+    f"metadata.annotations['{labels.HANG}']",
+    f"metadata.annotations['{labels.GROUP_ENDED}']",
     f"metadata.annotations['{labels.LEADER_NAME}']",
     f"metadata.annotations['{labels.SIZE}']",
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
@@ -123,11 +125,32 @@ PLACED_POD: Final = Projection(
 NODE: Final = Projection("metadata.labels", "spec.taints", "spec.unschedulable", "status.allocatable")
 """A node, for the built-in gate: its allocatable resources, and which pods it accepts."""
 
+EVICTABLE_POD: Final = Projection(
+    "metadata.creationTimestamp",
+    f"metadata.annotations['{labels.SAFE_TO_EVICT}']",
+    f"metadata.annotations['{labels.KARPENTER_DO_NOT_DISRUPT}']",
+    f"metadata.annotations['{labels.MARKED_STARTING}']",
+    "spec.nodeName",
+    "spec.tolerations",
+)
+"""A pod of a group with a disruption budget: whether somebody empties its node."""
+
+CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
+"""A node, for disruption budgets and moves: whether it accepts pods."""
+
+DISRUPTION_BUDGET: Final = Projection(
+    "metadata.labels",
+    "metadata.generation",
+    "spec",
+    "status.observedGeneration",
+    "status.disruptedPods",
+    "status.currentHealthy",
+)
+"""The disruption budget of a group: whether it is open, and what the API server says of the group's pods."""
+
 MOVABLE_POD: Final = Projection("spec.nodeName", "spec.tolerations", "status.phase")
 """A pod of a group, where groups are moved off closed nodes: where it is, and whether it would stay there."""
 
-CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
-"""A node, for the same: what closes it."""
 
 SERVICE: Final = Projection()
 """Services are created if none has the name, and never changed again."""
@@ -165,11 +188,6 @@ def movable_pod(_obj: JSONObject) -> Projection:
     return MOVABLE_POD
 
 
-def closable_node(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a node that may be closed."""
-    return CLOSABLE_NODE
-
-
 def statefulset(obj: JSONObject) -> Projection:
     """Return the kept fields of a StatefulSet: fewer if a pod controls it, as it holds the workers of a group."""
     owner = meta.controller_of(obj)
@@ -199,3 +217,18 @@ def revision(_obj: JSONObject) -> Projection:
 def gang_object(_obj: JSONObject) -> Projection:
     """Return the kept fields of an object of a gang scheduler."""
     return GANG_OBJECT
+
+
+def evictable_pod(_obj: JSONObject) -> Projection:
+    """Return the fields of a pod that disruption budgets need beside those of the other controllers."""
+    return EVICTABLE_POD
+
+
+def closable_node(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a node, for disruption budgets."""
+    return CLOSABLE_NODE
+
+
+def disruption_budget(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a disruption budget."""
+    return DISRUPTION_BUDGET

@@ -13,6 +13,7 @@ from kuberuntime.objects.resources import (
     EVENTS,
     NAMESPACES,
     NODES,
+    POD_DISRUPTION_BUDGETS,
     PODS,
     SERVICES,
     STATEFULSETS,
@@ -21,7 +22,7 @@ from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
 LEADERWORKERSET: Final = (
-    Permission(LEADERWORKERSETS, ("patch",)),
+    Permission(LEADERWORKERSETS, ("delete", "patch")),
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
     Permission(PODS, ("delete", "patch")),
@@ -45,6 +46,17 @@ POD: Final = (
 )
 
 GANG_GATE: Final = (Permission(PODS, ("patch",)),)
+
+DISRUPTION: Final = (
+    Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),
+    Permission(PODS, ("patch",)),
+)
+
+ALL_OF_DISRUPTION: Final = (
+    Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
+    Permission(NODES, ("list", "watch")),
+)
+"""The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""
 
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),

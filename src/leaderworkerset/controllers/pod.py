@@ -19,7 +19,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, runsettings
 from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -220,7 +220,7 @@ class PodDriver(Driver):
 
 def _restarts(lws: JSONObject) -> list[str | None]:
     found = meta.annotations(lws)
-    return [found.get(name) for name in ANNOTATIONS]
+    return [found.get(name) for name in (*ANNOTATIONS, *runsettings.ANNOTATIONS)]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -11,6 +11,7 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Event, OneOfMany
 from leaderworkerset.api import groupname
+from leaderworkerset.api.groupname import GroupEnd
 
 CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
@@ -23,6 +24,7 @@ LOST_POD: Final = "LostPod"
 REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
 UNEXPECTED_OWNER: Final = "UnexpectedPodGroupOwner"
+MAY_BE_EVICTED: Final = "GroupMayBeEvicted"
 IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
@@ -146,6 +148,23 @@ def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
     return Event("Warning", RESTARTS_EXHAUSTED, "Delete", note, reference(obj), reference(leader))
 
 
+def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
+    """Return the event of a group that ended by its own, as sets that run to completion do."""
+    return Event(
+        "Normal" if end is GroupEnd.COMPLETE else "Warning",
+        f"Group{end.value}",
+        "Delete",
+        note,
+        reference(obj),
+        reference(leader),
+    )
+
+
+def expired(obj: JSONObject, note: str) -> Event:
+    """Return the event of a LeaderWorkerSet that ended and was deleted after its time to live."""
+    return Event("Normal", "TTLAfterFinished", "Delete", note, reference(obj))
+
+
 def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
     """Return the event of a pod on a lost node that was deleted by force."""
     return Event("Warning", LOST_POD, "Delete", note, reference(obj), reference(pod))
@@ -154,3 +173,9 @@ def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
 def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
     """Return the event of a pod on a lost node that blocks its group."""
     return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))
+
+
+def may_be_evicted(obj: JSONObject, group: str) -> Event:
+    """Return the event of a group whose disruption budget was opened, as one of its nodes is being emptied."""
+    note = f"Group {group} may be evicted: a node of it accepts no pods any more"
+    return Event("Normal", MAY_BE_EVICTED, "Update", note, reference(obj))

@@ -11,6 +11,7 @@ from leaderworkerset.diagnosis.causes import (
     closednodes,
     containers,
     featuregates,
+    hangs,
     images,
     lostnodes,
     prerequisites,
@@ -59,6 +60,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     unattended.NO_REVISION,
     # They were given up.
     starts.BUDGET,
+    hangs.LATE,
     # Their node is lost, or they do not terminate.
     lostnodes.GONE,
     lostnodes.NOT_READY,
@@ -107,6 +109,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.CRASHES,
     containers.ENDED,
     starts.BACK_OFF,
+    # They run, and get no further.
+    hangs.HANGS,
     # The group does not form.
     starts.NO_NAMES,
     containers.GATE_CLOSED,

@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.diagnosis import evictions, ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
+from leaderworkerset.diagnosis.causes import hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
 from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Diagnosis, Finding, Verdict
@@ -27,9 +29,12 @@ def is_as_wanted(view: View, chosen: Selection) -> bool:
     """Return whether there is nothing to explain: all selected ranks are ready, on the newest revision."""
     if meta.is_deleting(view.object):
         return False
+    hung = [group.name for group in hangs.hung_groups(view)]
     if chosen.group is None:
-        return view.is_ready and view.up_to_date >= view.desired
+        return view.is_complete or (view.is_ready and view.up_to_date >= view.desired and not hung)
     found = [group for group in view.groups if group.name == chosen.group]
+    if chosen.group in hung or any(group.end is GroupEnd.COMPLETE for group in found):
+        return chosen.group not in hung
     asked = [rank for group in found for rank in group.ranks if chosen.rank in (None, rank.index)]
     return bool(asked) and all(rank.is_ready for rank in asked)
 
@@ -105,14 +110,19 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
 
 
 def _healthy(view: View, chosen: Selection) -> Diagnosis:
+    ended = [group for group in view.groups if group.end is GroupEnd.COMPLETE and chosen.group in (None, group.name)]
     if chosen.group is not None:
-        text = f"{chosen} is ready"
+        text = f"{chosen} is {'complete' if ended else 'ready'}"
+    elif view.is_complete:
+        text = f"{counted(len(ended), 'group')} of {view.desired} complete"
     else:
         surplus = sum(group.index >= view.desired for group in view.groups)
         text = f"{min(view.ready, view.desired)} of {counted(view.desired, 'group')} ready, all of the newest revision"
         text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
+    blocked = evictions.blocked(view)
+    text += f"; {blocked}" if blocked else ""
     return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
 
 

@@ -19,6 +19,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
+from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
 from leaderworkerset.controllers import closednodes
 from leaderworkerset.recording.permissions import RECORDING
 from leaderworkerset.webhooks import permissions as webhooks
@@ -53,6 +54,11 @@ def roles(
 def recorder_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
     """Build the role of a manager that records failures, apart, where the manager's own is kept by an operator."""
     return _cluster_role("lws-recorder-role", policy_rules(RECORDING), namespace)
+
+
+def disruption_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the role of a manager that keeps disruption budgets, apart, as that of one that records failures."""
+    return _cluster_role("lws-disruption-role", policy_rules(ALL_OF_DISRUPTION), namespace)
 
 
 def maintenance_role(namespace: str) -> list[tuple[Resource, JSONObject]]:

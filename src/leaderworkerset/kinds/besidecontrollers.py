@@ -24,4 +24,4 @@ def _pod(_obj: JSONObject) -> Projection:
 
 
 POD_CACHE: Final = Cache(indexes.POD_CACHE.what, keep=_pod)
-RECORDER: Final = Beside(caches=(POD_CACHE, indexes.REVISION_CACHE), further=RECORDING)
+RECORDER: Final = Beside(caches=(POD_CACHE, indexes.REVISION_CACHE, indexes.LEADERWORKERSET_CACHE), further=RECORDING)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
@@ -29,12 +30,14 @@ def managed(
     *,
     workload_aware: bool = False,
     records: bool = False,
+    disruption: DisruptionSettings | None = None,
     maintenance: MaintenanceSettings | None = None,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
     `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
-    with `records` failures are recorded beside the controllers, with `maintenance` groups are moved off closed nodes.
+    with `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with
+    `maintenance` they are moved off closed nodes.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
@@ -42,6 +45,10 @@ def managed(
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
         kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, maintenance)
+    if disruption is not None:
+        from leaderworkerset.kinds.disruptionbudget import disruption_budget
+
+        kinds = kinds.with_kind(disruption_budget(disruption))
     if not records:
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it

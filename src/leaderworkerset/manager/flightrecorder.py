@@ -14,11 +14,12 @@ from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.indexes import REVISION_CACHE
+from leaderworkerset.controllers.indexes import LEADERWORKERSET_CACHE, REVISION_CACHE
 from leaderworkerset.kinds.besidecontrollers import POD_CACHE
 from leaderworkerset.manager.config import configuration
 from leaderworkerset.recording.configmapstore import MEBIBYTE, ConfigMapStore
 from leaderworkerset.recording.logsource import ApiLogs
+from leaderworkerset.recording.progressfollower import ProgressFollower
 from leaderworkerset.recording.recorder import Recorder
 
 QPS: Final = 200.0
@@ -30,6 +31,9 @@ RETRY: Final = 30.0
 
 PERIOD: Final = 3600.0
 """Seconds between two searches for episodes that are too old."""
+
+PROGRESS_PACE: Final = 10.0
+"""Seconds between two writes of the progress of one leader."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
@@ -58,6 +62,8 @@ class FlightRecorder:
         async with asyncio.TaskGroup() as tasks:
             pods, records = self._caches[POD_CACHE], self._caches[REVISION_CACHE]
             tasks.create_task(recorder.run(pods, records, asyncio.Event()))
+            follower = ProgressFollower(self._client, self._clock, pace=PROGRESS_PACE)
+            tasks.create_task(follower.run(pods, self._caches[LEADERWORKERSET_CACHE]))
             tasks.create_task(self._expire())
 
     async def _expire(self) -> None:

@@ -120,6 +120,7 @@ class ManagerProcess:
             self._configuration.restarts,
             workload_aware=workload_aware,
             records=self._configuration.recorder.enable,
+            disruption=self._configuration.disruption,
             maintenance=self._configuration.moving,
         )
         self._instruments = self._kinds.instruments(self._metrics)

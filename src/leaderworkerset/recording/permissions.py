@@ -1,6 +1,6 @@
 """The permissions of the recorder on Kubernetes, beside those that fill its caches; only managers that record have them.
 
-It reads no Secrets. A role cannot restrict ConfigMaps to a label, nor the creation of one to a name.
+It patches pods to keep the progress of leaders there. It reads no Secrets. A role cannot restrict ConfigMaps to a label, nor the creation of one to a name.
 """
 
 from typing import Final
@@ -11,6 +11,7 @@ from leaderworkerset.api.resources import LEADERWORKERSETS
 
 RECORDING: Final = (
     Permission(PODS, ("get",), "log"),
+    Permission(PODS, ("patch",)),
     Permission(CONFIG_MAPS, ("create", "delete", "list", "patch")),
     Permission(CORE_EVENTS, ("list",)),
     Permission(CONTROLLER_REVISIONS, ("list",)),

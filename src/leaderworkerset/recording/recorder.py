@@ -30,6 +30,7 @@ from leaderworkerset.recording import building
 from leaderworkerset.recording.building import Traces
 from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.logsource import FileLogs, LogSource, ReadFiles
+from leaderworkerset.recording.progressfollower import ProgressFollower
 from leaderworkerset.views import deaths, masking
 from leaderworkerset.views.masking import Mask
 
@@ -287,15 +288,20 @@ class Recorder:
 
 
 @asynccontextmanager
-async def recording(client: Client, store: Keeper, read_files: ReadFiles, clock: Clock) -> AsyncIterator[None]:
-    """Record while the context is entered; failures are seen from its beginning."""
+async def recording(
+    client: Client, store: Keeper, read_files: ReadFiles, clock: Clock, follower: ProgressFollower | None = None
+) -> AsyncIterator[None]:
+    """Record, and let progress be followed, while the context is entered; failures are seen from its beginning."""
     pods = Informer(client, Selection(PODS, label_selector=labels.NAME))
     records = Informer(
         client, Selection(CONTROLLER_REVISIONS, label_selector=f"{labels.NAME},!{labels.TEMPLATE_REVISION_HASH}")
     )
     recorder = Recorder(client, store, FileLogs(read_files), clock)
     async with asyncio.TaskGroup() as tasks:
-        work = (recorder.run(pods, records, ready := asyncio.Event()), pods.run(), records.run())
+        work = [recorder.run(pods, records, ready := asyncio.Event()), pods.run(), records.run()]
+        if follower is not None:
+            sets = Informer(client, Selection(LEADERWORKERSETS))
+            work += [sets.run(), follower.run(pods, sets)]
         running = [tasks.create_task(one) for one in work]
         await ready.wait()
         try:

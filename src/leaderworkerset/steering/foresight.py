@@ -182,7 +182,7 @@ def _world(before: Situation | None, wanted: str) -> World:
         members=_bits(existing),
         ready=_bits([group for group in existing if group.is_ready]),
         updated=_bits([group for group in existing if not key or group.revision == key]),
-        exhausted=_bits([group for group in existing if group.is_exhausted]),
+        exhausted=_bits([group for group in existing if group.is_over]),
     )
 
 

@@ -12,6 +12,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import UPDATE_IN_PROGRESS
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.steering.patches import is_paused, partition
 from leaderworkerset.views.document import VERSION
 from leaderworkerset.views.groups import GroupName, View, groups_named
@@ -54,7 +55,7 @@ def progress(view: View, statefulset: JSONObject | None, now: datetime) -> Rollo
     held = min(partition(lws), view.desired)
     rolled = [group for group in view.groups if held <= group.index < view.desired]
     updated = [group for group in rolled if key and group.revision == key]
-    done = [group for group in updated if group.is_ready]
+    done = [group for group in updated if group.is_ready or group.end is GroupEnd.COMPLETE]
     is_observed = meta.is_observed(lws)
     wanted = view.desired - held
     is_complete = is_observed and statefulset is not None and len(done) >= wanted and not view.is_updating

@@ -46,9 +46,9 @@ def takes_group(lws: LeaderWorkerSet, group: Group) -> bool:
 def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | None = None) -> Turn:
     """Return the next turn: groups that are not ready anyway at once, ready ones within the budget.
 
-    Exhausted groups take nothing of the budget: they do not come back by themselves.
+    Groups that are over take nothing of the budget: they do not come back by themselves.
     """
-    wanted = [group for group in view.groups if group.index < view.desired and not group.is_exhausted]
+    wanted = [group for group in view.groups if group.index < view.desired and not group.is_over]
     unavailable = view.more + sum(not group.is_ready for group in wanted)
     chosen: list[Rank] = []
     left: list[GroupName] = []

@@ -5,6 +5,7 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api.progressnotes import Hang, Progress
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import Group, Recreations, View
 
@@ -100,12 +101,33 @@ def _recreations(told: Recreations) -> JSONObject:
     }
 
 
+def _progress(told: Progress) -> JSONObject:
+    return {
+        "step": told.step,
+        "total": told.total,
+        "metrics": dict(told.metrics),
+        "at": None if told.at is None else told.at.isoformat(),
+        "rate": told.rate,
+    }
+
+
+def _hang(told: Hang) -> JSONObject:
+    ranks = [
+        {"rank": one.rank, "pod": one.pod, "silentSince": one.since.isoformat(), "waits": one.waits}
+        for one in told.ranks
+    ]
+    return {"since": told.since.isoformat(), "ranks": ranks}
+
+
 def _group_document(group: Group) -> JSONObject:
     return {
         "group": group.name,
         "ready": group.is_ready,
         "revision": group.revision,
         "recreations": _recreations(group.recreations) if group.recreations else None,
+        **({"progress": _progress(group.progress)} if group.progress else {}),
+        **({"hang": _hang(group.hang)} if group.hang else {}),
+        **({"end": group.end.value} if group.end else {}),
         "ranks": [
             {
                 "rank": rank.index,

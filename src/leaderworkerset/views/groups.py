@@ -5,7 +5,7 @@ In: the objects of one LeaderWorkerSet as the API has them. Out: frozen values. 
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 from typing import Final, TypeAlias
@@ -13,8 +13,10 @@ from typing import Final, TypeAlias
 from kuberuntime.objects import decimals, meta, ordinals, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.api.conditions import AVAILABLE, UPDATE_IN_PROGRESS
+from leaderworkerset.api.conditions import AVAILABLE, COMPLETE, UPDATE_IN_PROGRESS
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.api.leaderworkerset import AWAITS_LEADER, StartupPolicy
+from leaderworkerset.api.progressnotes import Hang, Progress, hang_of, of_annotation
 from leaderworkerset.views.admission import held_back
 from leaderworkerset.views.deaths import Death
 
@@ -23,6 +25,9 @@ GroupName: TypeAlias = int | str
 
 MISSING: Final = "Missing"
 """The state of a rank without a pod."""
+
+COMPLETED: Final = "Completed"
+"""The state of a rank that has ended with 0, and of all ranks of a group that ran to completion."""
 
 LISTED: Final = 10_000
 """The maximum number of ranks that are listed of one group, and of all groups without any pod."""
@@ -107,8 +112,31 @@ class Group:
     @property
     def is_exhausted(self) -> bool:
         """Return whether it used up its restarts: it was terminated, and its pods are kept for diagnosis."""
-        leader = self.ranks[0].object if self.ranks else None
-        return leader is not None and groupname.is_exhausted(leader)
+        return groupname.is_exhausted(self._leader)
+
+    @property
+    def is_over(self) -> bool:
+        """Return whether nothing follows it: it used up its restarts, or ended by its own."""
+        return groupname.is_over(self._leader)
+
+    @property
+    def end(self) -> GroupEnd | None:
+        """Return how it ended, if it ran to completion, or to its deadline."""
+        return groupname.end_of(self._leader)
+
+    @property
+    def progress(self) -> Progress | None:
+        """Return what its leader said of its progress the last time, None if it said nothing."""
+        return of_annotation(meta.annotations(self._leader).get(labels.PROGRESS, ""))
+
+    @property
+    def hang(self) -> Hang | None:
+        """Return what is known of its hang, None if it makes progress, or is not watched."""
+        return None if self.end is not None else hang_of(meta.annotations(self._leader).get(labels.HANG, ""))
+
+    @property
+    def _leader(self) -> JSONObject:
+        return (self.ranks[0].object if self.ranks else None) or {}
 
     @property
     def ready_ranks(self) -> int:
@@ -141,6 +169,11 @@ class View:
         return (
             available and not self.more and all(group.is_ready for group in self.groups if group.index < self.desired)
         )
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether it ran to completion, with the newest spec: by its status."""
+        return meta.is_observed(self.object) and meta.is_condition_true(self.object, COMPLETE.type)
 
     @property
     def ready_by_pods(self) -> int:
@@ -286,6 +319,8 @@ def _group(lws: JSONObject, members: _Members, size: int, waits_for_leader: bool
         rank_of(members.pods[number]) if number in members.pods else _missing(lws, members, number, held=held)
         for number in sorted({*range(_size_of(members, size)), *members.pods})
     )
+    if leader is not None and groupname.end_of(leader) is GroupEnd.COMPLETE:
+        ranks = tuple(replace(rank, state=COMPLETED, why="", is_ready=False) for rank in ranks)
     revision = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, "") if leader else ""
     key = members.name if isinstance(members.name, str) else ""
     return Group(index=members.index, key=key, ranks=ranks, revision=revision)

@@ -6,8 +6,11 @@ from typing import Final, TypeAlias
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.views import jsonpath
 from leaderworkerset.views.disaggregation import SetView, Shown
+from leaderworkerset.views.groups import View
 from leaderworkerset.views.jsonpath import JSONPathError, Step
 from leaderworkerset.views.reasons import behind, reasons
 from leaderworkerset.views.wording import counted
@@ -24,6 +27,8 @@ def parse(condition: str) -> Check:
     word, _, value = condition.partition("=")
     if word == "ready" and not value:
         return for_ready
+    if word == "done" and not value:
+        return for_completion
     if word == "delete" and not value:
         return for_deletion
     replicas = decimals.natural(value)
@@ -37,7 +42,7 @@ def parse(condition: str) -> Check:
         steps = jsonpath.path(shown)
         return lambda view: for_path(view, shown, steps, match["value"])
     raise ValueError(
-        f"{condition}: use ready, delete, replicas=N, condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
+        f"{condition}: use ready, done, delete, replicas=N, condition=TYPE[=STATUS], or jsonpath={{PATH}}[=VALUE]"
     )
 
 
@@ -56,6 +61,31 @@ def ready_groups(view: Shown) -> str:
         roles = ", ".join(f"{role.name} {role.ready} of {counted(role.desired, 'group')} ready" for role in view.roles)
         return f"{roles}; rollout {view.rollout}{_first_reason(view)}"
     return f"{view.ready_by_pods} of {counted(view.desired, 'group')} ready{reasons(view) or _behind(view)}"
+
+
+def for_completion(view: Shown | None) -> str | None:
+    """Return what is missing until a LeaderWorkerSet that runs to completion is complete."""
+    if view is None:
+        return "it is gone"
+    if isinstance(view, SetView):
+        return "a DisaggregatedSet serves and does not end"
+    if not runsettings.read(meta.annotations(view.object)).completes:
+        return f"it does not run to completion: it lacks the annotation {labels.RUN_TO_COMPLETION}"
+    if view.is_complete:
+        return None
+    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+    late = [str(group.name) for group in view.groups if group.end is GroupEnd.LATE]
+    failed = f"; ended at the deadline: {', '.join(late)}" if late else ""
+    return f"{ended} of {counted(view.desired, 'group')} complete{failed}{_progress(view) or reasons(view)}"
+
+
+def _progress(view: View) -> str:
+    """Return the step of a LeaderWorkerSet, without the time that is left: a line is said again when it changes."""
+    found = [(group, group.progress) for group in view.groups if group.end is None and group.progress is not None]
+    told = [
+        f"group {group.name} at step {one.step}" + (f" of {one.total}" if one.total else "") for group, one in found
+    ]
+    return f"; {told[0]}" if told else ""
 
 
 def for_replicas(view: Shown | None, count: int) -> str | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import runsettings
 from leaderworkerset.views.groups import Rank, View
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
@@ -19,10 +20,15 @@ def is_done(rank: Rank) -> bool:
 
 
 def all_done(views: Iterable[View]) -> bool:
-    """Return whether every rank of every group of every LeaderWorkerSet has completed its work."""
-    shown = list(views)
-    counts = [len(view.groups) >= view.desired for view in shown]
-    return all(counts) and all(is_done(rank) for view in shown for group in view.groups for rank in group.ranks)
+    """Return whether every LeaderWorkerSet has completed its work: each rank of it, or its leaders if it runs to completion."""
+    return all(_is_done(view) for view in views)
+
+
+def _is_done(view: View) -> bool:
+    if runsettings.read(meta.annotations(view.object)).completes:
+        return view.is_complete
+    whole = len(view.groups) >= view.desired
+    return whole and all(is_done(rank) for group in view.groups for rank in group.ranks)
 
 
 def exit_codes(status: JSONObject) -> set[int]:

@@ -17,6 +17,7 @@ from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing
 from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.webhooks.review import Admitted, Review
@@ -46,7 +47,10 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
         errors += leaderworkerset.null_subdomain(review.object)
     if errors:
         raise DeniedError(aggregate(errors))
-    return Admitted(review.object, [*queueing.warnings(new), *settings.warnings(new.annotations)])
+    return Admitted(
+        review.object,
+        [*queueing.warnings(new), *settings.warnings(new.annotations), *disruption.warnings(new.annotations)],
+    )
 
 
 def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:

@@ -20,6 +20,7 @@ from kuberuntime.controller.manager import Manager, Runnable
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 from localkube.controllers.deployment.controller import Deployments
+from localkube.controllers.disruption.controller import DisruptionBudgets
 from localkube.controllers.endpoints import EndpointSlices
 from localkube.controllers.garbage.controller import GarbageCollector
 from localkube.controllers.informers import Informers, build_informers
@@ -189,8 +190,17 @@ def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
         slices=informers.slices,
         clock=wiring.clock,
     )
+    budgets = DisruptionBudgets(
+        budgets=informers.budgets,
+        pods=informers.pods,
+        statefulsets=informers.statefulsets,
+        replicasets=informers.replicasets,
+        deployments=informers.deployments,
+        clock=wiring.clock,
+    )
     return (
         recorder,
+        build_controller("disruption", budgets, executor),
         build_controller("namespace", namespaces, executor),
         build_controller("endpointslice", slices, executor),
     )

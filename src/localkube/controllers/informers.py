@@ -27,6 +27,7 @@ class Informers:
     classes: Informer
     services: Informer
     slices: Informer
+    budgets: Informer
     definitions: Informer
 
     def all(self) -> list[Informer]:
@@ -60,5 +61,8 @@ def build_informers(client: Client) -> Informers:
         classes=Informer(client, resources.STORAGE_CLASSES),
         services=Informer(client, resources.SERVICES, indexes={endpoints.BY_NAMESPACE: endpoints.namespace_index}),
         slices=Informer(client, resources.ENDPOINT_SLICES, indexes={endpoints.BY_SERVICE: endpoints.service_index}),
+        budgets=Informer(
+            client, resources.POD_DISRUPTION_BUDGETS, indexes={endpoints.BY_NAMESPACE: endpoints.namespace_index}
+        ),
         definitions=Informer(client, resources.CUSTOM_RESOURCE_DEFINITIONS),
     )

@@ -35,6 +35,9 @@ async def logs(
         raise NodeError(f'container "{name}" is not in pod "{meta.name(pod)}"')
     directory = node.settings.pod_directory(meta.uid(pod)) / "logs" / name
     runs = _runs(directory)
+    if not runs and (own := node.former.of(pod)) is not None and own.name == meta.uid(pod):
+        directory = own / name  # it has ended, and a finalizer keeps its object
+        runs = _runs(directory)
     if options.previous and not _is_waiting(worker, name):
         runs = runs[:-1]
     if options.previous and not runs and (former := node.former.of(pod)):

@@ -113,6 +113,11 @@ class Kubelet:
         worker = self._workers.get(meta.uid(pod))
         return [run.id for run in worker.containers.running] if worker else []
 
+    def pids(self, uid: UID) -> list[int]:
+        """Return the first processes, on this machine, of the running containers of a pod."""
+        worker = self._workers.get(uid)
+        return [run.pid for run in worker.containers.running] if worker else []
+
     def _on_pod(self, change: Change, tasks: asyncio.TaskGroup) -> None:
         pod = change.object
         if meta.spec(pod).get("nodeName") not in self._settings.node_names:

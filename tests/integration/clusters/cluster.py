@@ -48,6 +48,10 @@ class Cluster(Protocol):
         """Let the first container of a running pod end and start again."""
         ...
 
+    async def complete_container(self, client: Client, pod: JSONObject) -> None:
+        """Let the only container of a running pod end with 0, and start again, as those of StatefulSets do."""
+        ...
+
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """Let the only container of a running pod, whose own policy is Never, end: the pod has Failed, or Succeeded."""
         ...

@@ -44,6 +44,10 @@ class EmbeddedCluster:
         """End the modelled process; the kubelet starts it again."""
         self._end_container(pod, 1)
 
+    async def complete_container(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process; the kubelet starts it again."""
+        self._end_container(pod, 0)
+
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """End the modelled process; the kubelet does not start it again."""
         self._end_container(pod, code)

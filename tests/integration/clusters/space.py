@@ -221,6 +221,10 @@ class Space:
         """Let the first container of a running pod end and start again."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
+    async def complete_container(self, pod: str) -> None:
+        """Let the only container of a running pod end with 0 and start again."""
+        await self.cluster.complete_container(self.client, await self.get(PODS, pod))
+
     async def end_pod(self, pod: str, code: int) -> None:
         """Let the only container of a running pod, whose own policy is Never, end with this code."""
         await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)

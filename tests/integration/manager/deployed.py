@@ -74,7 +74,12 @@ async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
     await installation.install(
         client,
         replica.webhooks,
-        managed(chosen.gang_provider, records=chosen.recorder.enable, maintenance=chosen.moving),
+        managed(
+            chosen.gang_provider,
+            records=chosen.recorder.enable,
+            disruption=chosen.disruption,
+            maintenance=chosen.moving,
+        ),
         "internal" if internal.enable else "cert-manager",
         {
             SERVICE_NAME: internal.webhook_service_name,

@@ -12,6 +12,7 @@ from tests.integration.clusters.embedded import OUTPUT, embedded_cluster
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
+from tests.integration.clusters.state import State
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
 
@@ -19,6 +20,8 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.progressnotes import of_annotation
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.recording.episode import Episode, Outcome
 
@@ -33,7 +36,7 @@ def talking() -> JSONObject:
     """Return a pod template whose container prints something, a token with it."""
     template = pod_template()
     (container,) = template["spec"]["containers"]
-    says = [{"name": OUTPUT, "value": f"using {SECRET}\nout of luck\n"}]
+    says = [{"name": OUTPUT, "value": f"::lws progress step=3 total=9\nusing {SECRET}\nout of luck\n"}]
     return {"spec": template["spec"] | {"containers": [container | {"env": [*container.get("env", ()), *says]}]}}
 
 
@@ -48,6 +51,13 @@ async def until(space: Space, check: Callable[[list[Episode]], Any]) -> list[Epi
             await asyncio.sleep(0.1)
 
 
+def says_its_progress(state: State) -> None:
+    """The manager has read the log of the leader, and keeps its progress there."""
+    found = of_annotation(meta.annotations(state.pods["web-0"]).get(labels.PROGRESS, ""))
+    assert found is not None
+    assert (found.step, found.total) == (3, 9)
+
+
 async def fail(space: Space, name: str) -> None:
     """Let the container of a pod end with an error."""
     pod = await space.client.get(PODS, ObjectKey(space.namespace, name))
@@ -59,8 +69,11 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
     replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
     client = Client(transport(cluster, "tests"))
     async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
-        await space.create(lws(replicas=1, size=2, template={"workerTemplate": talking()}))
+        asks = {labels.FOLLOW_PROGRESS: "true"}
+        await space.create(lws(replicas=1, size=2, template={"workerTemplate": talking()}, annotations=asks))
         first = await space.settled()
+        if not isinstance(cluster, KubernetesCluster):  # kwok has no logs
+            await space.until(says_its_progress)
         if isinstance(cluster, KubernetesCluster):
             assert "recorder.enable" in await history(cluster, space.namespace)
         await fail(space, "web-0-1")
@@ -102,7 +115,7 @@ async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_
         (first, second), kept = await live(cluster, tmp_path)
     assert (first.first_rank, first.failed_pod, first.revision and first.revision.number) == (1, "web-0-1", 1)
     assert [rank.rank for rank in first.ranks] == [0, 1]
-    lines = ("using [masked]", "out of luck")
+    lines = ("::lws progress step=3 total=9", "using [masked]", "out of luck")
     assert [rank.containers[0].logs[0] for rank in first.ranks] == [lines, lines]
     assert second.failed_pod == "web-0"
     assert first.masked >= 2

@@ -16,9 +16,12 @@ from tests import builders
 from tests.property.growth.shapes import LargeSet
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Create, flat
 from leaderworkerset import core
 from leaderworkerset.api import labels
 from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.disruption import reconcile as disruption
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang import builtin, gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import reconcile
@@ -117,6 +120,24 @@ def _lost(member: JSONObject) -> JSONObject:
     return member | {"metadata": member["metadata"] | deleted, "spec": member["spec"] | {"nodeName": "n"}}
 
 
+def _evictions(world: LargeSet) -> object:
+    """Decide about the disruption budgets of all groups: as they are made, all closed, and open."""
+    obj = world.posted | {"metadata": world.posted["metadata"] | {"uid": "uid-of-web"}}
+    leaders = [builders.leader_pod(world.posted, index, key=world.key) for index in world.many("groups")]
+    bare = disruption.ObservedDisruption(obj=obj, leaders=leaders, budgets=(), wanted=(), now=NOW)
+    limited = DisruptionSettings(budget="50%", watches_nodes=False)
+    made = [one.object for one in flat(disruption.reconcile(bare, limited).actions) if isinstance(one, Create)]
+    closed = [_observed_budget(one, one["spec"]["minAvailable"]) for one in made]
+    opened = [_observed_budget(one, 0) for one in made]
+    return [disruption.reconcile(replace(bare, budgets=some), limited) for some in (closed, opened)]
+
+
+def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
+    status = {"observedGeneration": 1, "currentHealthy": budget["spec"]["minAvailable"]}
+    metadata = budget["metadata"] | {"generation": 1, "uid": f"uid-of-{budget['metadata']['name']}"}
+    return budget | {"metadata": metadata, "spec": budget["spec"] | {"minAvailable": least}, "status": status}
+
+
 def _gate(world: LargeSet) -> object:
     """Decide about every pod as one of a group that waits for room on a node."""
     group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.members.pods))}
@@ -152,6 +173,7 @@ def _gangs(world: LargeSet) -> object:
 
 
 RECIPES: Final[Mapping[str, Recipe]] = {
+    "core.disruption.reconcile.reconcile": _evictions,
     "core.gang.gate.reconcile": _gate,
     "core.leaderworkerset.reconcile.reconcile": _sets,
     "core.pod.reconcile.reconcile": _groups,

@@ -39,6 +39,8 @@ class RandomKeyInvariants(Invariants):
         self._orphans: set[str] = set()
         self._gone: set[str] = set()
         """Groups that had pods, and none any more. A controller that is behind may create another one for a moment."""
+        self._born: dict[str, float] = {}
+        """When pods were created, by UID: who decides may not know of those that are younger than observers may be behind."""
 
     patched = PATCHED | {PODS.group_resource, DEPLOYMENTS.group_resource}
 
@@ -59,6 +61,8 @@ class RandomKeyInvariants(Invariants):
 
     def _step(self, change: Change) -> None:
         super()._step(change)
+        if change.key.resource == PODS.group_resource and change.type == "ADDED":
+            self._born[meta.uid(change.object)] = self._clock.monotonic()
         if change.key.resource == LEADERWORKERSETS.group_resource and change.type != "DELETED":
             self._check_available(change.object)
 
@@ -66,7 +70,10 @@ class RandomKeyInvariants(Invariants):
         available = meta.find_condition(lws, "Available") or {}
         told = available.get("status") == "True" and available.get("observedGeneration") == meta.generation(lws)
         live = [group.leader for group in self.facts.groups().values() if not meta.is_deleting(group.leader)]
-        live = [leader for leader in live if self.facts.keeper(leader) is not None]
+        known = self._clock.monotonic() - self.lag
+        live = [
+            leader for leader in live if self.facts.keeper(leader) and self._born.get(meta.uid(leader), 0.0) <= known
+        ]
         outdated = sorted(meta.name(one) for one in live if self._is_own(one) and self.facts.is_outdated(one))
         if told and outdated:
             self._violate(f"the set is said to be available, and {outdated} are of another revision")

@@ -57,8 +57,6 @@ class Play:
     random: Random
     foreign: list[tuple[Resource, str]] = field(default_factory=list)
     loops: list[asyncio.Task[None]] = field(default_factory=list)
-    lost_revision: bool = False
-    """Whether somebody deleted a revision of ours."""
 
     def note(self, actor: str, what: str, about: str = "") -> None:
         """Write a line into the trace."""
@@ -73,11 +71,6 @@ class Play:
         about = (f"/pods/{leader}", f"/controllerrevisions/{leader}{RECORD_SUFFIX}")
         lost = [(at, path) for wire in self.wires() for at, path in wire.lost]
         return sum(at >= since and path.endswith(about) for at, path in lost)
-
-    @property
-    def is_ambiguous(self) -> bool:
-        """Return whether nobody can know any more what groups were made from: R-REV-10 makes a lost revision from the spec."""
-        return self.lost_revision and self.checks.facts.has_rolled
 
     def interrupted(self, begin: float, end: float) -> bool:
         """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
@@ -219,7 +212,7 @@ async def delete_object(play: Play) -> None:
         name = play.random.choice(names)
         play.note("user", "deletes", f"{resource.kind} {name}")
         play.checks.excuse(*(meta.uid(pod) for pod in play.pods()))
-        play.lost_revision |= is_revision(known[name])
+        play.checks.has_lost_revision |= is_revision(known[name])
         await play.attempt(play.world.delete(resource, name))
 
 

@@ -166,7 +166,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         seconds=world.clock.monotonic() - begin,
         faults=dict(faults),
         happened=[happening.__name__ for _, happening in script.picked],
-        declared=endstate.encode(wanted) if wanted and not it.is_ambiguous else b"",
+        declared=endstate.encode(wanted) if wanted and not checks.is_ambiguous else b"",
         final=endstate.encode(final),
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),

@@ -55,7 +55,7 @@ class WaitRequest:
     default="ready",
     show_default=True,
     metavar="WHAT",
-    help="ready, delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
+    help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
 )
 @click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
 @stuck_options
@@ -162,7 +162,7 @@ def reached(condition: str) -> str:
         return f"has {counted(decimals.natural(value) or 0, 'ready group')}"
     if word == "condition":
         return f"has condition {value if '=' in value else f'{value}=True'}"
-    return "is deleted" if word == "delete" else "is ready"
+    return {"delete": "is deleted", "done": "is complete"}.get(word, "is ready")
 
 
 def parse(condition: str) -> Check:

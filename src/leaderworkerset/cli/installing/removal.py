@@ -107,7 +107,7 @@ class Remover:
     async def release_evidence(self) -> None:
         """Let pods go that are kept as evidence of LeaderWorkerSets that are gone, workers first (N-RB-16)."""
         staying = set() if self._is_trial else {meta.uid(pod) for pod in await self.evidence()}
-        for pod in sorted(await self._kept(), key=groupname.is_exhausted):
+        for pod in sorted(await self._kept(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
                 await self._let_go(pod)
                 self._report(f"{title(PODS, str(meta.key(pod)))} released: it was kept as evidence of a failed group")

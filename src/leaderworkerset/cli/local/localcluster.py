@@ -29,12 +29,16 @@ from leaderworkerset.cli.rehearsal.nodepools import Pool
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.recording import recorder
 from leaderworkerset.recording.logsource import ReadFiles
+from leaderworkerset.recording.progressfollower import ProgressFollower
 from leaderworkerset.recording.store import Store
 from localkube import cluster as localkube
 from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, RunningCluster, Settings, SettingsError
 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
+
+PROGRESS_PACE: Final = 1.0
+"""Seconds between two writes of the progress of one leader."""
 
 SAID: Final = ".noted"
 """The file beside the clusters with the note about this machine that was printed last."""
@@ -85,10 +89,11 @@ async def local_cluster(
             client = Client(transport)
             try:
                 progress("starting webhooks, controllers and kubelet")
+                follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
                 async with (
                     lwsmanager.webhooks(client, clock, await full_definitions(client)),
                     server.work(),
-                    recorder.recording(server.client(), Store(place.history), read_logs(server), clock),
+                    recorder.recording(server.client(), Store(place.history), read_logs(server), clock, follower),
                     server.managed(lambda: lwsmanager.controllers(client, clock)),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")

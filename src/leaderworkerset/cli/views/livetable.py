@@ -88,7 +88,8 @@ def _set(view: View, now: datetime, size: Size, with_namespace: bool) -> list[st
     else:
         header = output.GROUP_HEADER
         rows = [_of_rank(rank, now) for group in ordered for rank in group.ranks]
-        foot = [line for group in ordered for line in _wrapped(output.recreated(group, now), size.columns)]
+        told = [*(output.recreated(group, now) for group in ordered), *output.advancing_groups(ordered, now)]
+        foot = [line for text in told for line in _wrapped(text, size.columns)]
     left = None if size.lines is None else size.lines - len(head) - len(foot) - 1
     return [*head, *_table(header, rows, Size(size.columns, left)), *foot]
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.cli.views.terminal import escaped
-from leaderworkerset.views import recreations, wording
+from leaderworkerset.views import advancing, recreations, wording
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.wording import age
 
@@ -70,7 +71,15 @@ def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: b
 def notes(view: View, now: datetime) -> list[str]:
     """Return the notes on a LeaderWorkerSet: its rollout, and the groups that were recreated."""
     told = [rollout(view)] if view.is_updating else []
-    return [*unlisted(view), *told, *(recreated(group, now) for group in view.groups if group.recreations)]
+    again = (recreated(group, now) for group in view.groups if group.recreations)
+    ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
+    told += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
+    return [*unlisted(view), *told, *again, *advancing_groups(view.groups, now)]
+
+
+def advancing_groups(shown: Iterable[Group], now: datetime) -> list[str]:
+    """Return a line about each group that has said something of its progress."""
+    return [f"group {group.name}: {text}" for group in shown if (text := advancing.sentence(group, now))]
 
 
 def unlisted(view: View) -> list[str]:

@@ -12,7 +12,7 @@ from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, runsettings
 from leaderworkerset.api.leaderworkerset import (
     MAX_REPLICAS,
     GroupIdentity,
@@ -24,6 +24,7 @@ from leaderworkerset.api.leaderworkerset import (
     SubGroupPolicy,
 )
 from leaderworkerset.core.admission import schedulingfield
+from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.maintenance import maintenancesettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
@@ -99,6 +100,8 @@ def validate_leaderworkerset(
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
+        *disruption.errors(lws.annotations, {} if old is None else old.annotations),
+        *runsettings.errors(lws, {} if old is None else old.annotations),
         *maintenancesettings.errors(lws.annotations, {} if old is None else old.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]

@@ -31,23 +31,16 @@ class Leaders:
     has_older: bool
 
 
-def replicas(
-    lws: LeaderWorkerSet,
-    living: JSONObject | None,
-    groups: Collection[GroupFacts],
-    given: int | None,
-    created: str,
-) -> int:
+def replicas(lws: LeaderWorkerSet, living: JSONObject | None, groups: Collection[GroupFacts], created: str) -> int:
     """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
 
     Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
     to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
-    be created before its revision was `created` say nothing about it. `given` is the size that it was given last, if
-    known: another one is somebody else's.
+    be created before its revision was `created` say nothing about it.
     """
     wanted = lws.spec.replicas
     present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
-    if living is None or wanted >= present or given not in (None, present):
+    if living is None or wanted >= present:
         return wanted
     progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
     found = {group.revision for group in groups if not group.is_deleting}

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 
 FEWEST: Final = 4096
@@ -62,7 +63,10 @@ class States(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folded:
-    """The facts about all groups at one moment; a value that later changes do not modify."""
+    """The facts about all groups at one moment; a value that later changes do not modify.
+
+    `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
+    """
 
     members: int = 0
     leader_ready: int = 0
@@ -73,6 +77,8 @@ class Folded:
     deleting: int = 0
     gated: int = 0
     exhausted: int = 0
+    complete: int = 0
+    late: int = 0
     alone: int = 0
     larger: int = 0
     leaders: Mapping[str, int] = field(default_factory=dict)
@@ -229,6 +235,8 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
         exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
+        complete=folded.complete | (bit if group.end is GroupEnd.COMPLETE else 0),
+        late=folded.late | (bit if group.end is GroupEnd.LATE else 0),
         alone=folded.alone | (bit if group.own_size == 1 else 0),
         larger=folded.larger | (bit if group.own_size > 1 else 0),
         leaders={**folded.leaders, group.revision: folded.leaders.get(group.revision, 0) | bit},
@@ -254,6 +262,8 @@ def _removed(folded: Folded, index: int) -> Folded:
         deleting=folded.deleting & others,
         gated=folded.gated & others,
         exhausted=folded.exhausted & others,
+        complete=folded.complete & others,
+        late=folded.late & others,
         alone=folded.alone & others,
         larger=folded.larger & others,
         leaders=_without_bits(folded.leaders, others),

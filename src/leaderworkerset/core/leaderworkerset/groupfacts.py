@@ -11,6 +11,7 @@ from typing import Final
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupEnd
 
 UNKNOWN: Final = UID("")
 
@@ -33,7 +34,8 @@ class GroupFacts:
     `is_gated` has scheduling gates: a queue has not admitted the group yet, or evicted it. `own_size` is the size that the
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
     gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
-    group that `is_exhausted` used up its restarts: it is not ready, whatever its pods say while they end (N-ST-13).
+    group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
+    they end (N-ST-13), and nothing follows it.
     """
 
     leader: str
@@ -50,6 +52,7 @@ class GroupFacts:
     awaits: bool = False
     replaces: str = ""
     is_exhausted: bool = False
+    end: GroupEnd | None = None
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
@@ -59,7 +62,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     """
     if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
         worker_statefulset = None
-    group_index, is_exhausted = groupname.label(leader), groupname.is_exhausted(leader)
+    group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
@@ -76,6 +79,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         awaits=labels.REPLACEMENT_GATE in gates,
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
+        end=groupname.end_of(leader),
     )
 
 

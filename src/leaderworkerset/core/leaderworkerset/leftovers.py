@@ -40,9 +40,7 @@ class Leftovers:
 def sort_out(facts: SetFacts) -> Leftovers:
     """Decide which of the pods that the finalizer keeps stay: those whose leader is exhausted, and neither of the above."""
     kept = facts.observed.evidence
-    exhausted = sorted(
-        (pod for pod in kept if groupname.is_leader(pod) and groupname.is_exhausted(pod)), key=meta.by_age
-    )
+    exhausted = sorted((pod for pod in kept if groupname.is_leader(pod) and groupname.is_over(pod)), key=meta.by_age)
     recovered = {meta.name(pod) for pod in _recovered(facts.obj, exhausted, facts.observed.records)}
     others = [pod for pod in exhausted if meta.name(pod) not in recovered]
     is_hash = facts.lws.spec.group_identity.is_hash

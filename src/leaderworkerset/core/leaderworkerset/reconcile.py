@@ -17,14 +17,28 @@ performed and observed is followed by an empty one.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, SERVICES
-from kuberuntime.plan import Action, Apply, Create, Emit, Event, Finally, Plan, PutStatus, guarded_delete, guarded_patch
+from kuberuntime.plan import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    Emit,
+    Event,
+    Finally,
+    Plan,
+    PutStatus,
+    guarded_delete,
+    guarded_patch,
+)
 from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.api.conditions import COMPLETE, FAILED
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import (
@@ -42,7 +56,7 @@ from leaderworkerset.core.leaderworkerset.leftovers import Leftovers
 from leaderworkerset.core.leaderworkerset.revisions import Resolution
 from leaderworkerset.core.leaderworkerset.status import Assessment
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangSet, Preparation
-from leaderworkerset.core.restarts import counts, retention
+from leaderworkerset.core.restarts import counts, finishing, retention
 
 RECHECK_DELETION: Final = 5.0
 """Seconds until a LeaderWorkerSet whose leader StatefulSet is being deleted is reconciled again (R-LSTS-6)."""
@@ -76,13 +90,36 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
         if prepared.failure is not None:
             report = schedulingcondition.report(obj, lws, prepared.failure, now)
             return Decision(Plan((*_record_revision(facts), *report), error=prepared.failure.message))
+        left = _time_to_live(lws, now)
+        if left is not None and left <= timedelta():
+            return Decision(Plan((_delete_finished(facts),)))
         leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
         if leaders.assessment is not None and lws.spec.scheduling is not None:
             status = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
             leaders = replace(leaders, assessment=replace(leaders.assessment, status=status))
-        return _compose(facts, prepared, leaders)
+        decision = _compose(facts, prepared, leaders)
+        return decision if left is None else replace(decision, plan=_within(decision.plan, left.total_seconds()))
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+
+
+def _within(plan: Plan, seconds: float) -> Plan:
+    """Return the plan, made again at the latest after these seconds."""
+    soon = seconds if plan.requeue_after is None else min(seconds, plan.requeue_after)
+    return replace(plan, requeue_after=soon)
+
+
+def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:
+    """Return the time until a LeaderWorkerSet that ended is to be deleted; None if it goes on, or is kept."""
+    if labels.TTL_AFTER_FINISHED not in lws.annotations:
+        return None
+    return finishing.expiry(lws, (COMPLETE.type, FAILED.type), now)
+
+
+def _delete_finished(facts: SetFacts) -> Delete:
+    """Delete a LeaderWorkerSet that ended, as its annotation asks."""
+    note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
+    return guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(decisionevents.expired(facts.obj, note),))
 
 
 def _prepare(facts: SetFacts, now: datetime) -> Preparation:

@@ -17,7 +17,9 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.conditions import (
     AVAILABLE,
+    COMPLETE,
     DEGRADED,
+    FAILED,
     FORMER,
     NOT_DEGRADED,
     PROGRESSING,
@@ -34,7 +36,10 @@ class UnknownIndexError(ValueError):
 
 
 class Counts(NamedTuple):
-    """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas."""
+    """Numbers of groups by state (R-STAT-7). "Rolled" ones are those between the partition and the replicas.
+
+    Among those that are `ready_wanted` and `rolled_done` are complete groups, which are as they shall be.
+    """
 
     ready: int = 0
     updated: int = 0
@@ -44,6 +49,8 @@ class Counts(NamedTuple):
     rolled_done: int = 0
     degraded: int = 0
     degraded_wanted: int = 0
+    complete_wanted: int = 0
+    late_wanted: int = 0
 
 
 def count(lws: LeaderWorkerSet, folded: Folded, revision: str) -> Counts:
@@ -65,16 +72,19 @@ def _count(folded: Folded, size: int, revision: str, *, wanted: int, held: int) 
     """Count groups, of which some are wanted, and some of these held back by the partition."""
     whole = folded.whole(size)
     ready, updated = whole & folded.ready(size), whole & folded.updated(size, revision)
-    rolled = whole & wanted & ~held
+    rolled, good = whole & wanted & ~held, ready | folded.complete
+    degraded = folded.exhausted & ~folded.complete & ~folded.late
     return Counts(
         ready.bit_count(),
         updated.bit_count(),
-        (ready & wanted).bit_count(),
+        (good & wanted).bit_count(),
         rolled.bit_count(),
         (rolled & updated).bit_count(),
-        (rolled & updated & ready).bit_count(),
-        folded.exhausted.bit_count(),
-        (folded.exhausted & wanted).bit_count(),
+        (rolled & updated & good).bit_count(),
+        degraded.bit_count(),
+        (degraded & wanted).bit_count(),
+        (folded.complete & wanted).bit_count(),
+        (folded.late & wanted).bit_count(),
     )
 
 
@@ -108,13 +118,20 @@ def assess(
 
 
 def choose(lws: LeaderWorkerSet, counts: Counts) -> Sequence[ConditionOutcome]:
-    """Choose the conditions that hold now (R-STAT-8); none where exhausted groups alone are not ready (N-ST-12)."""
+    """Choose the conditions that hold now (R-STAT-8); none where exhausted groups alone are not ready (N-ST-12).
+
+    A set is complete with all its groups, and has failed once no group goes on and a deadline passed.
+    """
     if counts.rolled_updated < counts.rolled:
         return (UPDATE_IN_PROGRESS, PROGRESSING)
+    if 0 < counts.complete_wanted == lws.spec.replicas:
+        return (COMPLETE,)
     if counts.ready_wanted == lws.spec.replicas and counts.rolled_done == counts.rolled:
         return (AVAILABLE,)
-    is_still = counts.degraded and counts.ready_wanted + counts.degraded_wanted == lws.spec.replicas
-    return () if is_still else (PROGRESSING,)
+    over = counts.degraded_wanted + counts.late_wanted
+    if (counts.degraded or over) and counts.ready_wanted + over == lws.spec.replicas:
+        return (FAILED,) if counts.late_wanted else ()
+    return (PROGRESSING,)
 
 
 def is_update_done(lws: LeaderWorkerSet, counts: Counts) -> bool:

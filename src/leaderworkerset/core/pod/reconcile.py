@@ -21,7 +21,7 @@ from leaderworkerset.core.pod import ordinalgate, statefulset
 from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
-from leaderworkerset.core.restarts import lost
+from leaderworkerset.core.restarts import finishing, lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
 
 ENDED: Final = ("Failed", "Succeeded")
@@ -78,12 +78,29 @@ def _decide(group: LiveGroup, gang: Gang) -> Plan:
 
 
 def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
+    if groupname.end_of(group.leader) is not None:
+        return Plan(restartpolicy.end_complete(group))
     if groupname.is_exhausted(group.leader):
         return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
         return Plan()
     if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
         return Plan((restartpolicy.replace_ended(group),))
+    if (end := finishing.end_of(group.lws, group.leader, group.revisions, group.now)) is not None:
+        return Plan(restartpolicy.finish(group, end))
+    plan = _go_on(group, gang)
+    left = finishing.time_left(finishing.settings_of(group.lws), group.leader, group.revisions, group.now)
+    return plan if left is None else _within(plan, left.total_seconds())
+
+
+def _within(plan: Plan, seconds: float) -> Plan:
+    """Return the plan, made again at the latest after these seconds."""
+    soon = seconds if plan.requeue_after is None else min(seconds, plan.requeue_after)
+    return replace(plan, requeue_after=soon)
+
+
+def _go_on(group: LiveGroup, gang: Gang) -> Plan:
+    """Recreate the group, or create what its leader leads."""
     recreated = restartpolicy.decide(group)
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)

@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
+from leaderworkerset.core.restarts import finishing
 
 RESTARTING_PHASES: Final = {"Pending", "Running"}
 
@@ -36,7 +37,8 @@ def failed_pod(lws: LeaderWorkerSet, found: Members) -> JSONObject | None:
     if not is_active(lws):
         return None
     group, is_strict = _Group(found), not waits_for_start(lws)
-    suspects = (pod for pod in (found.leader, *found.pods) if has_failed(pod))
+    is_failed = _has_failed_run if finishing.settings_of(lws).completes else has_failed
+    suspects = (pod for pod in (found.leader, *found.pods) if is_failed(pod))
     return next(
         (
             pod
@@ -60,6 +62,11 @@ def has_failed(pod: JSONObject) -> bool:
     if meta.status(pod).get("phase") not in RESTARTING_PHASES:
         return False
     return any((container.get("restartCount") or 0) > 0 for container in podstate.container_statuses(pod))
+
+
+def _has_failed_run(pod: JSONObject) -> bool:
+    """Return the same of a pod that runs to completion: a container that ended with 0 and was started again did not fail."""
+    return has_failed(pod) and (meta.is_deleting(pod) or finishing.failed(pod))
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:

@@ -13,12 +13,13 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
 from kuberuntime.plan import Action, Apply, Delete, Event, guarded_delete
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupEnd
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts import counts, failure, retention
+from leaderworkerset.core.restarts import counts, failure, hang, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
@@ -32,12 +33,13 @@ def decide(group: LiveGroup) -> PolicyDecision:
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, previous)
     failed = failures.failed_pod(group.lws, Members(group.leader, group.pods, group.gone, group.statefulsets))
-    if failed is None:
+    found = hang.failure(group.obj, group.leader) if failed is None else failure.describe(failed)
+    if found is None:
         return PolicyDecision()
     settings = group.limited
     return _begin(
         group,
-        recreation.following(previous, group.leader, failure.describe(failed), settings, group.now, _used(group)),
+        recreation.following(previous, group.leader, found, settings, group.now, _used(group)),
     )
 
 
@@ -66,6 +68,31 @@ def keep_evidence(group: LiveGroup) -> tuple[Action, ...]:
     members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
     kept = retention.keep([pod for pod in members if meta.uid(pod) != meta.uid(leader)])
     return kept if meta.is_deleting(leader) else (*kept, _terminate(group))
+
+
+def finish(group: LiveGroup, end: GroupEnd) -> tuple[Action, ...]:
+    """Mark the leader of a group that ended by its own, then end the rest of it: its container may be running again."""
+    return (retention.finish(group.leader, end), _end(group, end))
+
+
+def end_complete(group: LiveGroup) -> tuple[Action, ...]:
+    """End the pods of a marked group, unless that was done, or a user lets it run again."""
+    leader, end = group.leader, groupname.end_of(group.leader)
+    if end is None or meta.is_deleting(leader) or retention.is_recovered(leader):
+        return ()
+    return (_end(group, end),)
+
+
+def _end(group: LiveGroup, end: GroupEnd) -> Delete:
+    name, index = meta.name(group.leader), _index(group)
+    match end:
+        case GroupEnd.COMPLETE:
+            note = f"Leader pod {name} has ended with 0: group {index} is complete"
+        case GroupEnd.LATE:
+            note = f"Group {index} is not complete at its deadline: ended it"
+        case _:
+            assert_never(end)
+    return _delete_leader(group, decisionevents.group_ended(group.obj, group.leader, end, note))
 
 
 def _used(group: LiveGroup) -> int:

@@ -1,5 +1,7 @@
 """The pods of a group that used up its restarts: kept by a finalizer, terminated but readable (N-RB-4, N-RB-16).
 
+Of a group that ended by its own (`finishing.py`) the leader is kept in the same way.
+
 A group is *exhausted* once its leader says so. Its pods then end and stay as objects, so that their last states and logs
 can be read, until the group is *released*: by a user's annotation, or because it would end anyway.
 
@@ -14,6 +16,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Action, Patch, Together
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import GroupEnd
 
 FINALIZER: Final = labels.GROUP_RESTART_BUDGET_CLEANUP
 TRUE: Final = "true"
@@ -40,6 +43,13 @@ def exhaust(leader: JSONObject) -> Patch:
     return _patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
+def finish(leader: JSONObject, end: GroupEnd) -> Patch:
+    """Mark the leader of a group that ended by its own, which keeps it."""
+    return _patch(
+        leader, {"annotations": {labels.GROUP_ENDED: end.value, labels.RECOVER: None}, "finalizers": [FINALIZER]}
+    )
+
+
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Keep those pods that are not kept yet; one that is being deleted already can get no finalizer."""
     added = [pod for pod in pods if not is_kept(pod) and not meta.is_deleting(pod)]
@@ -48,15 +58,16 @@ def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
 
 def release(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
     """Let the pods of groups go: workers first, then leaders, which lose their marks, too."""
-    leaders = [pod for pod in pods if groupname.is_exhausted(pod)]
-    workers = [pod for pod in pods if not groupname.is_exhausted(pod)]
+    leaders = [pod for pod in pods if groupname.is_over(pod)]
+    workers = [pod for pod in pods if not groupname.is_over(pod)]
     return (*_together([let_go(pod) for pod in workers]), *_together([let_go(pod) for pod in leaders]))
 
 
 def let_go(pod: JSONObject) -> Patch:
     """Take the finalizer off one pod, and its marks off a leader."""
     marks = {labels.GROUP_RESTART_BUDGET_EXHAUSTED: None, labels.RECOVER: None}
-    return _patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_exhausted(pod) else {}))
+    marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
+    return _patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
 
 
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}

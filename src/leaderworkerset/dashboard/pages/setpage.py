@@ -1,6 +1,7 @@
 """Set: one LeaderWorkerSet as a grid, groups by ranks, or by node or revision; and its cause. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from typing import Final, TypeAlias
 
 from kuberuntime.client.requests import Selection as Query
@@ -14,7 +15,8 @@ from leaderworkerset.dashboard.pages.topologypage import domain_key
 from leaderworkerset.dashboard.picture import Picture, ToldSet
 from leaderworkerset.dashboard.pieces import Piece, Rendering, region
 from leaderworkerset.diagnosis.document import lines
-from leaderworkerset.views import recreations, wording
+from leaderworkerset.views import advancing, recreations, wording
+from leaderworkerset.views.folding import FEW_GROUPS
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.reasons import first_problem, summary
 from leaderworkerset.views.wording import counted
@@ -67,7 +69,7 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     told = picture.told(view)
     shown: dict[str, list[Piece]] = {
         "trouble": cells.trouble(picture),
-        "head": [_head(told)],
+        "head": [_head(told, picture.now)],
         "cause": [cells.cause_piece("cause-text", told.told)],
     }
     if address.form is PageForm.TABLE:
@@ -87,13 +89,21 @@ def text(picture: Picture, address: Address, _: PageFacts) -> Iterator[str]:
     yield from (summary(view, group, picture.now) for group in view.groups)
 
 
-def _head(one: ToldSet) -> Piece:
+def _advance(group: Group, now: datetime) -> Safe:
+    """Return what the program of a group has said of its progress, with a bar if its end is known."""
+    said, words = group.progress, f"group {group.name}: {advancing.sentence(group, now) or 'complete'}"
+    share = None if said is None else said.share
+    return tag("p", words, " ", None if share is None else cells.bar(int(share * 100), 100, words), class_="advance")
+
+
+def _head(one: ToldSet, now: datetime) -> Piece:
     view, key = one.view, cells.key_of(one.view)
     numbers = f"{view.ready} of {counted(view.desired, 'group')} ready, {view.up_to_date} updated"
     html = tag(
         "div",
         tag("h1", view.name, " ", tag("small", view.namespace)),
         tag("p", numbers, " ", cells.bar(view.ready, view.desired, numbers)),
+        [_advance(group, now) for group in view.groups[:FEW_GROUPS] if group.progress or group.hang],
         tag(
             "nav",
             cells.link(PageKind.SET, key, "ranks"),

@@ -12,9 +12,10 @@ from typing import Final
 
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels, runsettings
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.causes.starts import warming
-from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import Told
 from leaderworkerset.diagnosis.ranks import is_placed
@@ -216,13 +217,21 @@ def has_ended(observed: Observed) -> Finding | None:
     evidence = [f"{rank.pod}: {rank.state}, {counted(rank.restarts, 'restart')}"]
     if group.recreations is not None:
         evidence.append(f"group {group.name} {recreations.sentence(group.recreations, observed.now)}")
+    if runsettings.read(meta.annotations(observed.view.object)).completes:
+        return Finding(
+            subject=ranks.subject(rank),
+            sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}; the group is complete once its leader has",
+            evidence=tuple(evidence),
+            steps=(observed.lws(f"wait {observed.view.name} --for done"),),
+            verdict=Verdict.PROGRESSING,
+        )
     return Finding(
         subject=ranks.subject(rank),
         sentence=f"the program of pod {rank.pod} ended with exit code 0{ranks.others(len(ended))}, and is started again",
         evidence=tuple(evidence),
         steps=(
             observed.lws(f"logs {observed.view.name}/{rank.place}"),
-            "let the program run until it is stopped, or use a Job for work that ends",
+            f"let the program run until it is stopped; for work that ends: annotation {labels.RUN_TO_COMPLETION}, or a Job",
         ),
     )
 
@@ -333,7 +342,10 @@ ENDED: Final = Cause(
     code="LWS-E075",
     title="the program ends though it should run",
     meaning="A program ended with exit code 0. Ranks are meant to run until they are stopped.",
-    remedy="Let the program continue to run. For work that ends, use a Job, or `lws run --until done`.",
+    remedy=(
+        "Let the program continue to run. For work that ends, set the annotation "
+        f'`{labels.RUN_TO_COMPLETION}: "true"` of the LeaderWorkerSet, use a Job, or `lws run --until done`.'
+    ),
     find=has_ended,
 )
 NO_SANDBOX: Final = Cause(

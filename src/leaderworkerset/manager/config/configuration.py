@@ -18,6 +18,8 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported, requir
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
 from leaderworkerset.api.metadata import LEASE
+from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.restarts import settings
@@ -43,6 +45,9 @@ JITTER: Final = 1.2
 
 
 EPISODE_AGES: Final = settings.Range(90 * 24)
+TURNS: Final = settings.Range(24)
+"""How long a group may be evicted while others wait for their turn."""
+
 MOST_MEBIBYTES: Final = 256
 """How long, and how much, recorded failures may be kept: they are in the store of the API server."""
 
@@ -136,6 +141,18 @@ class RecorderSettings(_Section, frozen=True, kw_only=True):
     mebibytes_per_set: int = 1
 
 
+class DisruptionBudgets(_Section, frozen=True, kw_only=True):
+    """Whether groups get disruption budgets, and which number those without annotation (docs/adr/0022).
+
+    A section that the Go manager does not have, and refuses.
+    """
+
+    enable: bool = False
+    budget: str = disruption.OFF
+    watch_nodes: bool = True
+    turn: Duration = Duration(60)
+
+
 class Maintenance(_Section, frozen=True, kw_only=True):
     """Whether groups are moved off nodes that are closed, which taint closes one besides, and the default (docs/adr/0023).
 
@@ -175,6 +192,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     tls: TLS = TLS()
     group_restarts: GroupRestarts | None = None
     recorder: RecorderSettings = RecorderSettings()
+    disruption_budgets: DisruptionBudgets = DisruptionBudgets()
     maintenance: Maintenance = Maintenance()
     feature_gates: FeatureGates = FeatureGates()
 
@@ -189,6 +207,16 @@ class Configuration(_Section, frozen=True, kw_only=True):
             reset_after=timedelta(seconds=section.reset_after),
             max_restarts=section.max_group_restarts or None,
             release_after=timedelta(seconds=section.release_lost_pods_after) or None,
+        )
+
+    @property
+    def disruption(self) -> DisruptionSettings | None:
+        """Return how groups are protected against evictions, None if they are not."""
+        section = self.disruption_budgets
+        if not section.enable:
+            return None
+        return DisruptionSettings(
+            budget=section.budget, watches_nodes=section.watch_nodes, turn=timedelta(seconds=section.turn)
         )
 
     @property
@@ -234,6 +262,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_serving_errors(configuration),
         *_restart_errors(configuration.group_restarts),
         *_recorder_errors(configuration.recorder),
+        *_disruption_errors(configuration.disruption_budgets),
         *_maintenance_errors(configuration.maintenance),
     ]
 
@@ -332,6 +361,15 @@ def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
     return [
         invalid(f"recorder.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
     ]
+
+
+def _disruption_errors(budgets: DisruptionBudgets) -> list[FieldError]:
+    errors = []
+    if not disruption.is_valid(budgets.budget):
+        errors.append(invalid("disruptionBudgets.budget", budgets.budget, f"must be {disruption.ALLOWED}"))
+    if not TURNS.holds(budgets.turn):
+        errors.append(invalid("disruptionBudgets.turn", f"{budgets.turn:g}s", f"must be {TURNS}"))
+    return errors
 
 
 def _maintenance_errors(maintenance: Maintenance) -> list[FieldError]:

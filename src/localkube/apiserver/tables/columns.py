@@ -351,6 +351,13 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         AGE,
         column("VolumeMode", at("spec.volumeMode", "<unset>"), wide=True),
     ),
+    resources.POD_DISRUPTION_BUDGETS: (
+        NAME,
+        column("Min Available", at("spec.minAvailable", "N/A")),
+        column("Max Unavailable", at("spec.maxUnavailable", "N/A")),
+        column("Allowed Disruptions", at("status.disruptionsAllowed", 0), kind="integer"),
+        AGE,
+    ),
     resources.LEASES: (NAME, column("Holder", at("spec.holderIdentity", "")), AGE),
     resources.PRIORITY_CLASSES: (
         NAME,

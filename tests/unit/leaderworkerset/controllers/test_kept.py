@@ -85,6 +85,13 @@ def decide_the_rest() -> None:
     for status in ENDS:
         decide_failure(lws, builders.worker_pod(builders.leader_pod(lws), deleting=True, node="n1"), status)
     checked(unseen.lost)("2026-03-01T12:00:00Z", builders.worker_statefulset(confused), [builders.worker_pod(confused)])
+    recreated = {"annotations": {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}}
+    hung, asking = (
+        builders.leader_pod(lws, annotations={labels.HANG: "{}"}),
+        lws | {"metadata": lws["metadata"] | recreated},
+    )
+    watched = LiveGroup(now=builders.NOW, leader=hung, obj=asking)
+    checked(of_pod.reconcile)(watched)
     small = builders.hash_object(replicas=1)
     built = deployments.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}

@@ -26,6 +26,7 @@ from tests.explanations.scenarios import SCENARIOS
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, NODES, SERVICES, STATEFULSETS, Resource
+from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
@@ -162,6 +163,13 @@ def completed(rank: int) -> JSONObject:
     waits: JSONObject = {"reason": "CrashLoopBackOff"}
     status = container(restarts=1, last=ended(0, reason="Completed"), waiting=waits)
     return placed(0, rank, status={"containerStatuses": [status]})
+
+
+def test_a_worker_that_ends_first_is_no_problem_of_a_set_that_runs_to_completion() -> None:
+    completes = lws(metadata={"annotations": {labels.RUN_TO_COMPLETION: "true"}})
+    found = told(observed([placed(), completed(1)], of=completes))
+    assert (found.code, found.verdict) == ("LWS-E075", Verdict.PROGRESSING)
+    assert found.steps == ("lws -n prod wait web --for done",)
 
 
 def test_a_program_that_ends_is_the_cause_while_its_group_waits_to_be_recreated_for_it() -> None:

@@ -30,9 +30,11 @@ def test_nodes_are_read_only() -> None:
 
 
 def test_leaderworkersets_are_created_for_disaggregatedsets_only() -> None:
-    """R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2: their own controllers write status, and the counts of restarts."""
+    """R-ARC-6, R-DS-106, N-KEY-3, N-RB-17, N-RBAC-2: their own controllers write status and counts of restarts,
+    and delete those that ended and whose time to live is over.
+    """
     own = [rule for kind in MANAGED.kinds[:2] for spec in kind.controllers for rule in spec.permissions]
-    assert verbs(policy_rules(own), "leaderworkersets") <= READING | {"patch"}
+    assert verbs(policy_rules(own), "leaderworkersets") <= READING | {"delete", "patch"}
     assert verbs(RULES, "leaderworkersets") == (READING - {"get"}) | {"create", "delete", "patch"}
     assert verbs(RULES, "leaderworkersets/status") == {"update"}
 

@@ -10,13 +10,16 @@ from tests import builders
 from tests.permissions import Need, RecordingTransport, missing, unused
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.localkube.apiserver.front.test_podstreams import FakeNode
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.duration import Duration
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import recordings
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.manager.config.configuration import RecorderSettings
@@ -24,6 +27,7 @@ from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
 from leaderworkerset.recording.episode import Episode, Outcome
 from leaderworkerset.recording.permissions import RECORDING
+from localkube.podaccess import LogOptions
 
 SETTINGS: Final = RecorderSettings(enable=True, keep_for=Duration(1800))
 
@@ -96,12 +100,36 @@ def test_a_recreation_takes_the_same_time_and_writes_with_and_without_a_recorder
     assert virtualtime.run(scenario(records=True)) == without
 
 
+class Saying(FakeNode):
+    """A node on which every container has said how far it is."""
+
+    async def logs(self, pod: JSONObject, options: LogOptions) -> AsyncIterator[bytes]:
+        """Yield one line."""
+        yield b"2026-03-01T12:00:00.5Z ::lws progress step=3 total=9\n"
+
+
+async def said(cluster: Cluster) -> None:
+    """Let a set ask for its progress, and wait until it is at its leader."""
+    await cluster.bind("web-0", "node")
+    run = {"name": "main", "restartCount": 0, "ready": True, "image": "i", "imageID": "i"}
+    status = {"containerStatuses": [run | {"state": {"running": {"startedAt": "2026-03-01T12:00:00Z"}}}]}
+    pod = await cluster.get(PODS, "web-0")
+    await cluster.client.patch(PODS, meta.key(pod), {"status": status}, kind="merge", subresource="status")
+    patch = {"metadata": {"annotations": {labels.FOLLOW_PROGRESS: "true"}}}
+    await cluster.client.patch(LEADERWORKERSETS, ObjectKey(meta.namespace(pod), "web"), patch, kind="merge")
+    await cluster.settle(60)
+    found = meta.annotations(await cluster.get(PODS, "web-0"))[labels.PROGRESS]
+    assert found == "step=3 total=9 at=2026-03-01T12:00:00.500000+00:00"
+
+
 def test_it_uses_what_it_declares_and_nothing_else() -> None:
     async def scenario() -> tuple[list[Episode], set[Need]]:
         async with Cluster().running() as cluster:
             transport = RecordingTransport(cluster.client._transport)
+            cluster.server.attach_node(Saying())
             async with recording(cluster, transport):
                 await recreated_after(cluster)
+                await said(cluster)
                 await cluster.settle()
                 found = [one for _, one in await recordings.of_cluster(cluster.client, "") if one is not None]
                 await cluster.settle(2 * 3600)
@@ -118,6 +146,7 @@ def test_managers_that_do_not_record_have_none_of_its_permissions() -> None:
     more = set(managed(records=True).permissions) - set(MANAGED.permissions)
     assert {(one.target, one.verbs) for one in more} == {
         ("pods/log", ("get",)),
+        ("pods", ("patch",)),
         ("configmaps", ("create", "delete", "list", "patch")),
         ("events", ("list",)),
         ("controllerrevisions", ("list",)),

@@ -47,7 +47,9 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
 async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:
     """Annotate the leaders of the chosen groups; return what was done."""
     view = await subjects.view_of(session, await subjects.read(session, chosen.name))
-    exhausted = [one for one in view.groups if one.is_exhausted and chosen.group in (None, one.name)]
+    exhausted = [one for one in view.groups if one.name == chosen.group and one.is_over] or [
+        one for one in view.groups if one.is_exhausted and chosen.group is None
+    ]
     if not exhausted:
         what = f"{chosen.name} has no group that" if chosen.group is None else f"{chosen.name}/{chosen.group} has not"
         raise CommandError(f"{what} used up its restarts: nothing was changed")

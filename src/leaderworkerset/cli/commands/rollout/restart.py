@@ -168,12 +168,11 @@ class Restart:
         return view
 
     def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
-        exhausted = [one.name for one in view.groups if one.is_exhausted and one.name in self.wanted.groups]
-        if exhausted:
-            named = f"{self.wanted.name}/{exhausted[0]}"
+        if over := [one for one in view.groups if one.is_over and one.name in self.wanted.groups]:
+            named = f"{self.wanted.name}/{over[0].name}"
+            why = "has no restart left, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
             raise CommandError(
-                f"group {named} has no restart left, and its pods are kept for diagnosis: nothing was restarted; "
-                f"`{self.session.lws} recover {named}` lets it try again"
+                f"group {named} {why}: nothing was restarted; `{self.session.lws} recover {named}` lets it try again"
             )
         found = restarts.pods_to_delete(view, self.wanted.groups, self.wanted.rank)
         lacking = [index for index in self.wanted.groups if index not in found]

@@ -1,20 +1,113 @@
-"""POST to a pod's `/eviction`: delete it with the options of the Eviction. There are no disruption budgets here."""
+"""POST to a pod's `/eviction`: delete it with the options of the Eviction, unless a disruption budget forbids it.
 
+Mirrors `eviction.go` of kube-apiserver. A granted eviction is recorded in the status of the budget before the pod is
+deleted, and none is granted while the controller of budgets has not observed the newest spec.
+"""
+
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Final
 
 import msgspec
 
+from kuberuntime.objects import meta, selectors, timestamps
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from localkube.apiserver.builtin.disruptionbudgets import ALWAYS_ALLOW
+from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body
 from localkube.apiserver.requests.call import Call
+from localkube.apiserver.storage.store import StoreKey
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.writing import delete
 from localkube.apiserver.verbs.writing.binding import SUCCESS
 
+UNPROTECTED: Final = ("Pending", "Succeeded", "Failed")
+"""The phases of pods that no budget protects."""
+
+MOST_DISRUPTED: Final = 2000
+"""The maximum number of granted evictions that wait to be seen by the controller of budgets."""
+
+BUDGETS: Final = POD_DISRUPTION_BUDGETS.group_resource
+
 
 async def evict(backend: Backend, call: Call) -> JSONObject:
-    """Delete the pod."""
+    """Delete the pod, if its budget allows that."""
     sent = body.read_struct(call, "Eviction", {"policy/v1", "policy/v1beta1"})
     options = msgspec.json.encode(sent.get("deleteOptions") or {})
-    await delete.delete_object(backend, call, delete.read_options(replace(call, body=options, headers={})))
+    chosen = delete.read_options(replace(call, body=options, headers={}))
+    pod = backend.store.get(call.key)
+    if pod is not None and not _is_unprotected(pod) and (budget := _find_budget(backend, pod)) is not None:
+        if _is_unguarded(pod, budget):
+            chosen = replace(chosen, resource_version=meta.resource_version(pod))
+        else:
+            granted = _granted(budget, pod, timestamps.render(backend.clock.now()))
+            if not chosen.dry_run:
+                key = StoreKey(BUDGETS, meta.namespace(budget), meta.name(budget))
+                backend.store.update(key, granted, budget)
+                await backend.store.settle()
+    await delete.delete_object(backend, call, chosen)
     return SUCCESS
+
+
+def _is_unprotected(pod: JSONObject) -> bool:
+    return meta.is_deleting(pod) or meta.status(pod).get("phase") in UNPROTECTED
+
+
+def _find_budget(backend: Backend, pod: JSONObject) -> JSONObject | None:
+    """Return the budget of a pod, None without one; refuse an eviction where there are several."""
+    found = list(_budgets(backend, pod))
+    if len(found) > 1:
+        text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+        raise refusal.not_stored(text)
+    return found[0] if found else None
+
+
+def _budgets(backend: Backend, pod: JSONObject) -> Iterator[JSONObject]:
+    for row in backend.store.list(BUDGETS, meta.namespace(pod)):
+        budget = msgspec.json.decode(row)
+        if selectors.from_object(meta.spec(budget).get("selector")).matches(meta.labels(pod)):
+            yield budget
+
+
+def _is_unguarded(pod: JSONObject, budget: JSONObject) -> bool:
+    """Return whether a pod that is not ready may go without being counted."""
+    if meta.is_condition_true(pod, "Ready"):
+        return False
+    status = meta.status(budget)
+    wanted = status["desiredHealthy"]
+    is_healthy = bool(status["currentHealthy"] >= wanted > 0)
+    return is_healthy or meta.spec(budget).get("unhealthyPodEvictionPolicy") == ALWAYS_ALLOW
+
+
+def _granted(budget: JSONObject, pod: JSONObject, now: str) -> JSONObject:
+    """Return the budget with one more eviction recorded; refuse it where there is none left."""
+    status, name = meta.status(budget), meta.name(budget)
+    allowed, disrupted = status["disruptionsAllowed"], status.get("disruptedPods") or {}
+    if status.get("observedGeneration", 0) < meta.generation(budget):
+        raise _too_many(f"The disruption budget {name} is still being processed by the server.", seconds=10)
+    if allowed < 0:
+        raise refusal.forbidden(POD_DISRUPTION_BUDGETS, name, "pdb disruptions allowed is negative")
+    if len(disrupted) > MOST_DISRUPTED:
+        why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+        raise refusal.forbidden(POD_DISRUPTION_BUDGETS, name, why)
+    if allowed == 0:
+        raise _too_many(_why_none(status, name))
+    left = {"disruptionsAllowed": allowed - 1, "disruptedPods": {**disrupted, meta.name(pod): now}}
+    return {**budget, "status": {**status, **left}}
+
+
+def _why_none(status: JSONObject, name: str) -> str:
+    condition = meta.find_condition({"status": status}, "DisruptionAllowed") or {}
+    if condition.get("reason") == "SyncFailed":
+        why = condition.get("message", "")
+        return f"The disruption budget {name} does not allow evicting pods currently because it failed sync: {why}"
+    wanted, healthy = status["desiredHealthy"], status["currentHealthy"]
+    return f"The disruption budget {name} needs {wanted} healthy pods and has {healthy} currently"
+
+
+def _too_many(why: str, *, seconds: int = 0) -> refusal.RefusalError:
+    text = "Cannot evict pod as it would violate the pod's disruption budget."
+    details: JSONObject = {"causes": [{"reason": "DisruptionBudget", "message": why}]}
+    details |= {"retryAfterSeconds": seconds} if seconds else {}
+    return refusal.RefusalError(429, "TooManyRequests", text, details)

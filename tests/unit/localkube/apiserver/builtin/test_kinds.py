@@ -26,7 +26,6 @@ CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage":
 
 ONLY_ON_CLUSTERS = {
     resources.NETWORK_POLICIES,
-    resources.POD_DISRUPTION_BUDGETS,
     resources.NETWORK_POLICIES,
     resources.ROLES,
     resources.ROLE_BINDINGS,

@@ -1,0 +1,217 @@
+"""What `bench.scale` lets a manager do, in phases. Each form gets the bench and the options of the command."""
+
+import argparse
+import asyncio
+import statistics
+import time
+from typing import Final
+
+import aiohttp
+import msgspec
+from bench.manager import SETTLE
+from bench.phases import LIMIT, POLL, Bench, in_turn
+from tests.integration.clusters import objects
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.webhooks.handlers import MUTATE_POD
+
+STEADY: Final = 30.0
+REVIEWS_PER_SECOND: Final = 300
+REVIEWED_SECONDS: Final = 20
+SLOW_SECONDS: Final = 20
+SLOW_GROUPS: Final = 20
+QUARTER: Final = {"maxUnavailable": "25%"}
+
+
+async def rows(bench: Bench, _: argparse.Namespace) -> None:
+    """Measure the rows of the table in docs/explanation/performance.md."""
+    client, namespace = bench.space.client, bench.space.namespace
+    async with bench.phase("100 x 4 created"):
+        await bench.create("web", 100, 4, rollout=QUARTER)
+        await bench.whole("web", 100)
+    made = (await client.list(STATEFULSETS, namespace=namespace)).items
+    patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
+    async with bench.phase("100 x 4 rolled, 25 %"):
+        await client.patch(LEADERWORKERSETS, ObjectKey(namespace, "web"), patch, kind="merge")
+        await asyncio.sleep(1)  # until then the status may be the one before
+        await bench.whole("web", 100)
+    async with bench.phase("a worker deleted in 20 of 100 groups"):
+        old = {f"web-{group}-1" for group in range(20)}
+        uids = {meta.uid(pod) for pod in (await client.list(PODS, namespace=namespace)).items if meta.name(pod) in old}
+        for name in sorted(old):
+            await client.delete(PODS, ObjectKey(namespace, name))
+
+        async def are_replaced() -> bool:
+            found = (await client.list(PODS, namespace=namespace)).items
+            return len(found) == 400 and not uids & {meta.uid(pod) for pod in found}
+
+        await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
+        await bench.whole("web", 100)
+    async with bench.phase("100 x 4 to none"):
+        await bench.space.scale("web", 0)
+        await bench.pods(0)
+    async with bench.phase("100 sets of 1 x 2 created"):
+        names = [f"small-{index}" for index in range(100)]
+        await in_turn(names, lambda name: bench.create(name, 1, 2))
+        for name in names:
+            await bench.whole(name, 1)
+    await floor(bench, made)
+
+
+async def floor(bench: Bench, made: list[JSONObject]) -> None:
+    """Create the StatefulSets of a LeaderWorkerSet at once, without it and its labels: no manager can be sooner than that."""
+    alone = Space(bench.space.client, f"{bench.space.namespace}-floor")
+    await alone.open()
+    renamed = msgspec.json.decode(msgspec.json.encode(made).replace(labels.PREFIX.encode(), b"bench.example.com/"))
+    names = {meta.name(one): one for one in renamed}
+
+    async def create(name: str) -> None:
+        metadata = {"name": name, "namespace": alone.namespace, "labels": meta.labels(names[name])}
+        obj = {"apiVersion": STATEFULSETS.api_version, "kind": STATEFULSETS.kind, "metadata": metadata}
+        await alone.client.create(STATEFULSETS, obj | {"spec": meta.spec(names[name])})
+
+    async def are_ready() -> bool:
+        found = (await alone.client.list(STATEFULSETS, namespace=alone.namespace)).items
+        return all(meta.status(one).get("readyReplicas") == meta.spec(one)["replicas"] for one in found)
+
+    async with bench.phase("floor of 100 x 4 created: its StatefulSets alone"):
+        await in_turn(list(names), create)
+        await until(are_ready, *bench.world.replicas, seconds=LIMIT, poll=POLL)
+    for name in names:
+        await alone.client.delete(STATEFULSETS, ObjectKey(alone.namespace, name), propagation="Background")
+
+
+async def groups(bench: Bench, options: argparse.Namespace) -> None:
+    """Measure one large LeaderWorkerSet of groups of two, and cycles of scaling."""
+    count = options.groups
+    facts = {"groups": count, "pods": 2 * count}
+    async with bench.phase("groups: created", **facts) as line:
+        begun = time.monotonic()
+        await bench.create("web", count, 2)
+        await bench.pods(2 * count)
+        line["created_seconds"] = round(time.monotonic() - begun, 2)
+        await bench.whole("web", count)
+    async with bench.phase("groups: at rest", **facts):
+        await asyncio.sleep(STEADY)
+    async with bench.phase("groups: to none", **facts):
+        await bench.space.scale("web", 0)
+        await bench.pods(0)
+    await bench.space.scale("web", count // 2)
+    await bench.whole("web", count // 2)
+    for cycle in range(options.cycles):
+        for phase, replicas in (("grows", count), ("shrinks", count // 2)):
+            async with bench.phase(f"groups: {phase}", cycle=cycle, **facts):
+                await bench.space.scale("web", replicas)
+                await bench.pods(2 * replicas)
+                await bench.whole("web", replicas)
+    async with bench.phase("groups: deleted", **facts):
+        await bench.space.client.delete(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"))
+        await bench.pods(0)
+
+
+async def arrivals(bench: Bench, options: argparse.Namespace) -> None:
+    """Let sets arrive at a rate; measure each from its creation to Ready, to the fifth of a second of polling."""
+    count, replicas = options.sets, options.pods // 2
+    begun: dict[str, float] = {}
+    took: dict[str, float] = {}
+    facts = {"sets": count, "pods_each": 2 * replicas, "arrivals_per_second": options.rate}
+    async with bench.phase("arrivals: all ready", **facts) as line:
+        waiting = asyncio.create_task(follow(bench, replicas, count, begun, took))
+        start = time.monotonic()
+        for index in range(count):
+            await asyncio.sleep(max(0.0, start + index / options.rate - time.monotonic()))
+            begun[f"web-{index}"] = time.monotonic()
+            await bench.create(f"web-{index}", replicas, 2)
+        await waiting
+        shares = statistics.quantiles(took.values(), n=100, method="inclusive")
+        line |= {f"p{share}_seconds": round(shares[share - 1], 2) for share in (50, 90, 99)}
+
+
+async def follow(bench: Bench, replicas: int, count: int, begun: dict[str, float], took: dict[str, float]) -> None:
+    """Note when each set is ready, until all are."""
+
+    async def all_are() -> bool:
+        for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
+            name = meta.name(lws)
+            if name not in took and meta.status(lws).get("readyReplicas") == replicas:
+                took[name] = time.monotonic() - begun[name]
+        return len(took) == count
+
+    await until(all_are, *bench.world.replicas, seconds=LIMIT, poll=POLL)
+
+
+async def many(bench: Bench, options: argparse.Namespace) -> None:
+    """Create many sets of five pods in two steps; the memory between them is what each more costs."""
+    before = 0
+    memory: dict[int, float] = {}
+    for count in (options.many // 10, options.many):
+        async with bench.phase("many: all ready", sets=count, pods=5 * count) as line:
+            names = [f"web-{index}" for index in range(before, count)]
+            await in_turn(names, lambda name: bench.create(name, 1, 5))
+            for name in names:
+                await bench.whole(name, 1)
+            await asyncio.sleep(SETTLE)
+            memory[count] = line["mebibytes"] = bench.resident_mebibytes()
+            if before:
+                line["kibibytes_per_set"] = round(1024 * (memory[count] - memory[before]) / (count - before), 1)
+        before = count
+
+
+async def slow(bench: Bench, _: argparse.Namespace) -> None:
+    """Roll a set whose pods take long to start: five of its groups at once, so in four waves."""
+    template = objects.slow_template(SLOW_SECONDS)
+    waves = {"waves": 4, "pod_seconds": SLOW_SECONDS, "groups": SLOW_GROUPS}
+    await bench.create("web", SLOW_GROUPS, 2, rollout=QUARTER, template={"workerTemplate": template})
+    await bench.whole("web", SLOW_GROUPS)
+    (container,) = template["spec"]["containers"]
+    rolled = template | {"spec": template["spec"] | {"containers": [container | {"image": "app:2"}]}}
+    patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": rolled}}}
+    async with bench.phase("slow pods rolled, 25 %", **waves) as line:
+        begun = time.monotonic()
+        await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
+        await asyncio.sleep(1)
+        await bench.whole("web", SLOW_GROUPS)
+        line["share_of_waves"] = round((time.monotonic() - begun) / (4 * SLOW_SECONDS), 3)
+
+
+async def reviews(bench: Bench, _: argparse.Namespace) -> None:
+    """Ask the webhook of pods at a steady rate, as an API server does for so many pods a second."""
+    if bench.manager == "go":
+        return  # its webhooks do not run here
+    await bench.create("web", 1, 2)
+    await bench.whole("web", 1)
+    leader = await bench.space.client.get(PODS, ObjectKey(bench.space.namespace, "web-0"))
+    request = {"uid": "bench", "operation": "CREATE", "namespace": bench.space.namespace, "object": leader}
+    body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+    url = f"https://127.0.0.1:{bench.world.replicas[-1].webhooks}{MUTATE_POD}"
+    took: list[float] = []
+    async with (
+        bench.phase("reviews of pods", per_second=REVIEWS_PER_SECOND) as line,
+        aiohttp.ClientSession() as session,
+    ):
+        start = time.monotonic()
+
+        async def ask(index: int) -> None:
+            await asyncio.sleep(max(0.0, start + index / REVIEWS_PER_SECOND - time.monotonic()))
+            begun = time.monotonic()
+            async with session.post(url, data=body, ssl=False, headers={"content-type": "application/json"}) as answer:
+                verdict = msgspec.json.decode(await answer.read())
+            assert verdict["response"]["allowed"], verdict
+            took.append(1000 * (time.monotonic() - begun))
+
+        async with asyncio.TaskGroup() as group:
+            for index in range(REVIEWS_PER_SECOND * REVIEWED_SECONDS):
+                group.create_task(ask(index))
+        shares = statistics.quantiles(took, n=100, method="inclusive")
+        line |= {f"p{share}_milliseconds": round(shares[share - 1], 2) for share in (50, 99)}
+
+
+FORMS: Final = {
+    "rows": rows, "groups": groups, "arrivals": arrivals, "many": many, "slow": slow, "reviews": reviews,
+}  # fmt: skip

@@ -1,0 +1,115 @@
+"""A manager that is measured: phases of its work, and what it used in each of them."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from bench.record import Line, report
+from tests.integration.clusters import objects
+from tests.integration.manager.groups import Space
+from tests.integration.manager.replicas import until
+from tests.integration.manager.world import World
+
+from kuberuntime.client.transport import Request
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+POLL = 0.2
+LIMIT = 1800.0
+"""Seconds in which a phase must end; one that does not ends the run with an error."""
+
+AT_ONCE = 32
+
+
+@dataclass
+class Bench:
+    """A manager of one run, its process, and what was measured of it."""
+
+    world: World
+    space: Space
+    manager: str
+    run: int
+    process: int
+    lines: list[Line]
+
+    @asynccontextmanager
+    async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
+        """Measure what happens within the context; whoever enters may add numbers to the line."""
+        mark, cpu, begun = self.world.audit.mark(), self.cpu_seconds(), time.monotonic()
+        more: Line = {}
+        yield more
+        seconds = time.monotonic() - begun
+        writes = self.world.writes(mark)
+        line = {
+            "seconds": round(seconds, 2),
+            "cpu_seconds": round(self.cpu_seconds() - cpu, 2),
+            "writes": sum(writes.values()),
+            "event_writes": sum(count for write, count in writes.items() if "events" in write),
+            "status_writes": sum(count for write, count in writes.items() if write.endswith("/status")),
+            "mebibytes": self.resident_mebibytes(),
+        }
+        line |= more
+        report(measurement, server=self.manager, run=self.run, **facts, **line, kinds=writes)
+        self.lines.append({"measurement": measurement, "server": self.manager, "run": self.run, **line})
+
+    def cpu_seconds(self) -> float:
+        """Return the processor time that the manager has used."""
+        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident_mebibytes(self) -> float:
+        """Return the memory that it has now."""
+        found = Path(f"/proc/{self.process}/statm").read_text().split()[1]
+        return round(int(found) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+
+    async def create(self, name: str, replicas: int, size: int, **fields: Any) -> None:
+        """Create a LeaderWorkerSet; `fields` are those of `objects.lws`."""
+        lws = objects.lws(name, replicas=replicas, size=size, **fields)
+        lws["metadata"]["namespace"] = self.space.namespace
+        await self.space.client.create(LEADERWORKERSETS, lws)
+
+    async def whole(self, name: str, replicas: int) -> None:
+        """Wait until the status says that so many groups are ready and up to date."""
+
+        async def holds() -> bool:
+            lws = await self.space.client.get(LEADERWORKERSETS, ObjectKey(self.space.namespace, name))
+            status = meta.status(lws)
+            counts = {int(status.get(field) or 0) for field in ("replicas", "readyReplicas", "updatedReplicas")}
+            return counts == {replicas} and status.get("observedGeneration") in (None, meta.generation(lws))
+
+        await until(holds, *self.world.replicas, seconds=LIMIT, poll=POLL)
+
+    async def pods(self, count: int) -> None:
+        """Wait until there are so many pods."""
+
+        async def holds() -> bool:
+            return await self.count() == count
+
+        await until(holds, *self.world.replicas, seconds=LIMIT, poll=POLL)
+
+    async def count(self) -> int:
+        """Return how many pods there are, without reading them."""
+        request = Request("GET", PODS.path(self.space.namespace), (("limit", "1"),), {}, b"")
+        found = msgspec.json.decode((await self.space.client.send(request)).body)
+        return len(found["items"]) + int(found["metadata"].get("remainingItemCount") or 0)
+
+
+async def in_turn(names: Iterable[str], create: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+    """Create objects, some at once."""
+    gate = asyncio.Semaphore(AT_ONCE)
+
+    async def one(name: str) -> None:
+        async with gate:
+            await create(name)
+
+    async with asyncio.TaskGroup() as group:
+        for name in names:
+            group.create_task(one(name))

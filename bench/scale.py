@@ -1,0 +1,135 @@
+"""Managers at scale on a real control plane with kwok, in the forms in which others publish theirs.
+
+    python -m bench.scale [rows] [groups] [arrivals] [many] [--managers ours go] [--runs N] …
+
+    rows      one LeaderWorkerSet of 100 groups x 4: created, its worker image rolled (maxUnavailable 25 %), a worker deleted
+              in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2
+    groups    500 groups x 2: all pods created, ready, half a minute at rest, to zero, deleted; then cycles from 250 groups
+              to 500 and back (`--groups`, `--cycles`)
+    arrivals  LeaderWorkerSets that arrive at a rate (`--sets 100 --pods 600 --rate 5`): from creation to Ready, P50, P90, P99
+    slow      20 groups of 2 rolled a quarter at a time, whose pods take 20 s to start: its time as a share of four waves
+    reviews   300 admissions of pods a second, for 20 s: P50 and P99 of the answers
+    many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
+
+Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit log,
+its writes (events and statuses among them; renewals of its lease not). With `go`, the Go manager's controllers run in the
+same control plane, and a manager of ours that never leads serves the webhooks: its own are not in the Go manager's numbers.
+Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the machine.
+Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.packages.build lws`.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+from bench.forms import FORMS
+from bench.manager import SETTLE, USUAL_ELECTION
+from bench.phases import Bench
+from bench.record import Line, machine, medians
+from tests.controlplane import build
+from tests.controlplane.audit import Audit
+from tests.controlplane.process import Plane, control_plane
+from tests.integration.clusters.cluster import NODES
+from tests.integration.clusters.kubernetes import KubernetesCluster, build_node, set_up
+from tests.integration.manager.groups import Space
+from tests.integration.manager.installation import ACCOUNT, write_kubeconfig
+from tests.integration.manager.world import World, opened
+from tests.parity.gomanager import go_manager
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import LEASES
+from kuberuntime.objects.resources import NODES as NODE_RESOURCE
+from leaderworkerset.api.metadata import LEASE
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.install.installsettings import NAMESPACE
+
+PODS_PER_NODE = 110
+
+
+@asynccontextmanager
+async def ours(world: World, name: str) -> AsyncIterator[int]:
+    """Run a manager of ours that leads."""
+    replica = await world.start(name, leaderElection=USUAL_ELECTION)
+    await world.await_master(replica)
+    yield replica.process.pid
+
+
+@asynccontextmanager
+async def theirs(world: World, name: str) -> AsyncIterator[int]:
+    """Run the Go manager, and one of ours that serves webhooks and never leads: somebody holds its lease."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    spec = {"holderIdentity": "bench", "leaseDurationSeconds": 86400, "acquireTime": now, "renewTime": now}
+    lease = {"metadata": {"name": LEASE, "namespace": NAMESPACE}, "spec": spec}
+    await world.client.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, **lease})
+    await world.start(name, leaderElection=USUAL_ELECTION)
+    kubeconfig = world.directory / f"{name}-go.kubeconfig"
+    await write_kubeconfig(world.client, world.plane.kubeconfig, kubeconfig)
+    async with go_manager(kubeconfig, world.directory) as process:
+        yield process.pid
+
+
+MANAGERS = {"ours": ours, "go": theirs}
+
+
+def main() -> None:
+    """Start a control plane, measure all managers in each run, in turn; print raw numbers and medians."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("forms", nargs="*", choices=[*FORMS, []], default=list(FORMS))
+    parser.add_argument("--managers", nargs="+", choices=list(MANAGERS), default=["ours"])
+    for name, default in (("runs", 1), ("groups", 500), ("cycles", 10), ("sets", 100), ("pods", 600), ("many", 2000)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--rate", type=float, default=5.0)
+    parser.add_argument("--nodes", type=int, default=100, help=f"kwok nodes of {PODS_PER_NODE} pods each")
+    options = parser.parse_args()
+    assets = build.assets(lambda text: print(text, file=sys.stderr, flush=True))
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    print(json.dumps(machine() | {"nodes": options.nodes}), flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        with control_plane(assets, directory, flags=Audit(directory).flags(ACCOUNT)) as plane:
+            for line in medians(asyncio.run(measure(plane, directory, options))):
+                print(json.dumps({"median": line}), flush=True)
+
+
+async def measure(plane: Plane, directory: Path, options: argparse.Namespace) -> list[Line]:
+    """Measure each form with each manager in each run; return all lines."""
+    lines: list[Line] = []
+    await set_up(KubernetesCluster(plane.kubeconfig))
+    for form in options.forms:
+        for run in range(options.runs):
+            for manager in options.managers:
+                async with opened(plane, directory) as world:
+                    await add_nodes(world, options.nodes)
+                    space = Space(world.client, f"{form}-{manager}-{run}")
+                    await space.open()
+                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}") as process:
+                        await asyncio.sleep(SETTLE)
+                        bench = Bench(world, space, manager, run, process, lines)
+                        await FORMS[form](bench, options)
+                        await clear(bench)
+    return lines
+
+
+async def add_nodes(world: World, count: int) -> None:
+    """Create the nodes beyond those that are there."""
+    present = len((await world.client.list(NODE_RESOURCE)).items)
+    for index in range(max(present, NODES), count):
+        await world.client.create(NODE_RESOURCE, build_node(index))
+
+
+async def clear(bench: Bench) -> None:
+    """Delete all sets and wait until their pods are gone."""
+    for lws in (await bench.space.client.list(LEADERWORKERSETS, namespace=bench.space.namespace)).items:
+        await bench.space.client.delete(LEADERWORKERSETS, meta.key(lws), propagation="Background")
+    await bench.pods(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""What a program says of its progress, and what is known of one that says nothing any more: values and their texts. Pure.
+
+A program writes lines `::lws progress step=120 total=5000 loss=2.1`. The newest is kept as an annotation of the leader pod,
+in the same form, with the time of the line (`at`) and the steps per second (`rate`). A hang is another annotation, JSON.
+Both are written by tenants' programs or by whoever may write pods: every text is bounded, and an unusable one is absent.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import decimals
+
+MARK: Final = "::lws progress "
+"""The beginning of a line about progress."""
+
+LONGEST: Final = 2000
+"""The maximum characters of a line, after its mark; a longer one says nothing."""
+
+MOST_METRICS: Final = 16
+
+MOST_RANKS: Final = 8
+"""The maximum number of ranks that a hang lists: the one that is silent the longest comes first."""
+
+LONGEST_HANG: Final = 8000
+LONGEST_WORDS: Final = 200
+LONGEST_NAME: Final = 253
+"""The maximum characters of a stored hang, of what one rank waits for, and of a pod's name."""
+
+_PAIR: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_./-]{0,62})=([^\s=]{1,40})", re.ASCII)
+_METRIC: Final = re.compile(r"[+-]?(?:[0-9]{1,20}(?:\.[0-9]{0,20})?(?:[eE][+-]?[0-9]{1,3})?|inf|nan)%?", re.ASCII)
+_RATE: Final = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,9})?", re.ASCII)
+
+_RESERVED: Final = frozenset({"step", "total", "at", "rate"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The state of a program: its step, of how many if it said so, and metrics as it wrote them.
+
+    `at` is when it said so, None in a line without time; `rate` the steps per second before that, 0 if not known.
+    """
+
+    step: int
+    total: int | None = None
+    metrics: tuple[tuple[str, str], ...] = ()
+    at: datetime | None = None
+    rate: float = 0.0
+
+    @property
+    def share(self) -> float | None:
+        """Return the share that is done, from 0 to 1; None if the end is not known."""
+        return None if not self.total else min(self.step / self.total, 1.0)
+
+    def left(self, now: datetime) -> timedelta | None:
+        """Return the time to the end at this rate, at least 0; None if it is not known."""
+        if self.total is None or self.at is None or self.rate <= 0:
+            return None
+        seconds = (self.total - self.step) / self.rate - (now - self.at).total_seconds()
+        return timedelta(seconds=min(max(seconds, 0.0), 1e9))
+
+
+def of_line(line: str) -> Progress | None:
+    """Read a line of a program, None if it says nothing of progress.
+
+    >>> of_line("::lws progress step=120 total=5000 loss=2.1")
+    Progress(step=120, total=5000, metrics=(('loss', '2.1'),), at=None, rate=0.0)
+    >>> of_line("step=120") is None
+    True
+    """
+    if not line.startswith(MARK) or len(line) > LONGEST + len(MARK):
+        return None
+    return _read(_pairs(line[len(MARK) :]))
+
+
+def of_annotation(text: str) -> Progress | None:
+    """Read the annotation of a leader pod, None if there is none that is usable."""
+    pairs = _pairs(text) if len(text) <= LONGEST else {}
+    found, at = _read(pairs), _moment(pairs.get("at", ""))
+    if found is None or at is None:
+        return None
+    rate = float(pairs["rate"]) if _RATE.fullmatch(pairs.get("rate", "")) else 0.0
+    return Progress(step=found.step, total=found.total, metrics=found.metrics, at=at, rate=rate)
+
+
+def render(progress: Progress) -> str:
+    """Return the annotation, which `of_annotation` reads."""
+    own = {"step": str(progress.step)} | ({} if progress.total is None else {"total": str(progress.total)})
+    time = {} if progress.at is None else {"at": progress.at.isoformat()}
+    rate = {"rate": f"{progress.rate:.6f}"} if progress.rate > 0 else {}
+    return " ".join(f"{name}={value}" for name, value in (*own.items(), *progress.metrics, *(time | rate).items()))
+
+
+def _pairs(text: str) -> Mapping[str, str]:
+    return {match[1]: match[2] for word in text.split() if (match := _PAIR.fullmatch(word))}
+
+
+def _read(pairs: Mapping[str, str]) -> Progress | None:
+    step = decimals.natural(pairs.get("step", ""))
+    if step is None:
+        return None
+    metrics = [(name, value) for name, value in pairs.items() if name not in _RESERVED and _METRIC.fullmatch(value)]
+    total = decimals.natural(pairs.get("total", "")) or None
+    return Progress(step=step, total=total, metrics=tuple(metrics[:MOST_METRICS]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SilentRank:
+    """A rank of a group that makes no progress: since when its log is silent, and what it waits for, as far as is known."""
+
+    pod: str
+    uid: str
+    rank: int
+    since: datetime
+    waits: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hang:
+    """A group that has made no progress since a time; `ranks` has one or more, the one silent the longest first."""
+
+    since: datetime
+    ranks: tuple[SilentRank, ...]
+
+    @property
+    def blamed(self) -> SilentRank:
+        """Return the rank that is silent the longest."""
+        return self.ranks[0]
+
+
+class _StoredRank(msgspec.Struct, frozen=True):
+    pod: str
+    uid: str
+    rank: int
+    since: str
+    waits: str = ""
+
+
+class _StoredHang(msgspec.Struct, frozen=True):
+    since: str
+    ranks: tuple[_StoredRank, ...]
+
+
+def render_hang(hang: Hang) -> str:
+    """Return the annotation, which `hang_of` reads: of many ranks the first."""
+    ranks = [
+        _StoredRank(one.pod, one.uid, one.rank, one.since.isoformat(), one.waits[:LONGEST_WORDS])
+        for one in hang.ranks[:MOST_RANKS]
+    ]
+    return msgspec.json.encode(_StoredHang(hang.since.isoformat(), tuple(ranks))).decode()
+
+
+def hang_of(text: str) -> Hang | None:
+    """Read the annotation of a leader pod, None if there is none that is usable."""
+    if not text or len(text) > LONGEST_HANG:
+        return None
+    try:
+        stored = msgspec.json.decode(text, type=_StoredHang)
+    except msgspec.DecodeError:
+        return None
+    since, ranks = _moment(stored.since), [_silent(one) for one in stored.ranks[:MOST_RANKS]]
+    usable = tuple(one for one in ranks if one is not None)
+    return Hang(since=since, ranks=usable) if since is not None and usable else None
+
+
+def _silent(stored: _StoredRank) -> SilentRank | None:
+    since, words = _moment(stored.since), " ".join(stored.waits[:LONGEST_WORDS].split())
+    if since is None or stored.rank < 0 or not 0 < len(stored.pod) <= LONGEST_NAME:
+        return None
+    return SilentRank(pod=stored.pod, uid=stored.uid, rank=stored.rank, since=since, waits=words)
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

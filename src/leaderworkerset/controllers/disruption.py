@@ -1,0 +1,186 @@
+"""The controller of disruption budgets: watches, observation, the call of the core (`core/disruption/`).
+
+Its keys are LeaderWorkerSets. Whether a group is whole is in the status of its budget, so of pods only leaders count, and
+pods on nodes that are closed. Before a group is opened, the budgets are read from the API server: the answer to an
+earlier write may be lost, and the cache late. Only a manager whose configuration enables budgets runs it.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import inf
+from typing import Final
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, POD_DISRUPTION_BUDGETS
+from kuberuntime.plan import Plan
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.groupname import is_leader
+from leaderworkerset.controllers import indexes, kept, permissions
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.controllers.weight import is_large
+from leaderworkerset.core.disruption import emptying
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption.reconcile import ObservedDisruption, opens, reconcile
+from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+
+NAME: Final = "disruption"
+PACE: Final = 0.001
+"""Seconds for each group until the next decision: a large set changes all the time while it starts, and one takes 50 us for each."""
+
+TICK: Final = 0.0005
+"""Seconds that are not worth waiting for: a timer may be early by less."""
+
+BY_LWS: Final = "pods"
+MARKED: Final = "marked"
+
+
+def marked_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod that is marked by its LeaderWorkerSet."""
+    return indexes.lws_values(pod) if labels.MARKED_STARTING in meta.annotations(pod) else ()
+
+
+BUDGET_CACHE: Final = Cache(
+    indexes.ours(POD_DISRUPTION_BUDGETS), {indexes.BY_LWS: indexes.lws_values}, keep=kept.disruption_budget
+)
+POD_CACHE: Final = Cache(
+    indexes.POD_CACHE.what,
+    {
+        indexes.LEADERS: indexes.leader_values,
+        indexes.BY_NODE: indexes.node_values,
+        BY_LWS: indexes.lws_values,
+        MARKED: marked_values,
+    },
+    keep=kept.evictable_pod,
+)
+NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
+
+
+class ClosedNodes:
+    """The nodes that are being emptied, by name, updated with each change."""
+
+    def __init__(self, nodes: Informer) -> None:
+        self.by_name: dict[str, JSONObject] = {}
+        nodes.subscribe(self._changed)
+
+    def _changed(self, change: Change) -> None:
+        if change.new is not None and emptying.is_closed(change.new):
+            self.by_name[meta.name(change.new)] = change.new
+        else:
+            self.by_name.pop(meta.name(change.object), None)
+
+
+class DisruptionDriver(Driver):
+    """Observes the budgets of a LeaderWorkerSet, and who waits for them."""
+
+    def __init__(self, caches: Caches, client: Client, clock: Clock, settings: DisruptionSettings) -> None:
+        self._sets = caches[indexes.LEADERWORKERSET_CACHE]
+        self._pods = caches[POD_CACHE]
+        self._budgets = caches[BUDGET_CACHE]
+        self._nodes = caches[NODE_CACHE] if settings.watches_nodes else None
+        self._closed = ClosedNodes(self._nodes) if self._nodes is not None else None
+        self._client = client
+        self._clock = clock
+        self._settings = settings
+        self._decided: dict[ObjectKey, float] = {}
+        """When each LeaderWorkerSet was last decided about, by the monotonic clock."""
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Decide about one LeaderWorkerSet; a group is opened only by what the API server has now."""
+        obj = self._sets.store.get(key)
+        if obj is None:
+            self._decided.pop(key, None)
+            return Plan()
+        observed, now = self._observe(key, obj), self._clock.monotonic()
+        left = self._decided.get(key, -inf) + PACE * len(observed.budgets) - now
+        if left > TICK:
+            return Plan(requeue_after=left)
+        self._decided[key] = now
+        plan = await self._reconcile(observed)
+        if not opens(plan):
+            return plan
+        selector = f"{labels.NAME}={key.name}"
+        found = await self._client.list(POD_DISRUPTION_BUDGETS, namespace=key.namespace, label_selector=selector)
+        return await self._reconcile(replace(observed, budgets=found.items))
+
+    async def _reconcile(self, observed: ObservedDisruption) -> Plan:
+        """Decide, in a thread if there are many groups."""
+        if is_large((observed.obj,), len(observed.leaders) + len(observed.budgets) + len(observed.pods)):
+            return await asyncio.to_thread(reconcile, observed, self._settings)
+        return reconcile(observed, self._settings)
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        nodes = () if self._nodes is None else (Watch(self._nodes, self._keys_of_node),)
+        return (
+            Watch(self._sets, lambda change: (meta.key(change.object),)),
+            Watch(self._budgets, lambda change: (indexes.lws_key(change.object),)),
+            Watch(self._pods, self._keys_of_pod),
+            *nodes,
+        )
+
+    def _observe(self, key: ObjectKey, obj: JSONObject) -> ObservedDisruption:
+        return ObservedDisruption(
+            obj=obj,
+            leaders=self._pods.store.by_index(indexes.LEADERS, str(key)),
+            budgets=self._budgets.store.by_index(indexes.BY_LWS, str(key)),
+            wanted=self._wanted(key),
+            now=self._clock.now(),
+            pods=self._markable(key, obj),
+        )
+
+    def _markable(self, key: ObjectKey, obj: JSONObject) -> Sequence[JSONObject]:
+        """Return all pods where some are to be marked, else those that are."""
+        pods = self._pods.store
+        return pods.by_index(BY_LWS if labels.DO_NOT_DISRUPT in meta.annotations(obj) else MARKED, str(key))
+
+    def _wanted(self, key: ObjectKey) -> frozenset[str]:
+        """Return the labels of the groups with a pod on a node that is closed to it."""
+        closed = {} if self._closed is None else self._closed.by_name
+        return frozenset(
+            groupname.label(pod)
+            for name, node in closed.items()
+            for pod in self._pods.store.by_index(indexes.BY_NODE, name)
+            if indexes.lws_key(pod) == key and emptying.wants_to_lose(node, pod)
+        )
+
+    def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a leader to its LeaderWorkerSet if it came, goes or grew; any pod if its node is closed."""
+        closed = {} if self._closed is None else self._closed.by_name
+        versions = [pod for pod in (change.old, change.new) if pod is not None]
+        moved = any(meta.spec(pod).get("nodeName") in closed for pod in versions) and len(versions) == 1
+        has_news = is_leader(change.object) and _facts(change.old) != _facts(change.new)
+        key = indexes.lws_key(change.object)
+        starts = change.old is None and labels.DO_NOT_DISRUPT in meta.annotations(self._sets.store.get(key) or {})
+        return (key,) if moved or has_news or starts else ()
+
+    def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a node that was closed, or is no longer, to the LeaderWorkerSets with pods on it."""
+        versions = [meta.spec(node) for node in (change.old, change.new) if node is not None]
+        if len(versions) == 2 and versions[0] == versions[1]:
+            return ()
+        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
+
+
+def _facts(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:
+    if leader is None:
+        return None
+    return meta.uid(leader), meta.is_deleting(leader), groupname.is_exhausted(leader), own_size(leader)
+
+
+def specify(settings: DisruptionSettings) -> ControllerSpec:
+    """Return the controller with these settings."""
+
+    def build(caches: Caches, client: Client, clock: Clock) -> DisruptionDriver:
+        return DisruptionDriver(caches, client, clock, settings)
+
+    nodes = (NODE_CACHE,) if settings.watches_nodes else ()
+    caches = (indexes.LEADERWORKERSET_CACHE, POD_CACHE, BUDGET_CACHE, *nodes)
+    return ControllerSpec(name=NAME, caches=caches, build=build, writes=permissions.DISRUPTION)

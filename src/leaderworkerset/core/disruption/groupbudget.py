@@ -1,0 +1,145 @@
+"""The PodDisruptionBudget of one group: as it shall be, and what the API server says about it.
+
+A budget is *open* where every pod of the group may be evicted, and *closed* where none may. A pod that is not ready may
+always be evicted: its group is away already.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from kuberuntime.objects import meta, names
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from kuberuntime.plan import Create, Patch
+from leaderworkerset.api import labels
+from leaderworkerset.core import decisionevents
+
+ALWAYS_ALLOW: Final = "AlwaysAllow"
+OPEN: Final = 0
+"""How many pods of an open group must stay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectedGroup:
+    """A group and its budget, if that exists. `size` is how many pods it has when it is whole.
+
+    `least` is how many a closed budget demands: more than `size` where the group is about to grow. A group that
+    `is_present` has a leader that is not on its way out; one that `is_wanted` has a pod on a node that is closed.
+    """
+
+    label: str
+    size: int
+    least: int
+    is_present: bool
+    is_wanted: bool
+    budget: JSONObject | None
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether the spec of the budget lets pods of a whole group go."""
+        return self.budget is not None and _least(self.budget) < self.size
+
+    @property
+    def is_exact(self) -> bool:
+        """Return whether the spec of the budget has one of our two numbers."""
+        return self.budget is not None and _least(self.budget) in {OPEN, self.least}
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all pods are ready, and none is on its way out, as far as the status of the budget says."""
+        if self.budget is None or not self.is_present:
+            return False
+        status = meta.status(self.budget)
+        return not status.get("disruptedPods") and int(status.get("currentHealthy") or 0) >= self.size
+
+    @property
+    def is_quiet(self) -> bool:
+        """Return whether it is proved that no eviction of the group is under way, and that none will be granted.
+
+        The API server records an eviction in the status before it deletes the pod, and grants none while the status is of
+        an older spec. So a status of the closed spec without a recorded eviction, with all pods healthy, is a proof.
+        """
+        return self.is_whole and not self.is_open and self.budget is not None and meta.is_observed(self.budget)
+
+
+def name_of(lws: JSONObject, label: str) -> str:
+    """Return the name of a group's budget."""
+    return f"{meta.name(lws)}-{label}"
+
+
+def has_name(lws: JSONObject, label: str) -> bool:
+    """Return whether a group with this label can have a budget: others may label pods as they like."""
+    return not names.dns_1123_subdomain(name_of(lws, label))
+
+
+def create(lws: JSONObject, group: ProtectedGroup) -> Create:
+    """Return the creation of a group's budget, closed."""
+    failed = f"Failed to create the disruption budget of group {group.label}: {{error}}"
+    return Create(
+        resource=POD_DISRUPTION_BUDGETS,
+        object=_build(lws, group.label, group.least),
+        unless_own=True,
+        on_failure=(decisionevents.failed_create(lws, failed),),
+    )
+
+
+def close(group: ProtectedGroup, budget: JSONObject) -> Patch:
+    """Return the write after which no eviction of the group is granted."""
+    return _change(budget, group.least)
+
+
+def open_for_evictions(lws: JSONObject, group: ProtectedGroup, budget: JSONObject) -> Patch:
+    """Return the write after which evictions of the group are granted; an event where somebody waits for that."""
+    patch = _change(budget, OPEN)
+    if not group.is_wanted:
+        return patch
+    return replace(patch, on_success=(decisionevents.may_be_evicted(lws, group.label),))
+
+
+def is_opening(patch: Patch) -> bool:
+    """Return whether a write lets pods go."""
+    return bool(patch.patch["spec"]["minAvailable"] == OPEN)
+
+
+def is_as_built(lws: JSONObject, label: str, budget: JSONObject) -> bool:
+    """Return whether a budget is as we made it but for the number; one that was edited is made anew."""
+    spec = meta.spec(budget)
+    return (
+        meta.name(budget) == name_of(lws, label)
+        and spec.keys() == {"minAvailable", "selector", "unhealthyPodEvictionPolicy"}
+        and spec["selector"] == {"matchLabels": _labels(lws, label)}
+        and spec["unhealthyPodEvictionPolicy"] == ALWAYS_ALLOW
+    )
+
+
+def _least(budget: JSONObject) -> int:
+    found = meta.spec(budget).get("minAvailable")
+    return found if isinstance(found, int) else OPEN
+
+
+def _change(budget: JSONObject, least: int) -> Patch:
+    patch = {"metadata": {"uid": meta.uid(budget)}, "spec": {"minAvailable": least}}
+    return Patch(resource=POD_DISRUPTION_BUDGETS, key=meta.key(budget), patch=patch, if_present=True)
+
+
+def _build(lws: JSONObject, label: str, least: int) -> JSONObject:
+    own = _labels(lws, label)
+    return {
+        "apiVersion": POD_DISRUPTION_BUDGETS.api_version,
+        "kind": POD_DISRUPTION_BUDGETS.kind,
+        "metadata": {
+            "name": name_of(lws, label),
+            "namespace": meta.namespace(lws),
+            "labels": own,
+            "ownerReferences": [meta.controller_reference(lws)],
+        },
+        "spec": {
+            "minAvailable": least,
+            "selector": {"matchLabels": own},
+            "unhealthyPodEvictionPolicy": ALWAYS_ALLOW,
+        },
+    }
+
+
+def _labels(lws: JSONObject, label: str) -> dict[str, str]:
+    return {labels.NAME: meta.name(lws), labels.GROUP_INDEX: label}

@@ -1,0 +1,123 @@
+"""Keeps one PodDisruptionBudget for each group of a LeaderWorkerSet, and opens as many as may be away.
+
+In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
+opens them (`window.py`), and deletes those of groups that are gone.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
+from leaderworkerset.api import groupname
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
+from leaderworkerset.core.disruption import disruptionsettings, groupbudget, marks, window
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
+from leaderworkerset.core.leaderworkerset.groupfacts import own_size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedDisruption:
+    """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
+
+    `wanted` are the labels of groups with a pod on a node that is closed. `pods` are all pods, needed only where one is
+    marked, or to be marked (`marks.py`).
+    """
+
+    obj: JSONObject
+    leaders: Sequence[JSONObject]
+    budgets: Sequence[JSONObject]
+    wanted: Collection[str]
+    now: datetime
+    pods: Sequence[JSONObject] = ()
+
+
+def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> Plan:
+    """Return the writes that are due; nothing for a LeaderWorkerSet that cannot be read, which others report."""
+    obj = observed.obj
+    own = [one for one in observed.budgets if meta.is_controlled(one, obj) and not meta.is_deleting(one)]
+    if meta.is_deleting(obj):
+        return Plan()
+    try:
+        lws = decode(obj)
+        limit = disruptionsettings.limit(configured, lws.annotations, lws.spec)
+    except ValueError:
+        return Plan()
+    if limit is None:
+        unmarked, _ = marks.changes({}, observed.pods, (), observed.now)
+        return _plan([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked])
+    by_label = {groupname.label(one): one for one in own}
+    edited = {label for label, one in by_label.items() if not groupbudget.is_as_built(obj, label, one)}
+    groups = _groups(observed, lws, {label: one for label, one in by_label.items() if label not in edited})
+    known = {group.label: group for group in groups}
+    budget = window.Allowance(limit=limit, missing=max(lws.spec.replicas - len(groups), 0))
+    found = window.decide(groups, budget, configured, observed.now)
+    gone = [one for label, one in by_label.items() if label not in known or label in edited]
+    writes: list[Action] = [guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in gone]
+    writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
+    writes += _changes(obj, groups, found)
+    whole = {group.label for group in groups if group.is_whole}
+    marked, ends = marks.changes(obj, observed.pods, whole, observed.now)
+    again = min((one for one in (found.again, ends) if one is not None), default=None)
+    return _plan([*writes, *marked], again)
+
+
+def opens(plan: Plan) -> bool:
+    """Return whether a plan lets pods go that are protected until then."""
+    return any(
+        isinstance(one, Patch) and one.resource == POD_DISRUPTION_BUDGETS and groupbudget.is_opening(one)
+        for one in flat(plan.actions)
+    )
+
+
+def _groups(
+    observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
+) -> Sequence[ProtectedGroup]:
+    """Return the groups that have a leader, and those with an index whose leader is made anew."""
+    leaders = {groupname.label(one): one for one in sorted(observed.leaders, key=_is_going, reverse=True)}
+    labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
+    if not lws.spec.group_identity.is_hash:
+        labels += [one for one in budgets if one not in leaders and _is_index(one, lws.spec.replicas)]
+    return [_describe(label, leaders.get(label), lws, observed, budgets.get(label)) for label in labels]
+
+
+def _describe(
+    label: str, leader: JSONObject | None, lws: LeaderWorkerSet, observed: ObservedDisruption, budget: JSONObject | None
+) -> ProtectedGroup:
+    size = (0 if leader is None else own_size(leader)) or lws.size
+    return ProtectedGroup(
+        label=label,
+        size=size,
+        least=max(size, lws.size),
+        is_present=leader is not None and not _is_going(leader),
+        is_wanted=label in observed.wanted,
+        budget=budget,
+    )
+
+
+def _changes(obj: JSONObject, groups: Sequence[ProtectedGroup], found: window.Window) -> list[Action]:
+    """Return the writes to budgets that exist; one with the size of an earlier revision is closed with the new one."""
+    changing = {group.label for group in (*found.close, *found.open)}
+    inexact = [group for group in groups if not group.is_exact and group.label not in changing]
+    closed = [*found.close, *inexact]
+    return [
+        *(groupbudget.close(group, group.budget) for group in closed if group.budget is not None),
+        *(groupbudget.open_for_evictions(obj, group, group.budget) for group in found.open if group.budget is not None),
+    ]
+
+
+def _is_index(label: str, replicas: int) -> bool:
+    index = decimals.natural(label)
+    return index is not None and index < replicas
+
+
+def _is_going(leader: JSONObject) -> bool:
+    return meta.is_deleting(leader) or groupname.is_exhausted(leader)
+
+
+def _plan(writes: Sequence[Action], again: float | None = None) -> Plan:
+    return Plan((Together(sequences=tuple((one,) for one in writes)),) if writes else (), again)

@@ -1,0 +1,91 @@
+"""Causes in programs that run and get no further, and in runs that did not end in time. Pure."""
+
+from kuberuntime.objects import meta, timestamps
+from leaderworkerset.api import labels, runsettings
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.api.progressnotes import SilentRank
+from leaderworkerset.diagnosis.finding import Cause, Finding, Subject
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views import advancing
+from leaderworkerset.views.groups import Group, View
+from leaderworkerset.views.wording import duration
+
+
+def hung_groups(view: View) -> list[Group]:
+    """Return the groups that make no progress, of a set that is to be told so."""
+    watched = runsettings.read(meta.annotations(view.object)).timeout is not None
+    return [group for group in view.groups if watched and group.hang is not None]
+
+
+def hangs(observed: Observed) -> Finding | None:
+    """Find a group whose ranks run and which makes no progress: blame the rank that is silent the longest."""
+    for group in hung_groups(observed.view):
+        hang, said = group.hang, group.progress
+        if hang is None:
+            continue
+        blamed = hang.blamed
+        place = f"{observed.view.name}/{group.name}/{blamed.rank}"
+        last = f"its last step was {said.step}" + (f" of {said.total}" if said.total else "") if said else "no step yet"
+        return Finding(
+            subject=Subject(kind="Pod", name=blamed.pod, group=group.name, rank=blamed.rank),
+            sentence=f"group {group.name} has made {advancing.silence(hang, observed.now)}",
+            evidence=(f"{last}, at {timestamps.render(hang.since)}", *(_silent(observed, one) for one in hang.ranks)),
+            steps=(
+                observed.lws(f"logs {place}"),
+                observed.lws(f"exec {place} -- sh"),
+                f"or recreate the group: {observed.lws(f'restart {observed.view.name}/{group.name}')}",
+            ),
+        )
+    return None
+
+
+def _silent(observed: Observed, one: SilentRank) -> str:
+    waits = f", waits for {one.waits}" if one.waits else ""
+    return f"rank {one.rank} ({one.pod}): silent for {duration(observed.now - one.since)}{waits}"
+
+
+def is_late(observed: Observed) -> Finding | None:
+    """Find a group that was ended at the deadline of its set."""
+    for group in observed.view.groups:
+        if group.end is not GroupEnd.LATE:
+            continue
+        pod = group.ranks[0].pod
+        deadline = meta.annotations(observed.view.object).get(labels.COMPLETION_DEADLINE, "")
+        return Finding(
+            subject=Subject(kind="Pod", name=pod, group=group.name),
+            sentence=f"group {group.name} was ended at its deadline, before its leader had ended with 0",
+            evidence=(f"{pod}: annotation {labels.GROUP_ENDED}: {GroupEnd.LATE}", f"deadline: {deadline or 'removed'}"),
+            steps=(
+                observed.lws(f"logs {observed.view.name}/{group.name}/0"),
+                f"give it more time: annotation {labels.COMPLETION_DEADLINE}, and a new template: "
+                + observed.lws(f"restart {observed.view.name}"),
+            ),
+        )
+    return None
+
+
+HANGS = Cause(
+    code="LWS-E076",
+    title="the group makes no progress",
+    meaning=(
+        "All ranks of a group run, and its leader has reported no further step for the time that the annotation "
+        f"`{labels.PROGRESS_TIMEOUT}` gives. The rank that has been silent the longest is named; on a cluster of this machine "
+        "also what it waits for."
+    ),
+    remedy=(
+        "Look at the rank that is named: its log, its stack (`py-spy dump`, `gdb`). If it waits for another rank, look at that "
+        f"one. With the annotation `{labels.ON_HANG}: recreate` the group is recreated, with the delays of other failures."
+    ),
+    find=hangs,
+)
+
+LATE = Cause(
+    code="LWS-E077",
+    title="the group was ended at its deadline",
+    meaning=(
+        "A LeaderWorkerSet that runs to completion has a deadline, the annotation "
+        f"`{labels.COMPLETION_DEADLINE}`; it passed before the leader of the group had ended with 0."
+    ),
+    remedy="Read the log of the leader, which is kept. A new template runs again, with the time from its beginning on.",
+    find=is_late,
+)

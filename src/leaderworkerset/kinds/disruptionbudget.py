@@ -1,0 +1,11 @@
+"""The kind PodDisruptionBudget, for those of groups."""
+
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from leaderworkerset.controllers import disruption as controller
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.kinds.kind import Kind
+
+
+def disruption_budget(settings: DisruptionSettings) -> Kind:
+    """Return the kind, with the settings of LeaderWorkerSets that have none of their own."""
+    return Kind(resource=POD_DISRUPTION_BUDGETS, controllers=(controller.specify(settings),))

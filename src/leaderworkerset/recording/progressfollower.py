@@ -1,0 +1,307 @@
+"""Follows what leaders say of their progress, keeps it at their pods, and finds groups that make none any more.
+
+Only groups are followed whose LeaderWorkerSet asks for it (`api/runsettings.py`). The newest progress is an annotation of the
+leader pod, written at most once in `pace` seconds. A group whose ranks all run, and which has made no progress for the time
+that its set gives, hangs: the logs of its ranks say which is silent the longest, the machine, where it can see it, what each
+waits for. That is another annotation, written once for each hang; the pod controller recreates the group if it shall.
+
+State lives in the annotations and logs alone. A process that begins reads the end of the logs again.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+
+import structlog
+
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Query
+from kuberuntime.clock import Clock
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import decimals, meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname, labels, progressnotes, runsettings
+from leaderworkerset.api.progressnotes import Hang, Progress, SilentRank
+from leaderworkerset.api.runsettings import RunSettings
+from leaderworkerset.recording.steps import LogLines, Steps
+
+MOST_LEADERS: Final = 500
+MOST_CONTAINERS: Final = 4
+"""The maximum number of leaders that are followed at once, and of their containers."""
+
+LAST_LINES: Final = "200"
+"""The lines before now that are read, for the progress that an earlier process may not have kept."""
+
+FIRST_PAUSE: Final = 0.2
+LONGEST_PAUSE: Final = 30.0
+"""Seconds before a log is opened again; the pause doubles after each attempt without a line."""
+
+SETTLING: Final = 0.1
+"""Seconds: pods change together."""
+
+DEADLINE: Final = 2.0
+AT_ONCE: Final = 16
+"""Seconds until the last line of a rank is given up, and the requests for them at one time."""
+
+Waits: TypeAlias = Callable[[str], tuple[str, str]]
+"""Returns what the pod with this UID waits for and the address at the other end, as far as is known. Runs in a thread."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+def not_seen(_uid: str) -> tuple[str, str]:
+    """Return that nothing is known: the nodes of a cluster show their processes to nobody."""
+    return "", ""
+
+
+@dataclass(slots=True)
+class _Leader:
+    """A leader that is followed, and what was written at its pod."""
+
+    pod: JSONObject
+    steps: Steps
+    written: Progress | None = None
+    told: datetime | None = None
+    """Since when the hang was that was written."""
+
+
+class ProgressFollower:
+    """Follows the leaders of all LeaderWorkerSets that ask for it."""
+
+    def __init__(self, client: Client, clock: Clock, *, pace: float, waits: Waits = not_seen) -> None:
+        self._client = client
+        self._clock = clock
+        self._pace = pace
+        self._waits = waits
+        self._sets: dict[ObjectKey, RunSettings] = {}
+        self._leaders: dict[str, JSONObject] = {}
+        self._groups: dict[tuple[ObjectKey, str], dict[str, JSONObject]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._changed = asyncio.Event()
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._was_full = False
+
+    async def run(self, pods: Informer, sets: Informer) -> None:
+        """Follow until cancelled; the informers may be those of controllers, and have further objects."""
+        for informer, subscriber in ((sets, self._on_set), (pods, self._on_pod)):
+            await informer.wait_synced()
+            informer.subscribe(subscriber)
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await self._changed.wait()
+                await asyncio.sleep(SETTLING)
+                self._changed.clear()
+                self._adjust(tasks)
+
+    def _on_set(self, change: Change) -> None:
+        key = meta.key(change.object)
+        settings = runsettings.OFF if change.new is None else runsettings.read(meta.annotations(change.new))
+        if settings.follows:
+            self._sets[key] = settings
+        elif self._sets.pop(key, None) is None:
+            return
+        self._changed.set()
+
+    def _on_pod(self, change: Change) -> None:
+        key, uid = _group_of(change.object), meta.uid(change.object)
+        members = self._groups.setdefault(key, {})
+        if change.new is None:
+            members.pop(meta.name(change.object), None)
+        else:
+            members[meta.name(change.new)] = change.new
+        if not members:
+            del self._groups[key]
+        if not groupname.is_leader(change.object):
+            return
+        if change.new is None or meta.is_deleting(change.new):
+            self._leaders.pop(uid, None)
+        else:
+            self._leaders[uid] = change.new
+        if key[0] in self._sets:
+            self._changed.set()
+
+    def _adjust(self, tasks: asyncio.TaskGroup) -> None:
+        """Begin to follow leaders that run, and end with those that do not, or whose set asks for nothing any more."""
+        if not self._sets and not self._tasks:
+            return
+        wanted = [uid for uid, pod in self._leaders.items() if _set_of(pod) in self._sets and _started(pod) is not None]
+        if len(wanted) > MOST_LEADERS and not self._was_full:
+            log.warning("progress of further leaders is not followed", followed=MOST_LEADERS, leaders=len(wanted))
+        self._was_full = len(wanted) > MOST_LEADERS
+        followed = set(_in_turns(wanted, self._leaders)[:MOST_LEADERS])
+        for uid in [uid for uid, task in self._tasks.items() if uid not in followed or task.done()]:
+            self._tasks.pop(uid).cancel()
+        for uid in followed - self._tasks.keys():
+            self._tasks[uid] = tasks.create_task(self._follow(uid))
+
+    async def _follow(self, uid: str) -> None:
+        """Follow one leader; an error in it concerns this one only."""
+        pod = self._leaders[uid]
+        try:
+            leader = _Leader(pod, Steps())
+            async with asyncio.TaskGroup() as tasks:
+                for name in _containers(pod)[:MOST_CONTAINERS]:
+                    tasks.create_task(self._read(pod, name, leader.steps))
+                tasks.create_task(self._keep(uid, leader))
+        except* Exception:  # edge: anything may be stored in an object
+            log.exception("progress of a leader is not followed", pod=str(meta.key(pod)))
+
+    async def _read(self, pod: JSONObject, container: str, steps: Steps) -> None:
+        """Read the log of a container from its last lines on, across its restarts and broken connections."""
+        path, pause, newest = PODS.path(meta.namespace(pod), meta.name(pod), "log"), FIRST_PAUSE, ""
+        while True:
+            before, lines = newest, LogLines()
+            beginning = ("sinceTime", newest) if newest else ("tailLines", LAST_LINES)
+            query: Query = (("container", container), ("follow", "true"), ("timestamps", "true"), beginning)
+            try:
+                async with self._client.stream("GET", path, query) as response:
+                    async for chunk in response.chunks:
+                        for line in lines.feed(chunk):
+                            newest = _add(steps, line) or newest
+            except KubeError as error:
+                log.debug("a log was not followed", pod=str(meta.key(pod)), error=str(error))
+            pause = FIRST_PAUSE if newest > before else min(pause * 2, LONGEST_PAUSE)
+            await asyncio.sleep(pause)
+
+    async def _keep(self, uid: str, leader: _Leader) -> None:
+        """Write what is new, once in a while; what the API server refuses is tried again the next time."""
+        while True:
+            await asyncio.sleep(self._pace)
+            leader.pod = self._leaders.get(uid, leader.pod)
+            try:
+                await self._write_news(leader)
+            except KubeError as error:
+                log.debug("progress was not written", pod=str(meta.key(leader.pod)), error=str(error))
+
+    async def _write_news(self, leader: _Leader) -> None:
+        newest, settings = leader.steps.newest, self._sets.get(_set_of(leader.pod), runsettings.OFF)
+        if newest is not None and newest != leader.written:
+            await self._write(leader.pod, {labels.PROGRESS: progressnotes.render(newest), labels.HANG: None})
+            leader.written, leader.told = newest, None
+        if settings.timeout is None:
+            return
+        known = self._groups.get(_group_of(leader.pod), {}).values()
+        group = sorted((pod for pod in known if not meta.is_deleting(pod)), key=_rank)
+        since = last_sign(group, newest)
+        if since is None or since == leader.told or self._clock.now() - since < settings.timeout:
+            return
+        hang = await self._examine(group, since)
+        await self._write(leader.pod, {labels.HANG: progressnotes.render_hang(hang)})
+        leader.told = since
+        log.info("a group makes no progress", pod=str(meta.key(leader.pod)), silent=hang.blamed.pod)
+
+    async def _write(self, leader: JSONObject, annotations: Mapping[str, str | None]) -> None:
+        patch = {"metadata": {"uid": meta.uid(leader), "annotations": dict(annotations)}}
+        await self._client.patch(PODS, meta.key(leader), patch, kind="merge")
+
+    async def _examine(self, group: Sequence[JSONObject], since: datetime) -> Hang:
+        """Return which ranks are silent since when, and what they wait for."""
+        names = {str(meta.status(pod).get("podIP") or ""): meta.name(pod) for pod in group}
+        ranks = await asyncio.gather(*(self._silent(pod, names) for pod in group))
+        return Hang(since=since, ranks=tuple(sorted(ranks, key=lambda one: (one.since, one.rank))))
+
+    async def _silent(self, pod: JSONObject, names: Mapping[str, str]) -> SilentRank:
+        async with self._turns:
+            (what, peer), last = await asyncio.gather(
+                asyncio.to_thread(self._waits, meta.uid(pod)), self._last_line(pod)
+            )
+        address = peer.rpartition(":")[0]
+        words = f"{what} {names[address]} ({peer})" if address in names else f"{what} {peer}".strip()
+        return SilentRank(
+            pod=meta.name(pod),
+            uid=meta.uid(pod),
+            rank=_rank(pod),
+            since=max(filter(None, (last, _started(pod))), default=self._clock.now()),
+            waits=words,
+        )
+
+    async def _last_line(self, pod: JSONObject) -> datetime | None:
+        """Return when a rank wrote its last line, None if that is not known."""
+        reads = (self._read_last(pod, name) for name in _containers(pod)[:MOST_CONTAINERS])
+        return max(filter(None, await asyncio.gather(*reads)), default=None)
+
+    async def _read_last(self, pod: JSONObject, container: str) -> datetime | None:
+        path, text = PODS.path(meta.namespace(pod), meta.name(pod), "log"), b""
+        wanted: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
+        try:
+            async with timeouts.within(DEADLINE), self._client.stream("GET", path, wanted) as response:
+                async for chunk in response.chunks:
+                    text = (text + chunk)[:64]
+        except (KubeError, TimeoutError):
+            return None
+        return moment(text.partition(b" ")[0])
+
+
+def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
+    """Return the UIDs of leaders in turns of their namespaces, so that none with many takes the place of others."""
+    before: Counter[str] = Counter()
+    places = {}
+    for uid in uids:
+        namespace = meta.namespace(leaders[uid])
+        places[uid] = before[namespace]
+        before[namespace] += 1
+    return sorted(uids, key=places.__getitem__)
+
+
+def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime | None:
+    """Return since when a group makes no progress: its last step, or the last start of a rank; None if it does not run whole."""
+    started = [_started(pod) for pod in group]
+    size = decimals.natural(meta.annotations(group[0]).get(labels.SIZE, "")) if group else None
+    if not group or len(group) < (size or 1) or None in started:
+        return None
+    return max(filter(None, [*started, None if newest is None else newest.at]))
+
+
+def moment(stamp: bytes) -> datetime | None:
+    """Read the time before a line of a log, None if there is none.
+
+    >>> moment(b"2026-01-02T03:04:05.123456789Z")
+    datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        found = datetime.fromisoformat(stamp.decode("ascii", errors="replace"))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
+def _add(steps: Steps, line: bytes) -> str:
+    """Add a line of a log with its time; return the time as it is written, empty if there is none."""
+    stamp, _, text = line.partition(b" ")
+    at = moment(stamp)
+    if at is None:
+        return ""
+    steps.add(text.decode(errors="replace"), at)
+    return stamp.decode("ascii", errors="replace")
+
+
+def _containers(pod: JSONObject) -> list[str]:
+    return sorted(str(one.get("name")) for one in meta.status(pod).get("containerStatuses") or [])
+
+
+def _started(pod: JSONObject) -> datetime | None:
+    """Return when the last container of a running pod started, None if one does not run."""
+    found = [
+        ((one.get("state") or {}).get("running") or {}).get("startedAt")
+        for one in meta.status(pod).get("containerStatuses") or []
+    ]
+    moments = [moment(str(one).encode()) for one in found]
+    return None if not moments or None in moments else max(filter(None, moments))
+
+
+def _rank(pod: JSONObject) -> int:
+    return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, "")) or 0
+
+
+def _set_of(pod: JSONObject) -> ObjectKey:
+    return ObjectKey(meta.namespace(pod), meta.labels(pod).get(labels.NAME, ""))
+
+
+def _group_of(pod: JSONObject) -> tuple[ObjectKey, str]:
+    return _set_of(pod), groupname.label(pod)

@@ -1,0 +1,45 @@
+"""What is said of the progress of a group: a bar and the time left, or since when there is none and who is blamed. Pure."""
+
+from datetime import datetime
+from typing import Final
+
+from leaderworkerset.api.progressnotes import Hang, Progress
+from leaderworkerset.views.groups import Group
+from leaderworkerset.views.wording import duration
+
+BAR: Final = 20
+"""The characters of a bar."""
+
+MOST_METRICS: Final = 3
+"""The metrics that are shown, the first ones; `-o json` has all."""
+
+
+def sentence(group: Group, now: datetime) -> str:
+    """Return one line about the progress of a group, empty if nothing is known."""
+    if group.hang is not None:
+        return silence(group.hang, now)
+    return "" if group.progress is None or group.end is not None else steps(group.progress, now)
+
+
+def steps(progress: Progress, now: datetime) -> str:
+    """Return the state of a program with a bar.
+
+    >>> steps(Progress(step=120, total=480, metrics=(("loss", "2.1"),)), datetime.now())
+    '[#####---------------] step 120 of 480 (25 %), loss 2.1'
+    """
+    share, left = progress.share, progress.left(now)
+    told = [f"step {progress.step}"]
+    if share is not None:
+        filled = int(share * BAR)
+        bar = f"[{'#' * filled}{'-' * (BAR - filled)}]"
+        told = [f"{bar} step {progress.step} of {progress.total} ({int(share * 100)} %)"]
+    told += [f"{name} {value}" for name, value in progress.metrics[:MOST_METRICS]]
+    return ", ".join([*told, *([f"{duration(left)} left"] if left is not None else [])])
+
+
+def silence(hang: Hang, now: datetime) -> str:
+    """Return since when there is no progress, and which rank is silent the longest."""
+    blamed = hang.blamed
+    waits = f" and waits for {blamed.waits}" if blamed.waits else ""
+    silent = f"{blamed.pod} is silent for {duration(now - blamed.since)}{waits}"
+    return f"no progress for {duration(now - hang.since)}: {silent}"

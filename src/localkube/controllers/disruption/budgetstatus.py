@@ -1,0 +1,103 @@
+"""The status of a PodDisruptionBudget, from its pods and from how many their controllers shall have.
+
+In: the budget, its pods, the scale of their controllers. Out: the status, and when it may change without a write.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from kuberuntime.objects import intstr, meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+
+DELETION_TIMEOUT: Final = timedelta(minutes=2)
+"""How long a granted eviction counts while the pod is not seen to be deleted."""
+
+CONDITION: Final = "DisruptionAllowed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservedBudget:
+    """A budget and its pods. `scale` is the number of pods that their controllers shall have; `failure` why it is unknown."""
+
+    budget: JSONObject
+    pods: Sequence[JSONObject]
+    scale: int
+    failure: str
+    now: datetime
+
+
+def build(observed: ObservedBudget) -> JSONObject:
+    """Build the whole status; of one that cannot be computed, no eviction is allowed."""
+    budget = observed.budget
+    if observed.failure and _needs_scale(budget):
+        kept = meta.status(budget) | {"disruptionsAllowed": 0, "observedGeneration": meta.generation(budget)}
+        return kept | {"conditions": _conditions(observed, ("False", "SyncFailed", observed.failure))}
+    disrupted = _disrupted(observed)
+    healthy = sum(_is_healthy(pod, disrupted) for pod in observed.pods)
+    expected, wanted = _amounts(observed)
+    allowed = max(healthy - wanted, 0) if expected > 0 else 0
+    found = ("True", "SufficientPods", "") if allowed > 0 else ("False", "InsufficientPods", "")
+    status: JSONObject = {
+        "observedGeneration": meta.generation(budget),
+        "disruptedPods": disrupted,
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": wanted,
+        "expectedPods": expected,
+        "conditions": _conditions(observed, found),
+    }
+    return {name: value for name, value in status.items() if value != {}}
+
+
+def next_check(status: JSONObject, now: datetime) -> float | None:
+    """Return in how many seconds the first granted eviction stops counting, None without one."""
+    moments = [timestamps.parse(text) for text in (status.get("disruptedPods") or {}).values()]
+    return max((min(moments) + DELETION_TIMEOUT - now).total_seconds(), 0.0) + 1 if moments else None
+
+
+def _needs_scale(budget: JSONObject) -> bool:
+    """Return whether the number of expected pods is that of the controllers, not of the pods that are there."""
+    return not isinstance(meta.spec(budget).get("minAvailable"), int)
+
+
+def _amounts(observed: ObservedBudget) -> tuple[int, int]:
+    """Return how many pods are expected, and how many of them must be healthy."""
+    spec = meta.spec(observed.budget)
+    match spec.get("maxUnavailable"), spec.get("minAvailable"):
+        case None, None:
+            return 0, 0
+        case None, int(number):
+            return len(observed.pods), number
+        case None, str(share):
+            return observed.scale, intstr.scale_up(share, observed.scale)
+        case unavailable, _:
+            return observed.scale, max(observed.scale - intstr.scale_up(unavailable or 0, observed.scale), 0)
+
+
+def _disrupted(observed: ObservedBudget) -> dict[str, str]:
+    """Return the granted evictions whose pods are still to be deleted."""
+    known: Mapping[str, str] = meta.status(observed.budget).get("disruptedPods") or {}
+    names = [meta.name(pod) for pod in observed.pods if not meta.is_deleting(pod) and meta.name(pod) in known]
+    return {name: known[name] for name in names if timestamps.parse(known[name]) + DELETION_TIMEOUT >= observed.now}
+
+
+def _is_healthy(pod: JSONObject, disrupted: Mapping[str, str]) -> bool:
+    return not meta.is_deleting(pod) and meta.name(pod) not in disrupted and meta.is_condition_true(pod, "Ready")
+
+
+def _conditions(observed: ObservedBudget, found: tuple[str, str, str]) -> list[JSONObject]:
+    status, reason, message = found
+    old = meta.find_condition(observed.budget, CONDITION) or {}
+    since = timestamps.render(observed.now)
+    condition = {
+        "type": CONDITION,
+        "status": status,
+        "observedGeneration": meta.generation(observed.budget),
+        "lastTransitionTime": old.get("lastTransitionTime", since) if old.get("status") == status else since,
+        "reason": reason,
+        "message": message,
+    }
+    others = [one for one in meta.status(observed.budget).get("conditions") or [] if one["type"] != CONDITION]
+    return [*others, condition]

@@ -1,0 +1,93 @@
+"""The driver of the controller of budgets: observes through caches and lets `budgetstatus.py` count."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kuberuntime.cache.informer import Change, Informer
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, POD_DISRUPTION_BUDGETS, REPLICA_SETS, STATEFULSETS
+from kuberuntime.plan import Plan, PutStatus
+from localkube.controllers import controllerrefs
+from localkube.controllers.disruption import budgetstatus
+from localkube.controllers.endpoints import BY_NAMESPACE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DisruptionBudgets:
+    """The driver, with its caches: budgets and pods by namespace, and the controllers that pods may have."""
+
+    budgets: Informer
+    pods: Informer
+    statefulsets: Informer
+    replicasets: Informer
+    deployments: Informer
+    clock: Clock
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, with the budgets that a change affects; a change of scale shows in pods."""
+        return (
+            Watch(self.budgets, lambda change: [meta.key(change.object)]),
+            Watch(self.pods, self._budgets_of_pod),
+        )
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Write the status of one budget, if it changes."""
+        budget = self.budgets.store.get(key)
+        if budget is None:
+            return Plan()
+        observed = self._observe(budget)
+        status = budgetstatus.build(observed)
+        again = budgetstatus.next_check(status, observed.now)
+        if status == meta.status(budget):
+            return Plan(requeue_after=again)
+        write = PutStatus(
+            resource=POD_DISRUPTION_BUDGETS,
+            object={**budget, "status": status},
+            resource_version=meta.resource_version(budget),
+            if_present=True,
+        )
+        return Plan((write,), requeue_after=again)
+
+    def _observe(self, budget: JSONObject) -> budgetstatus.ObservedBudget:
+        selector = controllerrefs.selector_of(budget)
+        inside = self.pods.store.by_index(BY_NAMESPACE, meta.namespace(budget))
+        pods = [pod for pod in inside if selector.matches(meta.labels(pod))]
+        scale, failure = self._scale(pods)
+        return budgetstatus.ObservedBudget(budget=budget, pods=pods, scale=scale, failure=failure, now=self.clock.now())
+
+    def _scale(self, pods: Sequence[JSONObject]) -> tuple[int, str]:
+        """Return how many pods the controllers of these pods shall have, and why that is not known."""
+        scales: dict[UID, int] = {}
+        for pod in pods:
+            if meta.controller_of(pod) is None:
+                continue
+            workload = self._workload(pod)
+            if workload is None:
+                return 0, f'found no controllers for pod "{meta.name(pod)}"'
+            scales[meta.uid(workload)] = int(meta.spec(workload).get("replicas") or 0)
+        return sum(scales.values()), ""
+
+    def _workload(self, pod: JSONObject) -> JSONObject | None:
+        """Return what scales a pod: its StatefulSet, or its ReplicaSet, or the Deployment of that."""
+        replicaset = _controller(pod, REPLICA_SETS.kind, self.replicasets)
+        if replicaset is None:
+            return _controller(pod, STATEFULSETS.kind, self.statefulsets)
+        return _controller(replicaset, DEPLOYMENTS.kind, self.deployments) or replicaset
+
+    def _budgets_of_pod(self, change: Change) -> Iterator[ObjectKey]:
+        for budget in self.budgets.store.by_index(BY_NAMESPACE, meta.namespace(change.object)):
+            selector = controllerrefs.selector_of(budget)
+            if any(pod is not None and selector.matches(meta.labels(pod)) for pod in (change.old, change.new)):
+                yield meta.key(budget)
+
+
+def _controller(obj: JSONObject, kind: str, informer: Informer) -> JSONObject | None:
+    """Return the controller of an object, if it is of this kind and exists."""
+    owner = meta.controller_of(obj)
+    if owner is None or owner["kind"] != kind:
+        return None
+    found = informer.store.get(ObjectKey(meta.namespace(obj), owner["name"]))
+    return found if found is not None and meta.uid(found) == owner["uid"] else None

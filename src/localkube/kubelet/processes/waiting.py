@@ -1,0 +1,221 @@
+"""What the programs of a container wait for, as /proc shows it: a lock, a sleep, a socket and whose, the disk, the CPU.
+
+Of a tree of processes the one is described that does not wait for another of them. Its main thread counts: it is the one that
+drives a program. What the kernel does not show (another kernel, a process that ended meanwhile) is not known.
+"""
+
+import platform
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from ipaddress import IPv4Address, IPv6Address
+from itertools import islice
+from pathlib import Path
+from typing import Final, NamedTuple, assert_never
+
+LOOK: Final = 0.1
+"""Seconds between two looks at the CPU time of a process."""
+
+BUSY_TICKS: Final = 2
+"""Hundredths of a second of CPU time between them that are more than a look at a clock now and then."""
+
+MOST_PROCESSES: Final = 256
+"""The maximum number of processes of a container that are looked at."""
+
+ESTABLISHED: Final = "01"
+CLOSE_WAIT: Final = "08"
+LISTENS: Final = "0A"
+
+
+class SystemCall(Enum):
+    """What a system call waits for; `ONE` is a descriptor, its first argument, `MANY` are several."""
+
+    LOCK = auto()
+    SLEEP = auto()
+    CHILD = auto()
+    MANY = auto()
+    ONE = auto()
+    FILE_LOCK = auto()
+
+
+SYSTEM_CALLS: Final[Mapping[str, Mapping[SystemCall, Iterable[int]]]] = {
+    "x86_64": {
+        SystemCall.LOCK: (202, 449),
+        SystemCall.SLEEP: (34, 35, 230),
+        SystemCall.CHILD: (61, 247),
+        SystemCall.MANY: (7, 23, 219, 232, 270, 271, 281, 441),
+        SystemCall.ONE: (0, 1, 16, 17, 18, 19, 20, 42, 43, 44, 45, 46, 47, 74, 75, 288, 299),
+        SystemCall.FILE_LOCK: (72, 73),
+    },
+    "aarch64": {
+        SystemCall.LOCK: (98, 449),
+        SystemCall.SLEEP: (101, 115),
+        SystemCall.CHILD: (95, 260),
+        SystemCall.MANY: (22, 72, 73, 128, 441),
+        SystemCall.ONE: (63, 64, 65, 66, 67, 68, 82, 83, 202, 203, 206, 207, 211, 212, 242, 243),
+        SystemCall.FILE_LOCK: (25, 32),
+    },
+}
+"""The numbers of system calls that wait, by machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFor:
+    """What a program waits for, in words; `peer` is the address and port at the other end of a socket, empty if none is."""
+
+    what: str
+    peer: str = ""
+
+
+BUSY: Final = WaitingFor("nothing: it uses the CPU")
+
+STATES: Final[Mapping[str, WaitingFor | None]] = {
+    "Z": None,
+    "X": None,
+    "T": WaitingFor("the signal to continue: it is stopped"),
+    "t": WaitingFor("its debugger"),
+    "D": WaitingFor("the disk"),
+    "R": BUSY,
+}
+"""What the state of a process says alone; others sleep in a system call."""
+
+
+class Socket(NamedTuple):
+    """A TCP socket: the other end, the own port, and its state, two hexadecimal digits."""
+
+    peer: str
+    port: int
+    state: str
+
+
+def look(pids: Iterable[int]) -> WaitingFor | None:
+    """Return what the programs with these first processes wait for, None if it is not known. It takes `LOOK` seconds."""
+    tree = [*islice((pid for first in pids for pid in _descendants(first)), MOST_PROCESSES)]
+    before = {pid: _cpu_time(pid) for pid in tree}
+    time.sleep(LOOK)
+    for pid in reversed(tree):  # the youngest is what the others wait for
+        with suppress(OSError, ValueError, IndexError):
+            if (found := _describe(pid, is_busy=_cpu_time(pid) - before[pid] >= BUSY_TICKS)) is not None:
+                return found
+    return None
+
+
+def _descendants(pid: int) -> Iterator[int]:
+    pending = [pid]
+    while pending:
+        one = pending.pop(0)
+        yield one
+        with suppress(OSError):
+            for thread in Path(f"/proc/{one}/task").iterdir():
+                pending += [int(child) for child in (thread / "children").read_text().split()]
+
+
+def _fields(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on; the name before it may hold anything."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _cpu_time(pid: int) -> int:
+    with suppress(OSError):
+        fields = _fields(pid)
+        return int(fields[11]) + int(fields[12])
+    return 0
+
+
+def _describe(pid: int, *, is_busy: bool) -> WaitingFor | None:
+    """Return what one process waits for; None if it has ended, or waits for another process."""
+    state = _fields(pid)[0]
+    if state in STATES:
+        return STATES[state]
+    if is_busy:
+        return BUSY
+    words = Path(f"/proc/{pid}/syscall").read_text().split()
+    number, first = int(words[0]), int(words[1], 16) if len(words) > 1 else 0
+    table = SYSTEM_CALLS.get(platform.machine(), {})
+    match next((kind for kind, numbers in table.items() if number in numbers), None):
+        case SystemCall.CHILD:
+            return None
+        case SystemCall.LOCK:
+            found = WaitingFor("a lock (futex)")
+        case SystemCall.SLEEP:
+            found = WaitingFor("the end of a sleep")
+        case SystemCall.FILE_LOCK:
+            found = WaitingFor(f"the lock of a file ({_target(pid, first)})")
+        case SystemCall.ONE:
+            found = _of_descriptor(pid, first)
+        case SystemCall.MANY:
+            found = _of_many(pid)
+        case None:
+            found = WaitingFor(f"the kernel ({Path(f'/proc/{pid}/wchan').read_text().strip() or 'not known'})")
+        case other:
+            assert_never(other)
+    return found
+
+
+def _target(pid: int, descriptor: int) -> str:
+    return str(Path(f"/proc/{pid}/fd/{descriptor}").readlink())
+
+
+def _of_descriptor(pid: int, descriptor: int) -> WaitingFor:
+    target = _target(pid, descriptor)
+    kind, _, inode = target.rstrip("]").partition(":[")
+    if kind == "pipe":
+        return WaitingFor("a pipe")
+    if kind == "socket":
+        found = _sockets(pid).get(inode)
+        return WaitingFor("a socket of this machine") if found is None else _of_socket(found)
+    return WaitingFor(f"the file {target}")
+
+
+def _of_many(pid: int) -> WaitingFor:
+    """Return what a process waits for that polls: of its connections one that the other side closed comes first."""
+    known = _sockets(pid)
+    own: list[Socket] = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            inode = str(descriptor.readlink()).removeprefix("socket:[").rstrip("]")
+            own += [known[inode]] if inode in known else []
+    for state in (CLOSE_WAIT, ESTABLISHED, LISTENS):
+        if found := next((one for one in own if one.state == state), None):
+            return _of_socket(found)
+    return WaitingFor("one of several descriptors (poll)")
+
+
+def _of_socket(found: Socket) -> WaitingFor:
+    match found.state:
+        case "08":
+            return WaitingFor("a socket that the other side has closed,", found.peer)
+        case "0A":
+            return WaitingFor(f"a connection to its port {found.port}")
+        case _:
+            return WaitingFor("data or room on a socket,", found.peer)
+
+
+def _sockets(pid: int) -> dict[str, Socket]:
+    """Return the TCP sockets in the network of a process by their inodes."""
+    found = {}
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+                row = line.split()
+                found[row[9]] = Socket(_address(row[2]), int(row[1].rpartition(":")[2], 16), row[3])
+    return found
+
+
+def _address(text: str) -> str:
+    """Return an address and port of /proc/net/tcp; its words of 32 bits are in the byte order of the machine.
+
+    >>> _address("0100007F:0BB8") if sys.byteorder == "little" else "127.0.0.1:3000"
+    '127.0.0.1:3000'
+    """
+    address, _, port = text.partition(":")
+    raw = bytes.fromhex(address)
+    words = (int.from_bytes(raw[at : at + 4]).to_bytes(4, sys.byteorder) for at in range(0, len(raw), 4))
+    packed = b"".join(words)
+    if len(packed) == 4:
+        return f"{IPv4Address(packed)}:{int(port, 16)}"
+    six = IPv6Address(packed)
+    return f"{six.ipv4_mapped or f'[{six}]'}:{int(port, 16)}"

@@ -1,0 +1,40 @@
+"""PodDisruptionBudgets: which ones are refused, and how; which changes make a new generation."""
+
+from typing import Any
+
+import pytest
+from tests.conformance.conftest import CheckSame
+from tests.conformance.objects import named
+from tests.conformance.transcript import Session
+
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+
+SELECTOR = {"matchLabels": {"app": "none"}}
+SPECS: tuple[dict[str, Any], ...] = (
+    {"minAvailable": 1, "maxUnavailable": 1, "selector": SELECTOR},
+    {"minAvailable": -1, "selector": SELECTOR},
+    {"maxUnavailable": "101%", "selector": SELECTOR},
+    {"maxUnavailable": "half", "selector": SELECTOR},
+    {"maxUnavailable": "0%", "selector": SELECTOR, "unhealthyPodEvictionPolicy": "Never"},
+    {"selector": {"matchExpressions": [{"key": "a", "operator": "In"}]}},
+    {"selector": {}},
+    {},
+)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_budgets_are_admitted_alike(same: CheckSame, spec: dict[str, Any]) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(POD_DISRUPTION_BUDGETS, named("one", spec=spec), dryRun="All")
+
+    same(sequence)
+
+
+def test_a_change_of_the_spec_makes_a_new_generation(same: CheckSame) -> None:
+    async def sequence(session: Session) -> None:
+        budget = named("one", spec={"minAvailable": 1, "selector": SELECTOR})
+        await session.create(POD_DISRUPTION_BUDGETS, budget)
+        await session.patch(POD_DISRUPTION_BUDGETS, "one", {"spec": {"minAvailable": 2}}, dryRun="All")
+        await session.patch(POD_DISRUPTION_BUDGETS, "one", {"metadata": {"labels": {"a": "b"}}}, dryRun="All")
+
+    same(sequence)

@@ -1,0 +1,141 @@
+"""What leaders say of their progress, ranks that hang, and runs to completion, with real programs on a cluster as `lws up` makes it."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pytest
+from tests.e2e.harness import Cluster, Shell
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
+
+TIMEOUT: Final = 6.0
+"""Seconds without progress after which a group hangs."""
+
+TRAIN: Final = """
+import os, select, socket, sys, threading, time
+
+HANG, STEPS = sys.argv[1], 4
+print("::lws progress step=zero " + "x" * 100_000)
+if os.environ["LWS_WORKER_INDEX"] == "0":
+    server = socket.create_server(("0.0.0.0", 9000))
+    peer, _ = server.accept()
+    for step in range(1, STEPS + 1):
+        peer.recv(1)
+        print(f"::lws progress step={step} total=100 loss={2 / step:.3f} secret", flush=True)
+    if HANG == "socket":
+        peer.close()
+        time.sleep(0.5)
+        print("the connection is closed", flush=True)
+        server.accept()
+    peer.recv(1)
+while True:
+    try:
+        leader = socket.create_connection((os.environ["LWS_LEADER_ADDRESS"], 9000))
+        break
+    except OSError:
+        time.sleep(0.1)
+for step in range(1, STEPS + 1):
+    print("sends", step, flush=True)
+    time.sleep(0.2)
+    leader.send(b".")
+if HANG == "lock":
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire()
+if HANG == "sleep":
+    time.sleep(3600)
+poll = select.poll()
+poll.register(leader, 0)
+poll.poll()
+"""
+
+FINISH: Final = """
+import os, sys, time
+if os.environ["LWS_WORKER_INDEX"] != "0":
+    time.sleep(3600)
+for step in range(3):
+    print(f"::lws progress step={step + 1} total=3", flush=True)
+    time.sleep(0.3)
+print("saved the model", flush=True)
+"""
+
+
+def team(name: str, program: str, annotations: Mapping[str, str], *words: str, **spec: Any) -> JSONObject:
+    """Return a set of groups of two ranks that run a program."""
+    command = ["python3", "-c", program, *words]
+    container = {"name": "main", "image": "python", "command": command}
+    template = {"spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": name, "annotations": dict(annotations)},
+        "spec": {"replicas": 1, "leaderWorkerTemplate": {"size": 2, "workerTemplate": template}} | spec,
+    }
+
+
+def has_hang(view: JSONObject) -> bool:
+    return any("hang" in group for group in view["groups"])
+
+
+def test_the_rank_that_hangs_is_named_within_twice_its_time_and_what_it_waits_for(cluster: Cluster) -> None:
+    watched = {labels.PROGRESS_TIMEOUT: f"{TIMEOUT:g}s"}
+    words = {
+        "lock": "a lock (futex)",
+        "sleep": "the end of a sleep",
+        "socket": "a socket that the other side has closed, hung-socket-0 (",
+    }
+    cluster.apply(*(team(f"hung-{kind}", TRAIN, watched, kind) for kind in words))
+    for kind, expected in words.items():
+        name = f"hung-{kind}"
+        view = cluster.until(name, has_hang)
+        hang, progress = view["groups"][0]["hang"], view["groups"][0]["progress"]
+        took = (datetime.now(UTC) - datetime.fromisoformat(hang["since"])).total_seconds()
+        assert kind != "lock" or TIMEOUT <= took < 2 * TIMEOUT
+        blamed = hang["ranks"][0]
+        assert (blamed["rank"], blamed["pod"]) == (1, f"{name}-0-1")
+        assert blamed["waits"].startswith(expected)
+        assert (progress["step"], progress["total"], progress["metrics"]) == (4, 100, {"loss": "0.500"})
+        told = json.loads(cluster.lws("explain", name, "-o", "json", code=4))
+        assert told["items"][0]["code"] == "LWS-E076", told
+        assert f"{name}-0-1 is silent for" in cluster.lws("get", name)
+
+
+def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(cluster: Cluster) -> None:
+    watched = {labels.PROGRESS_TIMEOUT: "2s", labels.ON_HANG: "recreate"}
+    cluster.apply(team("again", TRAIN, watched, "sleep"))
+    view = cluster.until("again", lambda view: bool(view["groups"][0]["recreations"]))
+    told = view["groups"][0]["recreations"]
+    assert (told["failedPod"], told["failure"]) == ("again-0-1", "no progress for 2 s, waits for the end of a sleep")
+    assert "no progress for 2 s" in cluster.lws("history", "again")
+
+
+def test_a_bar_and_the_time_left_are_shown(cluster: Cluster) -> None:
+    cluster.apply(team("bar", TRAIN, {labels.FOLLOW_PROGRESS: "true"}, "sleep"))
+    view = cluster.until("bar", lambda view: view["groups"][0].get("progress", {}).get("step") == 4)
+    assert view["groups"][0]["progress"]["rate"] > 0
+    shown = cluster.lws("get", "bar")
+    assert "group 0: [--------------------] step 4 of 100 (4 %), loss 0.500, " in shown
+    assert shown.rstrip().endswith("left")
+
+
+def test_a_run_that_is_complete_is_not_started_again(cluster: Cluster) -> None:
+    cluster.apply(team("finished", FINISH, {labels.RUN_TO_COMPLETION: "true"}, replicas=2))
+    assert cluster.lws("wait", "finished", "--for=done", "--timeout=30s") == "finished is complete\n"
+    assert "saved the model" in cluster.lws("logs", "finished/0/0", "--previous")
+    assert "saved the model" in cluster.lws("logs", "finished/1/0", "--previous")
+    view = cluster.view("finished")
+    assert [group["end"] for group in view["groups"]] == ["Complete", "Complete"]
+    assert "2 groups of 2 complete" in cluster.lws("explain", "finished")
+
+
+def test_run_until_done_ends_with_the_leaders_of_sets_that_run_to_completion(shell: Shell) -> None:
+    manifest = team("job", FINISH, {labels.RUN_TO_COMPLETION: "true", labels.FOLLOW_PROGRESS: "true"})
+    done = shell.lws("run", "-", "--until=done", "--timeout=60", text=json.dumps(manifest))
+    assert "saved the model" in done.stdout
+    assert "1 group" in done.stderr
+    shell.assert_nothing_is_left()

@@ -1,0 +1,120 @@
+"""Runs to completion on both clusters: the end, what follows a new template, the deadline, the time to live, a hang."""
+
+from typing import Any
+
+import pytest
+from tests.integration.clusters.objects import lws, pod_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, conditions
+from tests.integration.lws.recreation import replaced
+
+from kuberuntime.errors import APIError
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels, progressnotes
+from leaderworkerset.api.progressnotes import Hang, SilentRank
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.restarts.retention import is_kept
+from leaderworkerset.views.groups import view
+from leaderworkerset.views.outcome import all_done
+
+COMPLETES = {labels.RUN_TO_COMPLETION: "true"}
+
+
+def holds(condition: str, state: State) -> None:
+    assert conditions(state.leaderworkersets["web"])[condition] == "True"
+
+
+def ended(state: State, condition: str, *pods: str) -> None:
+    """The set has the condition, and exactly these pods are there, all of them leaders that are kept."""
+    holds(condition, state)
+    found = state.of("web")
+    assert found.keys() == set(pods)
+    assert all(is_kept(pod) and meta.is_deleting(pod) for pod in found.values())
+
+
+async def test_a_group_is_complete_when_its_leader_has_ended_with_0_and_is_not_recreated(space: Space) -> None:
+    await space.create(lws(replicas=2, size=2, annotations=COMPLETES))
+    before = await space.settled()
+    await space.complete_container("web-1-1")  # a worker that ends first is no failure
+    await space.complete_container("web-0")
+    await space.until(lambda state: _is_over(state, "web-0"))
+    assert not all_done([view(space.state.leaderworkersets["web"], space.state.of("web").values())])
+    await space.manager.stop()
+    await space.manager.start()
+    await space.complete_container("web-1")
+    state = await space.until(lambda state: ended(state, "Complete", "web-0", "web-1"))
+    assert state.uids("web").items() <= before.uids("web").items()
+    assert all_done([view(state.leaderworkersets["web"], state.of("web").values())])
+    found = conditions(state.leaderworkersets["web"])
+    assert (found["Available"], found["Progressing"]) == ("False", "False")
+    assert len(state.notes("GroupComplete")) == 2
+    assert state.notes("RecreateGroup") == []
+
+    await space.replace_worker_template(pod_template("app:2"))  # a new template runs again
+    again = await space.settled()
+    assert again.uids("web").items().isdisjoint(before.uids("web").items())
+    assert conditions(again.leaderworkersets["web"])["Complete"] == "False"
+    await space.complete_container("web-0")
+    await space.until(lambda state: _is_over(state, "web-0"))
+    await space.delete("web")
+    await space.until(lambda state: _assert(not state.of("web")))
+
+
+def _assert(value: object) -> None:
+    assert value
+
+
+def _is_over(state: State, leader: str) -> None:
+    """The leader is kept and its workers are gone."""
+    assert meta.annotations(state.pods[leader])[labels.GROUP_ENDED] == "Complete"
+    assert meta.is_deleting(state.pods[leader])
+    assert f"{leader}-1" not in state.pods
+
+
+async def test_a_failure_recreates_a_group_that_runs_to_completion(space: Space) -> None:
+    await space.create(lws(replicas=1, size=2, annotations=COMPLETES))
+    before = await space.settled()
+    await space.restart_container("web-0")
+    await replaced(space, before, "web-0", "web-0-1")
+    await space.until(lambda state: holds("Available", state))
+
+
+async def test_a_group_is_ended_at_its_deadline_and_the_set_after_its_time_to_live(space: Space) -> None:
+    times = {labels.COMPLETION_DEADLINE: "3s", labels.TTL_AFTER_FINISHED: "3s"}
+    await space.create(lws(replicas=1, size=2, annotations=COMPLETES | times))
+    state = await space.until(lambda state: ended(state, "Failed", "web-0"))
+    assert meta.annotations(state.pods["web-0"])[labels.GROUP_ENDED] == "DeadlineExceeded"
+    await space.until(lambda state: _assert(not state.leaderworkersets and not state.of("web")))
+
+
+async def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(space: Space) -> None:
+    watched = {labels.PROGRESS_TIMEOUT: "5m", labels.ON_HANG: "recreate"}
+    await space.create(lws(replicas=1, size=2, annotations=watched))
+    before = await space.settled()
+    worker = before.pods["web-0-1"]
+    since = timestamps.parse(meta.created(worker))
+    silent = SilentRank(pod="web-0-1", uid=meta.uid(worker), rank=1, since=since, waits="a lock (futex)")
+    text = progressnotes.render_hang(Hang(since=since, ranks=(silent,)))
+    await space.patch({"metadata": {"annotations": {labels.HANG: text}}}, "web-0", resource=PODS)
+    state = await replaced(space, before, "web-0", "web-0-1")
+    assert labels.HANG not in meta.annotations(state.pods["web-0"])
+    (note,) = state.notes("RecreateGroup")
+    assert "web-0-1 failed" in note
+
+
+@pytest.mark.parametrize(
+    ("annotations", "spec"),
+    [
+        ({labels.RUN_TO_COMPLETION: "yes"}, {}),
+        (COMPLETES, {"groupIdentity": "Hash"}),
+        ({labels.ON_HANG: "recreate"}, {}),
+    ],
+)
+async def test_what_cannot_be_is_refused(space: Space, annotations: dict[str, str], spec: dict[str, Any]) -> None:
+    with pytest.raises(APIError, match=r"metadata\.annotations\.leaderworkerset\.sigs\.k8s\.io/"):
+        await space.client.create(LEADERWORKERSETS, _in(space, lws(annotations=annotations, **spec)))
+
+
+def _in(space: Space, obj: dict[str, Any]) -> dict[str, Any]:
+    return obj | {"metadata": obj["metadata"] | {"namespace": space.namespace}}

@@ -1,0 +1,72 @@
+"""Users who evict pods: at random, or all of a node, as `kubectl drain` does; they are refused, and try again."""
+
+import asyncio
+from random import Random
+
+from tests.simulation.cluster import NAMESPACE, World
+
+from kuberuntime.errors import APIError, ConflictError, NotFoundError
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+
+TOO_MANY = 429
+
+
+async def evict(world: World, pod: JSONObject) -> bool:
+    """Evict a pod; return whether it may go, or is gone."""
+    eviction = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": meta.name(pod), "namespace": NAMESPACE},
+    }
+    try:
+        await world.client.create(PODS, eviction, subresource="eviction")
+    except NotFoundError:
+        return True
+    except ConflictError:
+        return False
+    except APIError as error:
+        if error.code != TOO_MANY:
+            raise
+        return False
+    return True
+
+
+async def evict_any(world: World, random: Random, times: int) -> None:
+    """Evict pods at random, some of them at once; nobody minds being refused."""
+    for _ in range(times):
+        pods = await world.objects(PODS)
+        chosen = random.sample(pods, min(len(pods), random.choice((1, 3, 12))))
+        await asyncio.gather(*(evict(world, pod) for pod in chosen))
+        await asyncio.sleep(random.choice((0.0, 0.01, 0.05, 0.5, 3.0)))
+
+
+async def evict_all(world: World, times: int) -> None:
+    """Evict all pods at once, again and again."""
+    for _ in range(times):
+        await asyncio.gather(*(evict(world, pod) for pod in await world.objects(PODS)))
+        await asyncio.sleep(0.02)
+
+
+async def set_cordoned(world: World, node: str, *, cordoned: bool) -> None:
+    """Cordon a node, or end that."""
+    await world.client.patch(NODES, ObjectKey("", node), {"spec": {"unschedulable": cordoned}}, kind="merge")
+
+
+async def drain(world: World, node: str, random: Random) -> None:
+    """Cordon a node, evict its pods until none is left, and open it again."""
+    await set_cordoned(world, node, cordoned=True)
+    while left := [pod for pod in await world.objects(PODS) if meta.spec(pod).get("nodeName") == node]:
+        await asyncio.gather(*(evict(world, pod) for pod in left if not meta.is_deleting(pod)))
+        await asyncio.sleep(random.choice((0.2, 1.0, 5.0)))
+    await set_cordoned(world, node, cordoned=False)
+
+
+async def cordon_in_passing(world: World, node: str, random: Random) -> None:
+    """Cordon a node now and then without emptying it."""
+    for _ in range(random.choice((1, 5))):
+        await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
+        await set_cordoned(world, node, cordoned=True)
+        await asyncio.sleep(random.choice((0.0, 0.1, 2.0)))
+        await set_cordoned(world, node, cordoned=False)

@@ -1,0 +1,130 @@
+"""Groups that run to completion in a simulated cluster: a complete one is never recreated, whatever fails and whoever dies."""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.workloads import SLOW, groups
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.policies import restartpolicy
+from leaderworkerset.core.restarts import retention
+from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.runner import Exit
+
+REPLICAS = 2
+ROUNDS = 10
+"""How often all leaders end at the end of a schedule: some groups may be waiting to be recreated."""
+
+
+class Ends:
+    """Which groups were seen complete, and whether anything followed them."""
+
+    def __init__(self) -> None:
+        self.broken: list[str] = []
+        self.complete: dict[str, str] = {}
+        """The UIDs of the leaders that were complete, by their names."""
+        self.left: set[str] = set()
+        """The UIDs of the pods that are there in the end."""
+
+    def pod_changed(self, change: Change) -> None:
+        """A complete leader stays, and no other one has its name."""
+        pod = change.object
+        name, uid = meta.name(pod), meta.uid(pod)
+        if not groupname.is_leader(pod):
+            return
+        if change.type != "DELETED" and groupname.end_of(pod) is not None:
+            self.complete[name] = uid
+        if name in self.complete and (change.type == "DELETED" or self.complete[name] != uid):
+            self.broken.append(f"{name} was complete, and {change.type} {uid} follows")
+
+
+async def end_leaders(world: World) -> None:
+    """End every leader that runs with 0."""
+    for pod in filter(groupname.is_leader, await world.objects(PODS)):
+        for status in meta.status(pod).get("containerStatuses") or []:
+            process = str(status.get("containerID")).removeprefix("process://")
+            if process in world.runner.processes:
+                world.runner.end(process, Exit(0))
+
+
+async def schedule(world: World, random: Random) -> None:
+    """Let ranks end with 0 and with errors, and managers die, in any order; at the end every leader ends with 0."""
+    lws = groups(replicas=REPLICAS, size=2)
+    lws["metadata"]["annotations"] = {
+        labels.RUN_TO_COMPLETION: "true",
+        labels.RESTART_FIRST_DELAY: "1s",
+        labels.RESTART_LONGEST_DELAY: "2s",
+    }
+    await world.create(lws)
+    await world.ready()
+    for _ in range(6):
+        if random.random() < 0.5:
+            await world.at_rest()
+        match random.choice(["fail", "end", "end", "kill"]):
+            case "fail":
+                end(world, random, 1)
+            case "end":
+                end(world, random, 0)
+            case "kill":
+                await world.kill_manager("manager-0")
+                world.start_manager("manager-0", SLOW)
+    for _ in range(ROUNDS):
+        await world.at_rest()
+        if await is_complete(world):
+            return
+        await end_leaders(world)
+
+
+def end(world: World, random: Random, code: int) -> None:
+    """End the process of any pod."""
+    if processes := sorted(world.runner.processes):
+        world.runner.end(random.choice(processes), Exit(code))
+
+
+async def is_complete(world: World) -> bool:
+    (lws,) = await world.objects(LEADERWORKERSETS)
+    return meta.is_condition_true(lws, "Complete")
+
+
+def play(seed: int) -> Ends:
+    ends = Ends()
+
+    async def scenario(world: World) -> None:
+        world.observe(PODS, ends.pod_changed)
+        await schedule(world, Random(seed))
+        assert ends.broken or await is_complete(world)
+        ends.left = {meta.uid(pod) for pod in await world.objects(PODS)}
+
+    simulate(scenario, Settings(seed=seed, managers=(SLOW,), others=SLOW))
+    return ends
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_complete_group_is_never_recreated(seed: int) -> None:
+    ends = play(seed)
+    assert ends.broken == []
+    assert len(ends.complete) == REPLICAS
+    assert ends.left == set(ends.complete.values())
+
+
+def deletes_without_a_mark() -> Any:
+    """Delete the leader of a complete group as that of one that failed."""
+    return patch.object(restartpolicy, "finish", lambda group, end: (restartpolicy._end(group, end),))
+
+
+def forgets_its_mark() -> Any:
+    """Take a complete group for one that goes on, once its leader is marked."""
+    return patch.object(retention, "finish", lambda leader, end: retention.let_go(leader))
+
+
+@pytest.mark.parametrize("bug", [deletes_without_a_mark, forgets_its_mark])
+def test_planted_bugs_are_found(bug: Callable[[], Any]) -> None:
+    with bug(), pytest.raises(AssertionError):
+        assert play(0).broken == []

@@ -1,0 +1,210 @@
+"""Disruption budgets in a simulated cluster: never more groups away by evictions than may be, and nobody waits for ever."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from tests.simulation.checks.evictions import Evictions
+from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
+from tests.simulation.evictors import cordon_in_passing, drain, evict_all, evict_any, set_cordoned
+from tests.simulation.faults import Schedule
+from tests.simulation.schedules import planteddisruption
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime import timeouts
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
+from leaderworkerset.kinds.managed import managed
+from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.processes.runner import Exit
+
+SIZE = 2
+SEEDS = range(int(os.environ.get("SEEDS", "1")))
+LONG = 1500.0
+"""Virtual seconds in which any drain ends."""
+
+WATCHING = DisruptionSettings(budget="rollout")
+TAKING_TURNS = DisruptionSettings(budget="rollout", watches_nodes=False)
+
+
+def protected(budget: str, **spec: Any) -> JSONObject:
+    """Return a LeaderWorkerSet with a budget, whose groups are recreated soon when they fail again."""
+    lws = groups(replicas=4, size=SIZE, **spec)
+    lws["metadata"]["annotations"] = {
+        labels.DISRUPTION_BUDGET: budget,
+        labels.DO_NOT_DISRUPT: STARTING,
+        labels.RESTART_FIRST_DELAY: "1s",
+        labels.RESTART_LONGEST_DELAY: "2s",
+    }
+    return lws
+
+
+async def disturb(world: World, random: Random) -> int:
+    """Fail, roll, scale and kill managers; return the replicas at the end."""
+    replicas = 4
+    for step in range(random.choice((0, 1, 3))):
+        await asyncio.sleep(random.choice((0.0, 0.3, 5.0)))
+        match random.choice(("fail", "roll", "scale", "kill", "kill", "cut")):
+            case "fail" if processes := sorted(world.runner.processes):
+                world.runner.end(random.choice(processes), Exit(1))
+            case "roll":
+                await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step + 2}")})
+            case "scale":
+                replicas = random.choice((3, 5))
+                await world.edit(replicas=replicas)
+            case "kill":
+                world.managers["manager-0"].crashed.set()
+            case _:
+                world.managers["manager-0"].freeze(random.choice((0.5, 4.0)))
+    return replicas
+
+
+async def live(world: World, random: Random, found: Evictions, spec: JSONObject) -> None:
+    """Let users evict and drain while other things happen; in the end all is as it was, with all drains done."""
+    follow(world, found)
+    await world.create(spec)
+    await world.ready()
+    nodes = random.sample(range(4), random.choice((0, 1, 2, 4)))
+    async with timeouts.within(LONG), asyncio.TaskGroup() as users:
+        disturbed = users.create_task(disturb(world, random))
+        users.create_task(evict_any(world, random, random.choice((0, 4, 8, 40))))
+        for index in nodes[:2]:
+            users.create_task(drain(world, f"node-{index}", random))
+        for index in nodes[2:]:
+            users.create_task(cordon_in_passing(world, f"node-{index}", random))
+    await world.ready()
+    found.broken += found.at_rest(disturbed.result())
+    await end(world, is_deleted=random.random() < 0.5)
+
+
+async def end(world: World, *, is_deleted: bool) -> None:
+    """Delete the LeaderWorkerSet, or end its protection, and expect that no budget stays."""
+    if is_deleted:
+        await world.delete(LEADERWORKERSETS, "web")
+    else:
+        off = {"metadata": {"annotations": {labels.DISRUPTION_BUDGET: "off"}}}
+        await world.client.patch(LEADERWORKERSETS, ObjectKey(NAMESPACE, "web"), off, kind="merge")
+    await world.until(POD_DISRUPTION_BUDGETS, lambda budgets: not budgets)
+
+
+def follow(world: World, found: Evictions) -> None:
+    """Let every change be checked."""
+    world.observe(LEADERWORKERSETS, found.set_changed)
+    world.observe(PODS, found.pod_changed)
+    world.observe(POD_DISRUPTION_BUDGETS, found.budget_changed)
+
+
+def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, rate: float = 0.02) -> Evictions:
+    """Play one schedule; return what was counted."""
+    random = Random(f"{seed} {settings} {identity} {limit}")
+    found = Evictions(limit, SIZE, has_keys=identity == "Hash")
+    faulty = Schedule(latency=(0.001, 0.02), rate=rate)
+    simulate(
+        lambda world: live(world, random, found, protected(str(limit), groupIdentity=identity)),
+        Settings(
+            seed=seed,
+            managers=(faulty,),
+            others=SLOW,
+            nodes=NodeSettings(count=4),
+            kinds=managed(disruption=settings),
+        ),
+    )
+    return found
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_more_groups_are_away_than_may_be_and_every_drain_ends(seed: int, limit: int, identity: str) -> None:
+    """ADR 22, whoever evicts, drains, fails, rolls and dies."""
+    assert play(seed, WATCHING, identity, limit=limit).broken == []
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
+    """ADR 22: a drain that nobody announces ends, too; budgets change at rest, so nothing is asked of that."""
+
+    async def scenario(world: World) -> None:
+        follow(world, found)
+        await world.create(protected("1", groupIdentity=identity))
+        await world.until(
+            PODS, lambda pods: len(pods) == 8 and all(meta.is_condition_true(one, "Ready") for one in pods)
+        )
+        async with timeouts.within(LONG):
+            await drain(world, "node-1", Random(1))
+
+    found = Evictions(1, SIZE, has_keys=identity == "Hash")
+    simulate(
+        scenario,
+        Settings(managers=(SLOW,), others=SLOW, nodes=NodeSettings(count=4), kinds=managed(disruption=TAKING_TURNS)),
+    )
+    assert (found.broken, found.granted > 0) == ([], True)
+
+
+async def hunt(world: World, found: Evictions, identity: str) -> None:
+    """Do on purpose what brings bugs to light.
+
+    All pods are evicted again and again while a node of a closed group is cordoned, and a node that somebody cordoned and
+    left is beside one that is drained.
+    """
+    follow(world, found)
+    await world.create(protected("1", groupIdentity=identity))
+    await world.ready()
+    for node in ("node-0", "node-3"):
+        async with asyncio.TaskGroup() as users:
+            users.create_task(evict_all(world, times=40))
+            await set_cordoned(world, node, cordoned=True)
+        await set_cordoned(world, node, cordoned=False)
+        await world.ready()
+    assert found.granted
+    await set_cordoned(world, "node-0", cordoned=True)
+    async with timeouts.within(LONG):
+        await drain(world, "node-2", Random(1))
+    await set_cordoned(world, "node-0", cordoned=False)
+    await world.ready()
+    found.broken += found.at_rest(4)
+    await end(world, is_deleted=False)
+
+
+def hunted(identity: str) -> Evictions:
+    """Return what was counted."""
+    found = Evictions(1, SIZE, has_keys=identity == "Hash")
+    simulate(
+        lambda world: hunt(world, found, identity),
+        Settings(managers=(SLOW,), others=SLOW, nodes=NodeSettings(count=4), kinds=managed(disruption=WATCHING)),
+    )
+    return found
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+def test_what_brings_bugs_to_light_finds_none(identity: str) -> None:
+    assert hunted(identity).broken == []
+
+
+@pytest.mark.parametrize(
+    ("bug", "identity"),
+    [
+        (planteddisruption.opens_before_the_closed_one_is_proved, "Ordinal"),
+        (planteddisruption.forgets_who_is_missing, "Hash"),
+        (planteddisruption.never_opens, "Ordinal"),
+        (planteddisruption.never_takes_turns, "Ordinal"),
+        (planteddisruption.leaves_budgets, "Ordinal"),
+    ],
+)
+def test_a_planted_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
+    with bug():
+        assert not _is_clean(identity)
+
+
+def _is_clean(identity: str) -> bool:
+    try:
+        return not hunted(identity).broken
+    except (AssertionError, TimeoutError):
+        return False

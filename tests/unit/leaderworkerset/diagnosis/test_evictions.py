@@ -1,0 +1,39 @@
+"""Why evictions wait, as far as a LeaderWorkerSet shows it."""
+
+import pytest
+from tests.explanations.builders import lws, observed, ready
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.views.selection import Selection
+
+
+def told(budget: str | None, *pods: JSONObject, group: int | None = None) -> str:
+    """Return the sentence of a diagnosis of three groups of one pod."""
+    annotations = {} if budget is None else {labels.DISRUPTION_BUDGET: budget}
+    of = lws(3, 1, metadata={"annotations": annotations})
+    return diagnose(observed(pods, of=of), Selection("web", group)).sentence
+
+
+WHOLE = tuple(ready(index) for index in range(3))
+ONE_AWAY = WHOLE[:2]
+
+
+@pytest.mark.parametrize(
+    ("budget", "pods", "why"),
+    [
+        ("1", ONE_AWAY, "; evictions of it wait: web/2 is away, and no more than 1 group may be"),
+        ("1", WHOLE[:1], "; evictions of it wait: web/1, web/2 are away, and no more than 1 group may be"),
+        ("2", ONE_AWAY, ""),
+        ("rollout", ONE_AWAY, "; evictions of it wait: web/2 is away, and no more than 1 group may be"),
+        ("0", WHOLE, f"; nothing of it can be evicted: {labels.DISRUPTION_BUDGET} is 0"),
+        ("1", WHOLE, ""),
+        ("off", ONE_AWAY, ""),
+        (None, ONE_AWAY, ""),
+    ],
+)
+def test_a_group_that_is_ready_says_why_it_cannot_be_evicted(
+    budget: str | None, pods: tuple[JSONObject, ...], why: str
+) -> None:
+    assert told(budget, *pods, group=0) == f"web/0 is ready{why}"
