@@ -1,7 +1,7 @@
 """The kinds that the manager serves: a new one is added here."""
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
@@ -23,33 +23,46 @@ def nothing() -> Collection[str]:
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class OptIns:
+    """What a manager does only where its configuration says so.
+
+    With `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with
+    `maintenance` they are moved off closed nodes.
+    """
+
+    records: bool = False
+    disruption: DisruptionSettings | None = None
+    maintenance: MaintenanceSettings | None = None
+
+
+NOTHING_MORE: Final = OptIns()
+
+
 def managed(
     provider: str = "",
     served: Served = nothing,
     restarts: RestartSettings = DEFAULTS,
     *,
     workload_aware: bool = False,
-    records: bool = False,
-    disruption: DisruptionSettings | None = None,
-    maintenance: MaintenanceSettings | None = None,
+    opted: OptIns = NOTHING_MORE,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
-    with `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with
-    `maintenance` they are moved off closed nodes.
+    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`, `opted` what
+    is off by default, as it needs further permissions.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        kinds = _registry(none, lambda: none, restarts, maintenance)
+        kinds = _registry(none, lambda: none, restarts, opted.maintenance)
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
-        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, maintenance)
-    if disruption is not None:
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, opted.maintenance)
+    if opted.disruption is not None:
         from leaderworkerset.kinds.disruptionbudget import disruption_budget
 
-        kinds = kinds.with_kind(disruption_budget(disruption))
-    if not records:
+        kinds = kinds.with_kind(disruption_budget(opted.disruption))
+    if not opted.records:
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it
 

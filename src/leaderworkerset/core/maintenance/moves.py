@@ -8,7 +8,7 @@ place, a group on two closed nodes leaves both at once, and one that is elsewher
 from collections.abc import Collection, Iterable
 from typing import TypeVar
 
-Group = TypeVar("Group", int, str)
+Group = TypeVar("Group")
 
 
 def choose(waiting: Iterable[Group], available: Collection[Group], least: int) -> list[Group]:
