@@ -23,12 +23,12 @@ from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import closednodes, indexes, leaders, parentworkloads, permissions
+from leaderworkerset.controllers import indexes, leaders, maintenancenodes, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.controllers.closednodes import ClosedNodes
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
+from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import revisionhistory, services
@@ -106,7 +106,7 @@ class LeaderWorkerSetDriver(Driver):
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
         self._endings = Endings(informers.pods, informers.statefulsets)
-        self._closed = None if maintenance is None else ClosedNodes(caches, maintenance)
+        self._closed = None if maintenance is None else MaintenanceNodes(caches, maintenance)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -296,7 +296,7 @@ def specify(gang: Gang = NO_GANG, maintenance: MaintenanceSettings | None = None
         return LeaderWorkerSetDriver(caches, client, clock, gang, maintenance)
 
     caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *gang_caches(gang))
-    caches += () if maintenance is None else closednodes.CACHES
+    caches += () if maintenance is None else maintenancenodes.CACHES
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
     )

@@ -33,7 +33,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,
-        actions=(*turn.actions, *move(facts, moved)),
+        actions=move(facts, moved) if moved else turn.actions,
         moves=bool(moved),
         applied=deployments.build(obj, lws, key=key, size=size) if applies else None,
         at_step=facts.living is not None,

@@ -40,7 +40,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         resource=STATEFULSETS,
         source=source,
         announced=_surge_events(facts, rollout) if applies else (),
-        actions=() if applies else (*_replace(facts, rollout.replaced), *move(facts, moved)),
+        actions=move(facts, moved) if moved else () if applies else _replace(facts, rollout.replaced),
         moves=bool(moved),
         applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step) if applies else None,
         updating=_update_events(facts, rollout),

@@ -24,7 +24,7 @@ POD_CACHE: Final = Cache(indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_
 CACHES: Final = (NODE_CACHE, POD_CACHE)
 
 
-class ClosedNodes:
+class MaintenanceNodes:
     """The taints that close nodes, by the nodes' names; follows the cache of nodes."""
 
     def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
