@@ -14,7 +14,7 @@ ONE_FOR_EACH_CORE := $(SIDE_BY_SIDE) -n logical
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dev demo fmt check test nightly night unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras clean
+.PHONY: help setup dev demo fmt check test nightly night unit unit-all integration e2e controlplane bench generate wheels release recording docs docs-serve lock coverage contract parity mutate simulate extras frameworks clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -77,7 +77,7 @@ nightly: test unit-all docs ## all tests, and the site; tests on a control plane
 	KUBERNETES=1.37 $(BIN)/pytest $(SIDE_BY_SIDE) $(RECORD) -k 'not embedded' tests/integration tests/kubectl tests/parity
 	$(MAKE) simulate SEEDS=1000
 
-night: dev ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
+night: dev frameworks ## the long campaigns (hours): schedules, fuzzers, mutants, memory, a hostile tenant; the report is build/night.md (ARGS=--list)
 	@$(BIN)/python -m tests.night $(ARGS)
 
 unit: dev ## the fast tests
@@ -97,6 +97,14 @@ controlplane: dev ## build the control plane that the tests run on, where it is 
 
 simulate: dev ## play random schedules with faults in simulated clusters (SEEDS=2000 PROCESSES=2, or SEED=12.3 for one)
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED) $(if $(BUG),--bug $(BUG)),--crashes --misuse $(or $(MISUSE),20) --clocks $(or $(CLOCKS),20) --keys $(or $(KEYS),20) --gangs $(or $(GANGS),20) --seeds $(or $(SEEDS),100) --first $(or $(FIRST),1) --processes $(or $(PROCESSES),2))
+
+frameworks: $(VENV)/.frameworks ## install small frameworks (MPI, 15 MB) into build/frameworks, for the tests of their manifests
+
+$(VENV)/.frameworks: requirements/frameworks.lock $(STAMP)
+	@rm -rf build/frameworks
+	@$(PYTHON) -m venv build/frameworks
+	@build/frameworks/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/frameworks.lock
+	@touch $@
 
 extras: dev ## build Helm, promtool, Kueue, the Go manager, operator-verify and scheduler-plugins for the tests that use them (minutes); without them these are skipped
 	@$(BIN)/python -m tests.packages.build
@@ -132,6 +140,7 @@ lock: dev ## pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/go.lock requirements/go.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/dev.lock -o requirements/docs.lock requirements/docs.in
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -c requirements/docs.lock -o requirements/mkdocs.lock requirements/mkdocs.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header -o requirements/frameworks.lock requirements/frameworks.in
 
 coverage: dev ## every branch of manifests/, objects/, api/ and core/ is taken by their unit tests
 	$(BIN)/coverage run --source=kuberuntime.manifests,kuberuntime.objects,leaderworkerset.api,leaderworkerset.core --branch -m pytest -q tests/unit/kuberuntime/manifests tests/unit/kuberuntime/objects tests/unit/leaderworkerset/api tests/unit/leaderworkerset/core

@@ -10,7 +10,7 @@ import aiohttp
 from tests.integration.clusters import objects
 
 from kuberuntime.client.client import Client
-from kuberuntime.client.transport import Request, Response
+from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -188,6 +188,16 @@ class OddTransport(InProcessTransport):
         self.may_answer = asyncio.Event()
         self.may_answer.set()
         self.odd: Resource | None = None
+        self.said = b""
+        """What the log of every container says; empty: as no node runs, it cannot be read."""
+
+    @asynccontextmanager
+    async def stream(self, request: Request) -> AsyncIterator[StreamResponse]:
+        if self.said and request.path.endswith("/log"):
+            yield StreamResponse(200, {}, _pieces(self.said))
+            return
+        async with super().stream(request) as response:
+            yield response
 
     async def request(self, request: Request) -> Response:
         if request.path == NODES.path():
@@ -195,6 +205,10 @@ class OddTransport(InProcessTransport):
         if self.odd is not None and request.path.endswith(f"/{self.odd.plural}"):
             return Response(200, {}, b'{"metadata": {}, "items": [{"metadata": 1}]}')
         return await super().request(request)
+
+
+async def _pieces(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 @asynccontextmanager

@@ -1,11 +1,12 @@
-"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec` and `/portforward` call."""
+"""The seam between the API server and the kubelet: what `/log`, `/attach`, `/exec`, `/portforward` and metrics call."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import UID, JSONObject
 
 Stream: TypeAlias = Literal["stdout", "stderr"]
 
@@ -22,6 +23,25 @@ class LogOptions:
     since_seconds: float | None = None
     since_time: str | None = None
     limit_bytes: int | None = None
+
+
+class Load(NamedTuple):
+    """What a container uses: processors, and bytes of memory."""
+
+    cores: float
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The loads of containers by their pod and name: the mean over `seconds`, which ended at `at`.
+
+    Containers that have not run for all of that time are missing.
+    """
+
+    at: datetime
+    seconds: float
+    loads: Mapping[UID, Mapping[str, Load]]
 
 
 class ExecSession(Protocol):
@@ -74,4 +94,8 @@ class Node(Protocol):
 
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to `localhost:port` inside the pod."""
+        ...
+
+    async def measure(self) -> Measured:
+        """Return what the running containers use."""
         ...

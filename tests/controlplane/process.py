@@ -160,6 +160,7 @@ def controller_manager_flags(plane: Plane) -> list[str]:
         "--concurrent-statefulset-syncs=20",
         "--concurrent-gc-syncs=40",
         "--node-monitor-period=1s",
+        "--horizontal-pod-autoscaler-sync-period=1s",
     ]
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.e2e.harness import Cluster, Shell, until
+from tests.e2e.harness import Cluster, Shell, facts, is_whole, ranks, until
 
 from kuberuntime.objects.meta import JSONObject
 
@@ -24,7 +24,21 @@ def tick():
             time.sleep(0.01)
             file.write(b".")
 
+def give():
+    giving = socket.create_server(("0.0.0.0", 9001))
+    while True:
+        connection, _ = giving.accept()
+        threading.Thread(target=send, args=(connection,), daemon=True).start()
+
+def send(connection):
+    try:
+        connection.sendall(bytes(1_000_000))
+    except OSError:
+        pass
+    connection.close()
+
 threading.Thread(target=tick, daemon=True).start()
+threading.Thread(target=give, daemon=True).start()
 server = socket.create_server(("0.0.0.0", 9000))
 while True:
     connection, _ = server.accept()
@@ -38,6 +52,29 @@ try:
     print(socket.create_connection((sys.argv[1], 9000), 0.7).recv(4).decode())
 except OSError:
     print("nothing")
+"""
+
+
+READ = """
+import socket, sys, time
+connection, count, end = socket.create_connection((sys.argv[1], 9001), 3), 0, time.monotonic() + 3
+connection.settimeout(0.2)
+while time.monotonic() < end:
+    try:
+        piece = connection.recv(65536)
+    except TimeoutError:
+        continue
+    if not piece:
+        break
+    count += len(piece)
+print(count)
+"""
+
+WAIT = """
+import socket, sys, time
+begin = time.monotonic()
+socket.create_connection((sys.argv[1], 9000), 9).recv(4)
+print(time.monotonic() - begin)
 """
 
 
@@ -105,6 +142,27 @@ def test_two_ranks_that_are_partitioned_reach_others_and_meet_again_afterwards(s
     with fault(squad, "lose", "web/0/1", "--amount=100%"):
         assert asked(squad, "web/0/0", name) == "nothing"
     assert asked(squad, "web/0/0", name) == "pong"
+
+
+def test_packets_beyond_a_rate_are_lost_and_pass_again_afterwards(squad: Cluster) -> None:
+    """A megabyte: all of it at once, or 64 KiB and 20 kB in each of three seconds at most."""
+    read = ("exec", "web/0/0", "--", "python3", "-c", READ, "web-0-1.web")
+    assert int(squad.lws(*read)) == 1_000_000
+    with fault(squad, "throttle", "web/0/0", "web/0/1", "--amount=20k"):
+        assert 0 < int(squad.lws(*read)) < 200_000
+    assert int(squad.lws(*read)) == 1_000_000
+
+
+def test_packets_to_a_rank_are_late_and_in_time_afterwards(squad: Cluster) -> None:
+    wait = ("exec", "web/0/0", "--", "python3", "-c", WAIT, "web-0-1.web")
+    tried = squad.shell.start("chaos", "delay", "web/0/1", "--amount=400ms", "--for=1s", f"--local={squad.name}")
+    told = "".join(tried.communicate(timeout=60))
+    if tried.returncode:
+        assert "this kernel has no netem (module sch_netem)" in told
+        pytest.skip("this kernel has no netem")
+    with fault(squad, "delay", "web/0/1", "--amount=400ms"):
+        assert float(squad.lws(*wait)) > 0.4
+    assert float(squad.lws(*wait)) < 0.4
 
 
 def test_a_rank_stands_still_or_gets_little_time_and_goes_on_afterwards(squad: Cluster) -> None:
@@ -190,6 +248,26 @@ def test_a_drained_node_takes_pods_again_also_when_the_cluster_was_killed_meanwh
     process.communicate(timeout=60)
     shell.lws("up", "drained", "--detach")
     until(lambda: not is_unschedulable(own), "a schedulable node", 30)
+
+
+def test_the_ranks_of_a_lost_node_are_gone_and_come_back_elsewhere(shell: Shell) -> None:
+    """While it is lost the group is whole on the other node; afterwards its place is needed, and taken again."""
+    shell.lws("up", "lost", "--detach", "--nodes", "2", "--node-capacity", "cpu=2")
+    own = Cluster(shell, "lost")
+    group = team("web")
+    (container,) = group["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"]
+    container["resources"] = {"requests": {"cpu": "1"}}
+    own.start(group)
+    before = ranks(own.view("web"))
+    lost = before["0/1"]["node"]
+    with fault(own, "lose-node", lost):
+        whole = own.until("web", lambda view: is_whole(view) and lost not in facts(view, "node").values(), 60)
+        assert not set(facts(whole, "uid").values()) & {one["uid"] for one in before.values() if one["node"] == lost}
+        assert asked(own, "web/0/0", "web-0-1.web") == "pong"
+        assert ticks(own, "web/0/1") > 0
+    own.lws("scale", "web", "--replicas=2")
+    own.lws("wait", "web", "--timeout=60")
+    assert lost in facts(own.view("web"), "node").values()
 
 
 def is_unschedulable(cluster: Cluster) -> bool:

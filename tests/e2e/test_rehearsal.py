@@ -57,13 +57,13 @@ REHEARSED = {
             "disaggregatedset/sliced encode leader",
         ],
     ),
+    "web-autoscaler.yaml": ("2 ranks in 2 groups are ready", []),
     "web-policies.yaml": ("16 ranks in 6 groups are ready", ["label pool.example.com/id=domain-", "google.com/tpu=4"]),
     "web-volumes.yaml": ("7 ranks in 3 groups are ready", ["storage class fast-files: makes directories"]),
 }
 """What ends the rehearsal of each, and some of what is assumed for it."""
 
 REFUSED = {
-    "refused-autoscaler.yaml": ["horizontalpodautoscaler/web: the API server serves no kind HorizontalPodAutoscaler"],
     "refused-field.yaml": [".spec.groupPlacementPolicy: field not declared in schema"],
     "refused-kinds.yaml": [
         "resourceclaimtemplate/channel: the API server serves no kind ResourceClaimTemplate",
@@ -71,7 +71,6 @@ REFUSED = {
     ],
     "refused-own-kinds.yaml": [
         "role/engine: the API server serves no kind Role in rbac.authorization.k8s.io/v1, a kind of Kubernetes' own that",
-        "poddisruptionbudget/engine: the API server serves no kind PodDisruptionBudget in policy/v1, a kind of Kubernetes",
     ],
     "refused-scheduler.yaml": ["schedulerName gang: the cluster of lws run has no such scheduler"],
 }

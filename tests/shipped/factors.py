@@ -161,6 +161,8 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
     labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
     labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
+    labels.POD_TERMINATION_POLICY: "integration/lws/test_ends.py",
+    labels.STAY_ON_NODES: "integration/lws/test_places.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }

@@ -83,6 +83,15 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
+# Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
+POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"
+STAY_ON_NODES: Final = PREFIX + "stay-on-nodes"
+
+# Annotations of our own: the nodes that a group had, by rank, of which leader, and the one that it shall avoid.
+FORMER_NODES: Final = PREFIX + "former-nodes"
+FORMER_LEADER: Final = PREFIX + "former-leader"
+AVOIDED_NODE: Final = PREFIX + "avoided-node"
+
 # An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
 DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
 
@@ -149,6 +158,9 @@ FIELD_MANAGER: Final = "lws"
 
 SCALE_MANAGER: Final = "lws-scale"
 """The field manager of scaling; `lws apply` may take over its fields, since the same user wrote both."""
+
+PLACES_MANAGER: Final = "lws-places"
+"""The field manager of the nodes in the record of a group's recreations, which has the other fields from `FIELD_MANAGER`."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

@@ -63,8 +63,9 @@ def revision_values(revision: JSONObject) -> Iterable[str]:
 
 
 def record_values(revision: JSONObject) -> Iterable[str]:
-    """Index the record of a group's recreations by its LeaderWorkerSet."""
-    return lws_values(revision) if labels.RECREATIONS in meta.annotations(revision) else ()
+    """Index the record of a group's recreations and nodes by its LeaderWorkerSet."""
+    own = meta.annotations(revision)
+    return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:

@@ -60,6 +60,7 @@ POD: Final = Projection(
     "spec.nodeName",
     "spec.schedulingGates",
     "spec.readinessGates",
+    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
@@ -75,6 +76,7 @@ _ROLLED: Final = (
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",
     "spec.updateStrategy",
+    f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",
     "status.observedGeneration",
     "status.replicas",
     "status.availableReplicas",
@@ -82,7 +84,9 @@ _ROLLED: Final = (
     "status.updateRevision",
 )
 
-WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
+WORKER_STATEFULSET: Final = Projection(
+    "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
+)
 """The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")

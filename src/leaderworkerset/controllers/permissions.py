@@ -39,7 +39,7 @@ POD: Final = (
     Permission(PODS, ("delete", "patch")),
     Permission(PODS, ("patch",), "status"),
     Permission(PODS, ("update",), "finalizers"),
-    Permission(STATEFULSETS, ("create",)),
+    Permission(STATEFULSETS, ("create", "delete")),
     Permission(SERVICES, ("create",)),
     Permission(CONTROLLER_REVISIONS, ("create", "delete", "patch")),
     Permission(NODES, ("get",)),

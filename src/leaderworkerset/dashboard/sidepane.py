@@ -17,9 +17,10 @@ from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.observation.diagnosing import observe_view
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions, read
-from leaderworkerset.views import changes
+from leaderworkerset.views import changes, masking
 from leaderworkerset.views.events.eventhistory import Happening, History
 from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.views.masking import Mask
 from leaderworkerset.views.selection import Selection
 
 LINES: Final = 20
@@ -86,6 +87,7 @@ def _listed(found: Sequence[Happening]) -> Safe:
 
 
 async def _last_lines(model: LiveModel, rank: Rank) -> str:
+    """Return what a rank said last, without what looks like a secret, and without its variables that are named like one."""
     if rank.object is None:
         return ""
     try:
@@ -93,4 +95,5 @@ async def _last_lines(model: LiveModel, rank: Rank) -> str:
             found = [line async for line in read(model.client, rank.object, PodLogOptions(tail=LINES))]
     except (KubeError, TimeoutError) as error:
         return str(error) or f"no answer within {PATIENCE:g} s"
-    return "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in found)
+    text = "\n".join(line[:LONGEST_LINE].decode(errors="replace") for line in found)
+    return Mask(masking.known((), [rank.object])).text(text)

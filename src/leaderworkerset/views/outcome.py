@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import runsettings
-from leaderworkerset.views.groups import Rank, View
+from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.views.groups import Rank, View, groups_named
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.wording import counted
 
@@ -48,6 +49,8 @@ class Failures:
     def verdict(self, views: Iterable[View]) -> str | None:
         """Return why the run has failed, None while it may continue."""
         for view in views:
+            if late := [group.name for group in view.groups if group.end is GroupEnd.LATE]:
+                return f"{view.name}: {groups_named(late)} not complete at the deadline"
             for rank in (rank for group in view.groups for rank in group.ranks):
                 if rank.object is None or meta.is_deleting(rank.object):
                     continue

@@ -28,7 +28,7 @@ from localkube.apiserver.requests import call as calls
 from localkube.apiserver.requests import representation
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.watch import WatchHub
-from localkube.apiserver.routing import information, routes
+from localkube.apiserver.routing import information, loadmetrics, routes
 from localkube.apiserver.storage.expiry import Expiry
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import StoreError, TooLargeError
@@ -148,5 +148,7 @@ class ApiServer:
     async def _answer(self, request: Request, user: str) -> Response | StreamResponse:
         if self._faults is not None and request.path.startswith(FAULTS_PATH):
             return await self._faults(request, request.path.removeprefix(FAULTS_PATH))
+        if request.path.startswith(loadmetrics.ROOT):
+            return await loadmetrics.answer(self.backend, request, user)
         answer = information.answer(self.backend.registry, request, user)
         return answer or await routes.route(self.backend, self.call(request, user))

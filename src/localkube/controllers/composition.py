@@ -19,6 +19,7 @@ from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager, Runnable
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
+from localkube.controllers.autoscaling.controller import Autoscalers
 from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.disruption.controller import DisruptionBudgets
 from localkube.controllers.endpoints import EndpointSlices
@@ -97,6 +98,7 @@ async def run_controllers(
         *_statefulsets(wiring),
         *_replicasets(wiring),
         *_deployments(wiring),
+        *_autoscalers(wiring),
         *_scheduler(wiring),
         *_volume_binder(wiring, settings.volumes),
         *_nodes(wiring),
@@ -141,6 +143,14 @@ def _deployments(wiring: Wiring) -> tuple[Runnable, ...]:
         clock=wiring.clock,
     )
     return recorder, build_controller("deployment", deployments, wiring.executor(recorder), MANY)
+
+
+def _autoscalers(wiring: Wiring) -> tuple[Runnable, ...]:
+    informers, recorder = wiring.informers, wiring.recorder("horizontal-pod-autoscaler")
+    autoscalers = Autoscalers(
+        autoscalers=informers.autoscalers, pods=informers.pods, client=wiring.client, clock=wiring.clock
+    )
+    return recorder, build_controller("horizontalpodautoscaler", autoscalers, wiring.executor(recorder))
 
 
 def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:

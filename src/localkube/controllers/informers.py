@@ -21,6 +21,7 @@ class Informers:
     statefulsets: Informer
     replicasets: Informer
     deployments: Informer
+    autoscalers: Informer
     revisions: Informer
     claims: Informer
     volumes: Informer
@@ -55,6 +56,7 @@ def build_informers(client: Client) -> Informers:
         statefulsets=Informer(client, resources.STATEFULSETS),
         replicasets=Informer(client, resources.REPLICA_SETS, indexes=owned),
         deployments=Informer(client, resources.DEPLOYMENTS),
+        autoscalers=Informer(client, resources.HORIZONTAL_POD_AUTOSCALERS),
         revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=owned),
         claims=Informer(client, resources.PERSISTENT_VOLUME_CLAIMS),
         volumes=Informer(client, resources.PERSISTENT_VOLUMES),

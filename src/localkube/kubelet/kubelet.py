@@ -6,7 +6,7 @@ too, so that nothing is polled. When the cluster starts again, pods that were bo
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from typing import Final
 
@@ -21,6 +21,7 @@ from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
 from localkube.kubelet.node.formerlogs import FormerLogs
 from localkube.kubelet.node.hosts import Hosts
+from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, claim_names, references
 from localkube.kubelet.node.podevents import Recorder
@@ -32,7 +33,7 @@ from localkube.kubelet.podworker import PodWorker, SandboxLostError
 from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 from localkube.kubelet.processes.runner import ProcessRunner
 from localkube.kubelet.spec import podspec
-from localkube.podaccess import ExecSession, LogOptions, Stream
+from localkube.podaccess import ExecSession, LogOptions, Measured, Stream
 
 SYNC_RETRY: Final = timedelta(seconds=10)
 
@@ -52,6 +53,7 @@ class Kubelet:
         self._cells: dict[UID, PodCell] = {}
         self._workers: dict[UID, PodWorker] = {}
         self._settings = settings
+        self._meter = Meter(runner, clock)
         self._node = NodeContext(
             client=client,
             runner=runner,
@@ -108,10 +110,19 @@ class Kubelet:
         """Connect to `localhost:port` inside the pod."""
         return await access.dial(self._node, self._workers.get(meta.uid(pod)), pod, port)
 
+    async def measure(self) -> Measured:
+        """Return what the running containers use."""
+        return await self._meter.measure(self._running)
+
     def running(self, pod: JSONObject) -> list[str]:
         """Return the names by which the runner knows the running containers of a pod."""
         worker = self._workers.get(meta.uid(pod))
         return [run.id for run in worker.containers.running] if worker else []
+
+    def _running(self) -> Mapping[int, tuple[UID, str]]:
+        """Return the running containers by the PID of their process."""
+        workers = self._workers.items()
+        return {run.pid: (uid, run.name) for uid, worker in workers for run in worker.containers.running}
 
     def pids(self, uid: UID) -> list[int]:
         """Return the first processes, on this machine, of the running containers of a pod."""

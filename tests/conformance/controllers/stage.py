@@ -17,6 +17,7 @@ from kuberuntime.objects.resources import (
     CONFIG_MAPS,
     CONTROLLER_REVISIONS,
     DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
     NAMESPACES,
     PERSISTENT_VOLUME_CLAIMS,
     PODS,
@@ -29,6 +30,7 @@ LIMIT: Final = 20.0
 """Seconds in which anything must come true."""
 
 FOLLOWED: Final = (
+    HORIZONTAL_POD_AUTOSCALERS,
     DEPLOYMENTS,
     STATEFULSETS,
     REPLICA_SETS,

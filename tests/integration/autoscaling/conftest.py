@@ -32,8 +32,7 @@ def running(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) ->
     with api_server(assets, directory) as plane:
         cluster = KubernetesCluster(plane.kubeconfig)
         runner.run(set_up(cluster))
-        flags = controller_manager_flags(plane)
-        start(plane, "kube-controller-manager", [*flags, "--horizontal-pod-autoscaler-sync-period=1s"])
+        start(plane, "kube-controller-manager", controller_manager_flags(plane))
         start(plane, "kube-scheduler", client_flags(plane, "kube-scheduler"))
         start(plane, "kwok", kwok_flags(plane))
         keeper = runner.run(Keeper.enter(managed(cluster)))

@@ -105,6 +105,8 @@ class Facts:
     """Whether any of these specs recreates groups."""
     has_limited: bool = False
     """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
+    has_stayed: bool = False
+    """Whether groups ever were to come back to their nodes: what they prefer then tells of the past."""
     has_rolled: bool = False
     """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
@@ -230,6 +232,7 @@ class Facts:
         spec = meta.spec(lws)
         if not self.specs or self.specs[-1] != spec:
             self.specs.append(spec)
+        self.has_stayed |= labels.STAY_ON_NODES in meta.annotations(lws)
         self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
         self.has_limited |= "maxGroupRestarts" in spec["leaderWorkerTemplate"]

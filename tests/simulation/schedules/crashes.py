@@ -27,7 +27,7 @@ from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.core.restarts.retention import is_kept
 
@@ -211,12 +211,20 @@ GANGED: Final[Mapping[str, Sequence[Happening]]] = {
 }
 """Those with `spec.scheduling`."""
 
+TOGETHER: Final = "end together"
+"""The scenario of workers that end together with their leaders."""
+
+PLACED: Final = "come back"
+"""The scenario of groups that come back to their nodes."""
+
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
     "roll": (roll,),
     "surge": (surge,),
     "grow": (grow,),
     "shrink": (shrink,),
+    TOGETHER: (shrink, happenings.delete_leader),
+    PLACED: (fail, roll),
     "resize": (resize,),
     "fail": (fail,),
     UNSEEN: (fail_unseen,),
@@ -249,6 +257,10 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
         invariants = GangInvariants
     if exhaust in SCENARIOS[name]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+    if name == TOGETHER:
+        lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: "Parallel"}
+    if name == PLACED:
+        lws["metadata"]["annotations"] = {labels.STAY_ON_NODES: "Preferred"}
     return lws, invariants
 
 

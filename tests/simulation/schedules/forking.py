@@ -7,9 +7,11 @@ every timer. Hundreds of schedules share what came before them, instead of each 
 import asyncio
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Awaitable, Callable
+from types import FrameType
 from typing import BinaryIO, Final, TypeAlias
 
 Send: TypeAlias = Callable[[bytes], None]
@@ -17,6 +19,9 @@ Send: TypeAlias = Callable[[bytes], None]
 
 FAILED: Final = 70
 """The status with which a branch ends that the simulation itself broke."""
+
+LONGEST: Final = 600.0
+"""Seconds of the processor after which a branch is taken for one that never ends: most need one or two."""
 
 
 class BranchError(Exception):
@@ -50,6 +55,8 @@ async def branch(work: Callable[[Send], Awaitable[None]], receive: Send) -> None
 async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
     """Be the copy: do the work, and end the process whatever happens."""
     gc.disable()  # a branch is short
+    signal.signal(signal.SIGPROF, _give_up)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST)
     status = FAILED
     try:
         with os.fdopen(writing, "wb") as pipe:
@@ -59,6 +66,14 @@ async def _live(work: Callable[[Send], Awaitable[None]], writing: int) -> None:
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _give_up(_number: int, frame: FrameType | None) -> None:
+    """End a branch that never ends by itself, and show where it is: virtual time stands still in such a loop."""
+    print(f"a branch used {LONGEST:g} s of the processor, and is ended here:", file=sys.stderr)  # noqa: T201
+    traceback.print_stack(frame)
+    sys.stderr.flush()
+    os._exit(FAILED)
 
 
 def _send(pipe: BinaryIO, message: bytes) -> None:

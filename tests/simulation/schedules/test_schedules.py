@@ -1,5 +1,6 @@
 """Random schedules, every death at every write, and planted bugs: a small budget of what `make simulate` plays."""
 
+import asyncio
 import os
 import re
 import subprocess
@@ -7,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.simulation.schedules import planted
+from tests.simulation.schedules import forking, planted
 from tests.simulation.schedules.campaign import Summary
 from tests.simulation.schedules.playing import Verdict
 
@@ -95,3 +96,17 @@ def test_a_summary_counts_what_was_played() -> None:
         "faults: 409 3",
         "violations: 1",
     ]
+
+
+def test_a_branch_that_never_ends_is_ended_and_shows_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(forking, "LONGEST", 0.2)
+
+    async def spins(_: forking.Send) -> None:
+        while True:  # noqa: ASYNC110 - it never ends
+            await asyncio.sleep(0)
+
+    with pytest.raises(forking.BranchError, match="ended with 70"):
+        asyncio.run(forking.branch(spins, lambda _: None))
+    assert "a branch used 0.2 s of the processor" in capfd.readouterr().err

@@ -77,7 +77,9 @@ def test_the_codes_of_doctor_are_those_that_it_finds() -> None:
 def test_every_dependency_has_a_line() -> None:
     metadata = [ROOT / "pyproject.toml", *sorted((ROOT / "src").glob("*/pyproject.toml"))]
     wanted = [one for path in metadata for one in tomllib.loads(path.read_text())["project"]["dependencies"]]
-    wanted += [line for name in ("dev", "build", "docs") for line in text_of(f"requirements/{name}.in").split()]
+    wanted += [
+        line for name in ("dev", "build", "docs", "frameworks") for line in text_of(f"requirements/{name}.in").split()
+    ]
     named = words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## At run time"))
     named |= words(row[0] for row in rows("docs/adr/0002-dependencies.md", "## For tests and development"))
     own = {"kuberuntime", "localkube"}

@@ -27,6 +27,7 @@ from leaderworkerset.cli.storms.witness import rank_of
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.observation.following import AllSets, Following
 from leaderworkerset.views.groups import View
+from leaderworkerset.views.masking import masked
 
 PATH: Final = "/localkube/faults"
 BETWEEN_PROBES: Final = 0.2
@@ -96,8 +97,9 @@ class Play:
         """Ask a URL again and again until cancelled."""
         import aiohttp
 
-        counts = self.report.probe = ProbeCounts(url)
+        counts = self.report.probe = ProbeCounts(masked(url))
         answered = self._now()
+        is_out = False
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PROBE_SECONDS)) as session:
             while True:
                 counts.asked += 1
@@ -110,9 +112,12 @@ class Play:
                 if problem:
                     counts.failed += 1
                     counts.first_error = counts.first_error or problem
-                    counts.longest = max(counts.longest, self._now() - answered)
-                else:
-                    counts.longest = max(counts.longest, self._now() - answered if counts.failed else 0.0)
+                if problem or is_out:
+                    outage = (answered - (self._began or 0.0), self._elapsed())
+                    counts.outages[-1 if is_out else len(counts.outages) :] = [outage]
+                    counts.longest = max(counts.longest, outage[1] - outage[0])
+                is_out = bool(problem)
+                if not problem:
                     answered = self._now()
                 await asyncio.sleep(BETWEEN_PROBES)
 

@@ -19,13 +19,17 @@ WORDS: Final[dict[Happened, str]] = {
 
 @dataclass(slots=True)
 class ProbeCounts:
-    """What a user of the service saw: requests, failed ones, and the longest time without an answer, in seconds."""
+    """What a user of the service saw: requests, failed ones, and the longest time without an answer, in seconds.
+
+    `outages` are the times (from, to) without an answer, in seconds after the storm began.
+    """
 
     url: str
     asked: int = 0
     failed: int = 0
     longest: float = 0.0
     first_error: str = ""
+    outages: list[tuple[float, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

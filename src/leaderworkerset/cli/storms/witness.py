@@ -54,6 +54,23 @@ class Witness:
         """Return when the last rank became ready, 0 where none did."""
         return max((one.at for one in self.sightings if one.what == "ready"), default=0.0)
 
+    def unready(self, until: float) -> dict[str, list[tuple[float, float]]]:
+        """Return the times (from, to) in which ranks were not ready; those that never became so end at `until`.
+
+        >>> Witness([Sighting(1.0, "web/0/0", "failed"), Sighting(3.5, "web/0/0", "ready")]).unready(9.0)
+        {'web/0/0': [(1.0, 3.5)]}
+        """
+        found: dict[str, list[tuple[float, float]]] = {}
+        since: dict[str, float] = {}
+        for one in self.sightings:
+            if one.what != "ready":
+                since.setdefault(one.rank, one.at)
+            elif one.rank in since:
+                found.setdefault(one.rank, []).append((since.pop(one.rank), one.at))
+        for rank, at in since.items():
+            found.setdefault(rank, []).append((at, until))
+        return dict(sorted(found.items()))
+
     def recreated(self) -> dict[str, int]:
         """Return how often each group was made anew, by its leader's pods.
 

@@ -6,7 +6,7 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, required
@@ -27,6 +27,7 @@ from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
 from leaderworkerset.core.maintenance import maintenancesettings
+from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
@@ -89,6 +90,7 @@ def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
     """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
+    stored: Mapping[str, str] = {} if old is None else old.annotations
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
@@ -99,10 +101,12 @@ def validate_leaderworkerset(
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations, {} if old is None else old.annotations),
-        *disruption.errors(lws.annotations, {} if old is None else old.annotations),
-        *runsettings.errors(lws, {} if old is None else old.annotations),
-        *maintenancesettings.errors(lws.annotations, {} if old is None else old.annotations),
+        *settings.errors(lws.annotations, stored),
+        *termination.errors(lws.annotations, stored),
+        *formernodes.errors(lws.annotations, stored),
+        *disruption.errors(lws.annotations, stored),
+        *runsettings.errors(lws, stored),
+        *maintenancesettings.errors(lws.annotations, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 

@@ -42,7 +42,9 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         announced=_surge_events(facts, rollout) if applies else (),
         actions=move(facts, moved) if moved else () if applies else _replace(facts, rollout.replaced),
         moves=bool(moved),
-        applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step) if applies else None,
+        applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
+        if applies
+        else None,
         updating=_update_events(facts, rollout),
         begins=rollout.begins,
         at_step=rollout.at_step,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from localkube.apiserver.builtin import (
+    autoscalers,
     clusterkinds,
     configuration,
     coreevents,
@@ -29,6 +30,7 @@ STRATEGIES = (
     clusterkinds.NODE,
     coreevents.CORE_EVENT,
     coreevents.EVENT,
+    autoscalers.AUTOSCALER,
     deployments.DEPLOYMENT,
     deployments.REPLICA_SET,
     statefulsets.STATEFULSET,

@@ -16,7 +16,7 @@ from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.catalog import Registry, Served
 from localkube.apiserver.requests.body import JSON_TYPE
-from localkube.apiserver.routing import reviews, routes
+from localkube.apiserver.routing import loadmetrics, reviews, routes
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
@@ -81,7 +81,13 @@ def answer(registry: Registry, parts: Sequence[str], accept: str) -> tuple[JSONO
 
 def _addresses(registry: Registry) -> Iterator[Resource]:
     yield from (served.resource for served in registry)
-    yield from reviews.RESOURCES
+    yield from (resource for resource, _ in _unstored())
+
+
+def _unstored() -> Iterator[tuple[Resource, tuple[str, ...]]]:
+    """Yield the resources that have no objects of their own, with their verbs."""
+    yield from ((resource, ("create",)) for resource in reviews.RESOURCES)
+    yield from ((resource, ("get", "list")) for resource in loadmetrics.RESOURCES)
 
 
 def _groups(registry: Registry) -> list[str]:
@@ -108,8 +114,14 @@ def _resources(registry: Registry, group: str, version: str) -> JSONObject:
         listed.append(_resource(served))
         listed += [_subresource(served, subresource) for subresource in subresources(served)]
     listed += [
-        {"name": resource.plural, "singularName": "", "namespaced": False, "kind": resource.kind, "verbs": ["create"]}
-        for resource in reviews.RESOURCES
+        {
+            "name": resource.plural,
+            "singularName": "",
+            "namespaced": resource.namespaced,
+            "kind": resource.kind,
+            "verbs": list(verbs),
+        }
+        for resource, verbs in _unstored()
         if (resource.group, resource.version) == (group, version)
     ]
     name = f"{group}/{version}" if group else version
@@ -151,7 +163,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
                 {
                     "version": version,
                     "resources": [_discovered(served) for served in _of(registry, group, version)]
-                    + [_review(resource) for resource in reviews.RESOURCES if resource.group == group],
+                    + [_discovered_unstored(one, verbs) for one, verbs in _unstored() if one.group == group],
                     "freshness": "Current",
                 }
                 for version in _versions(registry, group)
@@ -184,13 +196,13 @@ def _discovered(served: Served) -> JSONObject:
     return found | {"subresources": below} if below else found
 
 
-def _review(resource: Resource) -> JSONObject:
+def _discovered_unstored(resource: Resource, verbs: tuple[str, ...]) -> JSONObject:
     return {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
-        "scope": "Cluster",
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.kind.lower(),
-        "verbs": ["create"],
+        "verbs": list(verbs),
     }
 
 

@@ -19,6 +19,7 @@ SHORT_ACCESS = {
 }  # fmt: skip
 ROLE_PREFIX = "node-role.kubernetes.io/"
 SHOWN_ENDPOINTS = 3
+SHOWN_METRICS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,35 @@ def _template(field: str) -> Cell:
     return lambda obj, _: listed(
         container.get(field, "") for container in obj["spec"]["template"]["spec"].get("containers") or ()
     )
+
+
+def _scaled(autoscaler: JSONObject, _now: datetime) -> str:
+    target = meta.spec(autoscaler).get("scaleTargetRef") or {}
+    return f"{target.get('kind', '')}/{target.get('name', '')}"
+
+
+def _targets(autoscaler: JSONObject, _now: datetime) -> str:
+    """Return the value and the target of each metric: `cpu: 35%/80%`."""
+    now = meta.status(autoscaler).get("currentMetrics") or []
+    wanted = meta.spec(autoscaler).get("metrics") or []
+    shown = [_target(metric, now[index] if index < len(now) else {}) for index, metric in enumerate(wanted)]
+    more = f" + {len(shown) - SHOWN_METRICS} more..." if len(shown) > SHOWN_METRICS else ""
+    return listed(shown[:SHOWN_METRICS]).replace(",", ", ") + more
+
+
+def _target(metric: JSONObject, current: JSONObject) -> str:
+    field = f"{metric['type'][:1].lower()}{metric['type'][1:]}"
+    target = (metric.get(field) or {}).get("target") or {}
+    value = (current.get(field) or {}).get("current") or {}
+    name = (metric.get(field) or {}).get("name", "")
+    prefix = f"{name}: " if name else ""
+    if target.get("averageUtilization") is not None:
+        found = value.get("averageUtilization")
+        return f"{prefix}{table.UNKNOWN if found is None else f'{found}%'}/{target['averageUtilization']}%"
+    if target.get("averageValue") is not None:
+        suffix = "" if metric["type"] in {"Pods", "Resource", "ContainerResource"} else " (avg)"
+        return f"{prefix}{value.get('averageValue') or table.UNKNOWN}/{target['averageValue']}{suffix}"
+    return f"{prefix}{value.get('value') or table.UNKNOWN}/{target.get('value')}"
 
 
 def _label_selector(obj: JSONObject, _now: datetime) -> str:
@@ -277,6 +307,15 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Available", at("status.availableReplicas", 0)),
         AGE,
         *_OF_TEMPLATE,
+    ),
+    resources.HORIZONTAL_POD_AUTOSCALERS: (
+        NAME,
+        column("Reference", _scaled),
+        column("Targets", _targets),
+        column("MinPods", lambda obj, _: str(meta.spec(obj).get("minReplicas", "<unset>"))),
+        column("MaxPods", at("spec.maxReplicas", 0)),
+        column("Replicas", at("status.currentReplicas", 0)),
+        AGE,
     ),
     resources.REPLICA_SETS: (
         NAME,

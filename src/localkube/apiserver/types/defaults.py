@@ -39,6 +39,7 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
     "HostPathVolumeSource": {"type": ""},
     "DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
     "DeploymentStrategy": {"type": "RollingUpdate"},
+    "HorizontalPodAutoscalerSpec": {"minReplicas": 1},
     "ISCSIVolumeSource": {"iscsiInterface": "default"},
     "MutatingWebhook": _WEBHOOK | {"reinvocationPolicy": "Never"},
     "ObjectFieldSelector": {"apiVersion": "v1"},

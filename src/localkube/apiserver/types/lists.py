@@ -30,6 +30,7 @@ LIST_KEYS: dict[str, tuple[str, ...]] = {
     "ContainerStatus.allocatedResourcesStatus": ("name",),
     "ResourceStatus.resources": ("resourceID",),
     "DeploymentStatus.conditions": ("type",),
+    "HorizontalPodAutoscalerStatus.conditions": ("type",),
     "ReplicaSetStatus.conditions": ("type",),
     "StatefulSetStatus.conditions": ("type",),
     "ServiceSpec.ports": ("port", "protocol"),

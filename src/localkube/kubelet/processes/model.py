@@ -13,7 +13,7 @@ import os
 import signal as signals
 import socket
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -25,6 +25,7 @@ from localkube.kubelet.processes.runner import (
     PacketLoss,
     SandboxSpec,
     StartError,
+    Used,
 )
 
 ANSWER: Final = b"HTTP/1.1 %d Modelled\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
@@ -59,6 +60,17 @@ Script: TypeAlias = Callable[[ContainerSpec], Program]
 """Chooses the program of a container; called at every start, so that it may count attempts."""
 
 
+Busyness: TypeAlias = Callable[[ContainerSpec], float]
+"""Returns how many processors a container keeps busy from the last question on."""
+
+MODELLED_MEMORY: Final = 16 * 2**20
+
+
+def idle(_spec: ContainerSpec) -> float:
+    """Use no processor."""
+    return 0.0
+
+
 def run_forever(spec: ContainerSpec) -> Program:
     """Model a process that runs until asked to end; a stub also listens."""
     return Program(listens=dict.fromkeys(spec.stub_ports, 0.0))
@@ -74,12 +86,14 @@ class Process:
     started: float
     on_exit: Callable[[Exit], None]
     timers: list[asyncio.TimerHandle] = field(default_factory=list)
+    used: float = 0.0
+    counted: float = 0.0
 
 
 class ModelRunner:
     """Implements `ProcessRunner` under the running loop's time. `processes` has the running ones, by container id.
 
-    The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox.
+    The processes of sandboxes in `hung` ignore all signals; they end only with their sandbox. `busy` says what they use.
     """
 
     def __init__(self, script: Script = run_forever, *, network: Network = "isolated") -> None:
@@ -88,6 +102,7 @@ class ModelRunner:
         self.addresses: dict[str, str] = {}
         self.signals: deque[tuple[str, int]] = deque(maxlen=SIGNALS)
         self.hung: set[str] = set()
+        self.busy: Busyness = idle
         self._script = script
         self._network: Network = network
         self._pids = itertools.count(2**22 + 1)  # no process of Linux has such a number
@@ -121,7 +136,7 @@ class ModelRunner:
         if program.refused:
             raise StartError(program.refused)
         loop = asyncio.get_running_loop()
-        process = Process(spec, program, next(self._pids), loop.time(), on_exit)
+        process = Process(spec, program, next(self._pids), loop.time(), on_exit, counted=loop.time())
         self.processes[spec.id] = process
         if program.output:
             os.write(spec.stdout, program.output.encode())
@@ -177,6 +192,17 @@ class ModelRunner:
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:  # noqa: ARG002 - the same for all
         """Refuse, as file systems are not modelled."""
         raise StartError(NOT_MODELLED)
+
+    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+        """Return what processes have used, as `busy` says for the time since the last question."""
+        now = asyncio.get_running_loop().time()
+        found = {}
+        for process in self.processes.values():
+            if process.pid in pids:
+                process.used += self.busy(process.spec) * (now - process.counted)
+                process.counted = now
+                found[process.pid] = Used(process.used, MODELLED_MEMORY)
+        return found
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """End all remaining processes of a pod."""

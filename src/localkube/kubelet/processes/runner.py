@@ -5,7 +5,7 @@ of processes that start, become ready and fail.
 """
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -95,6 +95,13 @@ class PacketLoss(NamedTuple):
     rate: int = 0
 
 
+class Used(NamedTuple):
+    """What the processes of a container have used: seconds of processors since they began, and bytes of memory now."""
+
+    seconds: float
+    memory: int
+
+
 class StartError(Exception):
     """The process could not be started: program not found, not executable, mount refused. The text gives the reason."""
 
@@ -150,6 +157,10 @@ class ProcessRunner(Protocol):
 
     async def bound_memory(self, container_id: str, path: str, size: int) -> int:
         """Give the memory file system at `path` in a container so many bytes, 0: what it holds; return the former size."""
+        ...
+
+    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+        """Return what containers have used, by the PID that starting them returned; those that have ended are missing."""
         ...
 
     async def remove_sandbox(self, sandbox_id: str) -> None:

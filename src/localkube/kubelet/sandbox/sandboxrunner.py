@@ -12,7 +12,7 @@ import itertools
 import signal
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kuberuntime.clock import SystemClock
+from localkube.kubelet.processes import consumption
 from localkube.kubelet.processes.descriptors import raise_limit, restore_limit
 from localkube.kubelet.processes.runner import (
     Capabilities,
@@ -30,6 +31,7 @@ from localkube.kubelet.processes.runner import (
     ProcessRunner,
     SandboxSpec,
     StartError,
+    Used,
 )
 from localkube.kubelet.sandbox import plainnames, requests
 from localkube.kubelet.sandbox.addresses import (
@@ -221,6 +223,10 @@ class SandboxRunner:
         """Give a memory file system of a container another size in bytes (0: what it holds); return the former one."""
         request = {"container": container_id, "path": path, "size": size}
         return int((await self._require().channel.request("bound", request)).message["size"])
+
+    async def used(self, pids: Collection[int]) -> Mapping[int, Used]:
+        """Return what containers have used, from /proc."""
+        return await asyncio.to_thread(consumption.read, frozenset(pids))
 
     async def remove_sandbox(self, sandbox_id: str) -> None:
         """Kill its remaining processes, and release its network and mounts. A missing sandbox is not an error."""

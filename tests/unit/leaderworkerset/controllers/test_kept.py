@@ -49,6 +49,8 @@ async def live(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.live_with_random_keys()
         await cluster.exhaust_and_recover()
+        await cluster.end_together()
+        await cluster.come_back()
         await cluster.create(placed())
         await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.settle()

@@ -53,6 +53,8 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.settle()
     await cluster.live_with_random_keys()
     await cluster.exhaust_and_recover()
+    await cluster.end_together()
+    await cluster.come_back()
     await roll_roles(cluster)
 
 

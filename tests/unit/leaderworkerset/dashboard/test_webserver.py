@@ -246,6 +246,9 @@ def test_the_pane_of_a_rank_explains_it_and_quotes_events_as_text() -> None:
                 assert "LWS-E071" in pane
                 assert "&lt;img src=x&gt;" in pane
                 assert "<script" not in pane
+                house.transport.said = b"logged in with password=hunter2hunter2\nstep 3 <b>\n"
+                pane = await house.text(session, "pane/default/web/0/1")
+                assert "logged in with password=[masked]\nstep 3 &lt;b&gt;" in pane
                 for path in ("pane/default/web/0/7", "pane/default/other/0/0", "pane/default/web/x/y"):
                     async with session.get(house.base + path) as response:
                         assert response.status == 404

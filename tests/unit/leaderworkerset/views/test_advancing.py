@@ -21,7 +21,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views import advancing, missing
 from leaderworkerset.views.document import document
 from leaderworkerset.views.groups import View, view
-from leaderworkerset.views.outcome import all_done
+from leaderworkerset.views.outcome import Failures, all_done
 from leaderworkerset.views.selection import Selection
 
 NOW = builders.NOW
@@ -101,6 +101,9 @@ def test_what_is_missing_until_a_set_is_done_is_said() -> None:
     assert check(shown(asks=asks)) == "0 of 1 group complete"
     late = check(shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded"))
     assert late == "0 of 1 group complete; ended at the deadline: 0"
+    lost = shown({"Failed": "True"}, asks, GROUP_ENDED="DeadlineExceeded")
+    assert Failures(limit=9).verdict([lost]) == "web: group 0 not complete at the deadline"
+    assert not all_done([lost])
     done = shown({"Complete": "True"}, asks, GROUP_ENDED="Complete")
     assert check(done) is None
     stale = replace(done, object=done.object | {"metadata": done.object["metadata"] | {"generation": 2}})

@@ -13,7 +13,7 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import FAILED, CommandError, UsageError
 from leaderworkerset.cli.faultnames import FAULTS, Of
 from leaderworkerset.cli.storms import report as reports
-from leaderworkerset.cli.storms import storm
+from leaderworkerset.cli.storms import storm, stormpage
 from leaderworkerset.cli.storms.playing import Play, faults
 from leaderworkerset.cli.storms.storm import Step
 from leaderworkerset.cli.views import output
@@ -26,7 +26,7 @@ LARGEST_FILE: Final = 1 << 20
 def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every storm has."""
     for option in (
-        click.option("-o", "--output", "form", type=click.Choice(["json"]), help="The report for programs."),
+        click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The report for programs, or as one HTML page."),
         click.option("--settle", type=durations.limit, default=60.0, show_default=True, metavar="DURATION",
                      help="How long all ranks may take to be ready after the last fault."),
         click.option("--probe", metavar="URL", help="Ask this address five times a second, and tell what was answered."),
@@ -148,11 +148,14 @@ def play(
 
 
 def _print(report: reports.StormReport, form: str | None) -> None:
-    if form:
-        click.echo(output.as_json(reports.document(report)))
-        return
-    for line in reports.lines(report):
-        say(line)
+    match form:
+        case "json":
+            click.echo(output.as_json(reports.document(report)))
+        case "html":
+            click.echo(stormpage.page(report), nl=False)
+        case _:
+            for line in reports.lines(report):
+                say(line)
 
 
 def _load(path: Path) -> Any:

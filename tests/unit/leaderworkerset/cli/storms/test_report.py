@@ -1,8 +1,11 @@
 """What is seen of ranks during a storm, and what is told of it."""
 
+import re
+
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.storms import report, storm
+from leaderworkerset.cli.storms import report, storm, stormpage
 from leaderworkerset.cli.storms.report import Deed, ProbeCounts, StormReport
+from leaderworkerset.cli.storms.stormpage import Row, Span
 from leaderworkerset.cli.storms.witness import Witness
 
 KILLED = {"terminated": {"exitCode": 137, "reason": "Error"}}
@@ -117,3 +120,31 @@ def test_a_storm_in_which_nothing_failed_and_one_that_is_not_well() -> None:
     refused = storm_report()
     refused.deeds.append(Deed(1.0, storm.step(1.0, "delay", ["web/0/0"], 1.0), "no netem"))
     assert not refused.is_well
+
+
+def test_a_page_shows_faults_ranks_and_outages_in_time() -> None:
+    found = storm_report()
+    found.deeds.append(Deed(1.0, storm.step(1.0, "stop", ["web/0/1"], 4.0)))
+    found.probe = ProbeCounts("http://a", 50, 3, 1.25, "refused", [(0.5, 1.75)])
+    assert list(stormpage.rows(found)) == [
+        Row("fault", "kill web/0/0", (Span(0.0, 0.0, "kill web/0/0"),)),
+        Row("fault", "stop web/0/1 for 4 s", (Span(1.0, 5.0, "stop web/0/1 for 4 s"),)),
+        Row("rank", "web/0/0", (Span(0.3, 2.0, "web/0/0 was not ready"), Span(3.0, 3.0, "web/0/0 was not ready"))),
+        Row("probe", "requests", (Span(0.5, 1.75, "no answer"),)),
+    ]
+    told = stormpage.page(found)
+    assert "<h1>A storm that was weathered</h1>" in told
+    assert '<rect x="20.00%" width="80.00%" height="100%" class="fault">' in told
+
+
+def test_a_page_escapes_what_others_wrote_and_loads_nothing() -> None:
+    hostile = "<script>alert(1)</script>"
+    found = StormReport(unready=[hostile], probe=ProbeCounts(f"http://a/?{hostile}", 5, 5, 9.0, hostile))
+    found.deeds.append(Deed(0.0, storm.step(0.0, "kill", [hostile], 0.0), hostile))
+    told = stormpage.page(found)
+    assert "A storm that was not weathered" in told
+    assert "<script" not in told
+    assert told.count("&lt;script&gt;") == 5
+    assert not re.search(r"""(src|href)=|url\(|@import""", told)
+    assert "default-src &#x27;none&#x27;" in told
+    assert stormpage.page(StormReport()).count("<p>None.</p>") == 2

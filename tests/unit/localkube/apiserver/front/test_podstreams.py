@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -13,7 +14,7 @@ from tests.unit.localkube.apiserver.harness import PODS, Api, StoppedClock, pod
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
 from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, SynReply, SynStream
-from localkube.podaccess import ExecSession, LogOptions, NodeError, Stream
+from localkube.podaccess import ExecSession, LogOptions, Measured, NodeError, Stream
 
 EXEC = f"{PODS}/web/exec?command=cat&stdin=true&stdout=true"
 TUNNEL = ("SPDY/3.1+portforward.k8s.io",)
@@ -88,6 +89,9 @@ class FakeNode:
 
     async def dial(self, pod: JSONObject, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self.port)
+
+    async def measure(self) -> Measured:
+        return Measured(datetime(2026, 1, 1, tzinfo=UTC), 1.0, {})
 
 
 def run(scenario: Callable[[Door, FakeNode], Awaitable[None]]) -> None:

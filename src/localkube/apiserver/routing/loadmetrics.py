@@ -1,0 +1,99 @@
+"""`metrics.k8s.io`: what pods and nodes use now, as metrics-server reports it. `kubectl top` and autoscalers read it.
+
+Nothing is stored. A pod is reported if all its containers have been measured, and a node with what its pods use.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from kuberuntime.client.transport import Request, Response
+from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects.meta import UID, JSONObject
+from kuberuntime.objects.quantity import NANOS, Notation, Quantity
+from kuberuntime.objects.resources import Resource
+from localkube.apiserver.model import refusal
+from localkube.apiserver.requests import call as calls
+from localkube.apiserver.requests import representation
+from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading import get
+from localkube.apiserver.verbs.reading import list as listing
+from localkube.podaccess import Load, Measured
+
+RESOURCES: Final = (resources.NODE_METRICS, resources.POD_METRICS)
+ROOT: Final = "/apis/metrics.k8s.io/v1beta1/"
+
+
+async def answer(backend: Backend, request: Request, user: str) -> Response:
+    """Return the metrics at a path below `ROOT`: of all pods or nodes, of those selected, or of one."""
+    core = replace(request, path=f"/api/v1/{request.path.removeprefix(ROOT)}")
+    call = calls.parse(backend.registry, core, user)
+    resource = next((one for one in RESOURCES if one.plural == call.served.resource.plural), None)
+    if resource is None or call.subresource:
+        raise refusal.unknown_resource()
+    if request.method != "GET" or call.flag("watch"):
+        raise refusal.method_not_allowed()
+    if call.name:
+        found = [get.get(backend, call)]
+    else:
+        found = [msgspec.json.decode(item) for item in listing.list_page(backend, call).items]
+    shown = _shown(backend, resource, found, await backend.node.current.measure())
+    if not call.name:
+        head = {"kind": f"{resource.kind}List", "apiVersion": resource.api_version, "metadata": {}}
+        return representation.respond(200, head | {"items": [*shown]})
+    one = next(shown, None)
+    if one is None:
+        raise refusal.not_found(resource, call.name)
+    return representation.respond(200, one)
+
+
+def _shown(
+    backend: Backend, resource: Resource, found: Iterable[JSONObject], measured: Measured
+) -> Iterator[JSONObject]:
+    if resource is resources.POD_METRICS:
+        for pod in found:
+            loads = measured.loads.get(meta.uid(pod), {})
+            if loads and loads.keys() >= _measurable(pod):
+                containers = [{"name": name, "usage": _usage([load])} for name, load in sorted(loads.items())]
+                yield _head(resource, pod, measured) | {"containers": containers}
+        return
+    of_nodes = _by_node(backend, measured.loads)
+    for node in found:
+        yield _head(resource, node, measured) | {"usage": _usage(of_nodes.get(meta.name(node), ()))}
+
+
+def _measurable(pod: JSONObject) -> set[str]:
+    """Return the names of the containers of which a load is needed: those that run."""
+    statuses = meta.status(pod).get("containerStatuses") or ()
+    return {one["name"] for one in statuses if (one.get("state") or {}).get("running")}
+
+
+def _by_node(backend: Backend, loads: Mapping[UID, Mapping[str, Load]]) -> dict[str, list[Load]]:
+    found: dict[str, list[Load]] = {}
+    call = calls.parse(backend.registry, Request("GET", resources.PODS.path()), "")
+    for item in listing.list_page(backend, call).items:
+        pod = msgspec.json.decode(item)
+        found.setdefault(meta.spec(pod).get("nodeName", ""), []).extend(loads.get(meta.uid(pod), {}).values())
+    return found
+
+
+def _head(resource: Resource, obj: JSONObject, measured: Measured) -> JSONObject:
+    metadata = meta.metadata(obj)
+    kept = {name: metadata[name] for name in ("name", "namespace", "labels") if name in metadata}
+    moment = timestamps.render(measured.at)
+    return {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": kept | {"creationTimestamp": moment},
+        "timestamp": moment,
+        "window": f"{measured.seconds:.3f}s",
+    }
+
+
+def _usage(loads: Iterable[Load]) -> JSONObject:
+    loads = [*loads]
+    cores = Quantity(round(sum(load.cores for load in loads) * NANOS))
+    memory = sum(load.memory for load in loads)
+    return {"cpu": str(cores), "memory": str(Quantity(memory * NANOS, Notation.BINARY))}

@@ -1,0 +1,198 @@
+"""What an autoscaler does: the replicas of its target, its conditions, and the plan that writes both.
+
+Mirrors `reconcileAutoscaler` of kube-controller-manager.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, NamedTuple, TypeAlias
+
+from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import HORIZONTAL_POD_AUTOSCALERS, Resource
+from kuberuntime.plan import Action, Emit, Finally, Patch, Plan, Put, PutStatus
+from localkube.controllers import eventobjects
+from localkube.controllers.autoscaling import pace as paces
+from localkube.controllers.autoscaling import readings
+from localkube.controllers.autoscaling.pace import History, Moment, Pace
+from localkube.controllers.autoscaling.readings import Proposal, ReadingError
+
+PERIOD: Final = 15.0
+"""Seconds between two decisions of an autoscaler."""
+
+ABLE: Final = "AbleToScale"
+ACTIVE: Final = "ScalingActive"
+LIMITED: Final = "ScalingLimited"
+
+RESCALE: Final = "Rescale"
+"""The action of all events."""
+
+Condition: TypeAlias = tuple[str, str, str, str]
+"""Type, status, reason, message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """An autoscaler with the scale of its target, the pods that this selects, and their metrics (a text: why there are none)."""
+
+    autoscaler: JSONObject
+    target: Resource
+    scale: JSONObject
+    pods: Sequence[JSONObject]
+    metrics: Sequence[JSONObject] | str
+    history: History
+    now: datetime
+
+
+class Sizing(NamedTuple):
+    """The replicas there should be and why, the conditions, the metrics as read, what is remembered, and failures."""
+
+    replicas: int
+    reason: str
+    conditions: tuple[Condition, ...]
+    metrics: tuple[JSONObject, ...]
+    history: History
+    failures: tuple[tuple[str, str], ...] = ()
+
+
+def replicas_of(scale: JSONObject) -> int:
+    """Return the replicas that a target should have."""
+    return int(meta.spec(scale).get("replicas") or 0)
+
+
+def decide(observed: Observed) -> Sizing:
+    """Return what the autoscaler does now."""
+    pace, current, now = paces.of(observed.autoscaler), replicas_of(observed.scale), observed.now
+    history = paces.remembered(observed.history, pace, now)
+    if not history.recommended:
+        history = replace(history, recommended=(Moment(now, current),))
+    able = (ABLE, "True", "SucceededGetScale", "the HPA controller was able to get the target's current scale")
+    if current == 0:
+        text = "scaling is disabled since the replica count of the target is zero"
+        return Sizing(0, "", (able, (ACTIVE, "False", "ScalingDisabled", text)), (), history)
+    if current > pace.most:
+        return Sizing(pace.most, "Current number of replicas above Spec.MaxReplicas", (able,), (), history)
+    if current < pace.least:
+        return Sizing(pace.least, "Current number of replicas below Spec.MinReplicas", (able,), (), history)
+    return _by_metrics(observed, pace, history, able)
+
+
+def _by_metrics(observed: Observed, pace: Pace, history: History, able: Condition) -> Sizing:
+    current, now = replicas_of(observed.scale), observed.now
+    proposals, errors = _proposals(observed, pace)
+    statuses = tuple(one.status for one in proposals)
+    wanted = max(proposals, key=lambda one: one.replicas, default=Proposal(current, "", {}))
+    events = tuple((error.reason, str(error)) for error in errors)
+    if errors and (not proposals or wanted.replicas < current):
+        text = f"the HPA was unable to compute the replica count: {errors[0]}"
+        total = len(meta.spec(observed.autoscaler)["metrics"])
+        summary = f"invalid metrics ({len(errors)} invalid out of {total}), first error is: {errors[0]}"
+        failures = (*events, ("FailedComputeMetricsReplicas", summary))
+        refused = (able, (ACTIVE, "False", errors[0].reason, text))
+        return Sizing(current, "", refused, statuses, history, failures)
+    stable = paces.stabilized(pace, wanted.replicas, current, history, now)
+    limit = paces.limited(pace, stable.replicas, current, history, now)
+    text = f"the HPA was able to successfully calculate a replica count from {wanted.name}"
+    conditions = (
+        (ABLE, "True", stable.reason, stable.message),
+        (ACTIVE, "True", "ValidMetricFound", text),
+        (LIMITED, "False" if limit.replicas == stable.replicas else "True", limit.reason, limit.message),
+    )
+    reason = f"{wanted.name} above target" if limit.replicas > current else "All metrics below target"
+    history = replace(history, recommended=(*history.recommended, Moment(now, wanted.replicas)))
+    return Sizing(limit.replicas, reason, conditions, statuses, history, events)
+
+
+def _proposals(observed: Observed, pace: Pace) -> tuple[list[Proposal], list[ReadingError]]:
+    metrics = meta.spec(observed.autoscaler)["metrics"]
+    if not meta.status(observed.scale).get("selector"):
+        return [], [ReadingError("InvalidSelector", "the HPA target's scale is missing a selector")]
+    if isinstance(observed.metrics, str):
+        text = f"unable to fetch metrics from resource metrics API: {observed.metrics}"
+        return [], [ReadingError("FailedGetResourceMetric", text)]
+    load = readings.ScaledLoad(
+        pods=observed.pods,
+        metrics=observed.metrics,
+        current=replicas_of(observed.scale),
+        tolerances=pace.tolerances,
+        now=observed.now,
+    )
+    proposals, errors = [], []
+    for metric in metrics:
+        try:
+            proposals.append(readings.propose(metric, load))
+        except ReadingError as error:
+            errors.append(error)
+    return proposals, errors
+
+
+def plan(observed: Observed, decision: Sizing) -> Plan:
+    """Return the plan that writes a decision: the scale where it changes, then the status."""
+    autoscaler, current = observed.autoscaler, replicas_of(observed.scale)
+    conditions, status = decision.conditions, meta.status(autoscaler)
+    counts: JSONObject = {"currentReplicas": current, "currentMetrics": [*decision.metrics] or None}
+    counts["desiredReplicas"] = int(status.get("desiredReplicas") or 0) if decision.failures else decision.replicas
+    warnings = tuple(eventobjects.warning(autoscaler, reason, RESCALE, text) for reason, text in decision.failures)
+    actions: tuple[Action, ...] = (Emit(events=warnings),) if warnings else ()
+    if decision.replicas == current:
+        return Plan((*actions, *_write_status(autoscaler, counts, conditions, observed.now)), PERIOD)
+    done = f"the HPA controller was able to update the target scale to {decision.replicas}"
+    conditions = ((ABLE, "True", "SucceededRescale", done), *conditions[1:])
+    counts |= {"desiredReplicas": decision.replicas, "lastScaleTime": timestamps.render(observed.now)}
+    note = f"New size: {decision.replicas}; reason: {decision.reason}"
+    failed = f"New size: {decision.replicas}; reason: {decision.reason}; error: {{error}}"
+    put = Put(
+        resource=observed.target,
+        object=observed.scale | {"spec": {"replicas": decision.replicas}},
+        subresource="scale",
+        on_success=(eventobjects.normal(autoscaler, "SuccessfulRescale", RESCALE, note),),
+        on_failure=(eventobjects.warning(autoscaler, "FailedRescale", RESCALE, failed),),
+    )
+    refused = (ABLE, "False", "FailedUpdateScale", "the HPA controller was unable to update the target scale: {error}")
+    told: JSONObject = {"conditions": _conditions(autoscaler, (refused,), observed.now)}
+    report = Patch(
+        resource=HORIZONTAL_POD_AUTOSCALERS, key=meta.key(autoscaler), patch={"status": told}, subresource="status"
+    )
+    written = _write_status(autoscaler, counts, conditions, observed.now)
+    return Plan((*actions, Finally(actions=(put, *written), after=(), on_failure=(report,))), PERIOD)
+
+
+def unreadable(autoscaler: JSONObject, why: str, now: datetime) -> Plan:
+    """Return the plan where the scale of the target cannot be read."""
+    text = f"the HPA controller was unable to get the target's current scale: {why}"
+    event = eventobjects.warning(autoscaler, "FailedGetScale", RESCALE, why)
+    written = _write_status(autoscaler, {}, ((ABLE, "False", "FailedGetScale", text),), now)
+    return Plan((Emit(events=(event,)), *written), PERIOD)
+
+
+def _write_status(
+    autoscaler: JSONObject, counts: JSONObject, conditions: Sequence[Condition], now: datetime
+) -> tuple[PutStatus, ...]:
+    status = meta.status(autoscaler) | counts | {"conditions": _conditions(autoscaler, conditions, now)}
+    if status == meta.status(autoscaler):
+        return ()
+    return (
+        PutStatus(
+            resource=HORIZONTAL_POD_AUTOSCALERS,
+            object=autoscaler | {"status": status},
+            resource_version=meta.resource_version(autoscaler),
+            if_present=True,
+        ),
+    )
+
+
+def _conditions(autoscaler: JSONObject, found: Sequence[Condition], now: datetime) -> list[JSONObject]:
+    """Return the conditions of the status with those found; the time is that of the last other status."""
+    conditions = {one["type"]: one for one in meta.status(autoscaler).get("conditions") or ()}
+    for name, status, reason, message in found:
+        known = conditions.get(name, {})
+        since = known["lastTransitionTime"] if known.get("status") == status else timestamps.render(now)
+        conditions[name] = {
+            "type": name,
+            "status": status,
+            "lastTransitionTime": since,
+            "reason": reason,
+            "message": message,
+        }
+    return [*conditions.values()]

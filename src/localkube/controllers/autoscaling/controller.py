@@ -1,0 +1,142 @@
+"""The driver of the autoscalers: reads scales and loads, and lets `autoscalercontrol.py` decide, every `PERIOD` seconds.
+
+What was recommended and changed before is kept here only: after a restart an autoscaler begins with what it finds, as
+that of Kubernetes does.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.clock import Clock
+from kuberuntime.controller.controller import Watch
+from kuberuntime.errors import KubeError
+from kuberuntime.objects import meta, selectors
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import POD_METRICS, Resource
+from kuberuntime.plan import Plan
+from localkube.controllers.autoscaling import autoscalercontrol
+from localkube.controllers.autoscaling.autoscalercontrol import Observed, Sizing
+from localkube.controllers.autoscaling.pace import History, Moment
+
+AS_JSON: Final = {"accept": "application/json"}
+
+
+NOTHING: Final = History()
+_NO_METRICS: Final[Sequence[JSONObject] | str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What is remembered of an autoscaler: when it decided, by which spec, and the scale (from, to) that it wrote then."""
+
+    at: datetime
+    uid: str
+    spec: JSONObject
+    history: History = NOTHING
+    written: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Autoscalers:
+    """The driver, with caches of autoscalers and pods, and a client."""
+
+    autoscalers: Informer
+    pods: Informer
+    client: Client
+    clock: Clock
+    memories: dict[ObjectKey, Memory] = field(default_factory=dict)
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watch of autoscalers; what they scale is asked for at every decision."""
+        return (Watch(self.autoscalers, lambda change: [meta.key(change.object)]),)
+
+    async def plan(self, key: ObjectKey) -> Plan:
+        """Return the plan of one autoscaler: nothing before its time, unless its spec has changed."""
+        autoscaler, now = self.autoscalers.store.get(key), self.clock.now()
+        if autoscaler is None:
+            self.memories.pop(key, None)
+            return Plan()
+        memory = self._memory(key, autoscaler, now)
+        passed = (now - memory.at).total_seconds()
+        if _has_decided(memory, autoscaler) and 0 <= passed < autoscalercontrol.PERIOD:
+            return Plan(requeue_after=autoscalercontrol.PERIOD - passed)
+        self.memories[key] = replace(memory, at=now, spec=meta.spec(autoscaler), written=None)
+        try:
+            target = await self._target(meta.spec(autoscaler)["scaleTargetRef"])
+            scale = await self.client.get(
+                target, ObjectKey(key.namespace, meta.spec(autoscaler)["scaleTargetRef"]["name"]), subresource="scale"
+            )
+        except KubeError as error:
+            return autoscalercontrol.unreadable(autoscaler, str(error), now)
+        observed = await self._observe(autoscaler, target, scale, _confirmed(memory, scale))
+        decided = autoscalercontrol.decide(observed)
+        self._remember(key, decided, autoscalercontrol.replicas_of(scale))
+        return autoscalercontrol.plan(observed, decided)
+
+    def _memory(self, key: ObjectKey, autoscaler: JSONObject, now: datetime) -> Memory:
+        """Return what is remembered of an autoscaler, of a new one nothing."""
+        known = self.memories.get(key)
+        if known is None or known.uid != meta.uid(autoscaler):
+            return Memory(now, meta.uid(autoscaler), {})
+        return known
+
+    def _remember(self, key: ObjectKey, decided: Sizing, current: int) -> None:
+        change = (current, decided.replicas) if decided.replicas != current else None
+        self.memories[key] = replace(self.memories[key], history=decided.history, written=change)
+
+    async def _target(self, reference: JSONObject) -> Resource:
+        """Return the resource of a kind; raise `KubeError` where it is not served."""
+        api_version = reference.get("apiVersion", "")
+        root = "/apis" if "/" in api_version else "/api"
+        answer = await self.client.send(Request("GET", f"{root}/{quote(api_version)}", headers=AS_JSON))
+        group, _, version = api_version.rpartition("/")
+        for entry in msgspec.json.decode(answer.body)["resources"]:
+            if entry["kind"] == reference["kind"] and "/" not in entry["name"]:
+                return Resource(group, version, entry["name"], entry["kind"], namespaced=entry["namespaced"])
+        raise KubeError(f'no matches for kind "{reference["kind"]}" in group "{group}"')
+
+    async def _observe(self, autoscaler: JSONObject, target: Resource, scale: JSONObject, history: History) -> Observed:
+        namespace, text = meta.namespace(autoscaler), str(meta.status(scale).get("selector") or "")
+        selector, metrics = selectors.NOTHING, _NO_METRICS
+        try:
+            if text:
+                selector = selectors.parse_labels(text)
+                metrics = (await self.client.list(POD_METRICS, namespace=namespace, label_selector=text)).items
+        except (KubeError, selectors.SelectorError) as error:
+            metrics = str(error)
+        pods = [
+            pod
+            for pod in self.pods.store.list()
+            if meta.namespace(pod) == namespace and selector.matches(meta.labels(pod))
+        ]
+        return Observed(
+            autoscaler=autoscaler,
+            target=target,
+            scale=scale,
+            pods=pods,
+            metrics=metrics,
+            history=history,
+            now=self.clock.now(),
+        )
+
+
+def _has_decided(memory: Memory, autoscaler: JSONObject) -> bool:
+    """Return whether the last decision was by this spec, and the scale was written (the status follows it)."""
+    is_written = memory.written is None or meta.status(autoscaler).get("desiredReplicas") == memory.written[1]
+    return is_written and memory.spec == meta.spec(autoscaler)
+
+
+def _confirmed(memory: Memory, scale: JSONObject) -> History:
+    """Return the history with the last change, if the scale shows that it was written."""
+    if memory.written is None or autoscalercontrol.replicas_of(scale) != memory.written[1]:
+        return memory.history
+    before, after = memory.written
+    return replace(memory.history, changed=(*memory.history.changed, Moment(memory.at, after - before)))

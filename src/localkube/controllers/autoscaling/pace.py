@@ -1,0 +1,145 @@
+"""How fast an autoscaler may go: stabilization windows and policies, from what was recommended and done before.
+
+In: replicas that metrics ask for. Out: replicas that the behavior allows, and why they differ.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from kuberuntime.objects import meta, quantity
+from kuberuntime.objects.meta import JSONObject
+
+TOLERANCE: Final = 0.1
+"""The deviation from the target that changes nothing, unless the rules have their own."""
+
+DOWN_WINDOW: Final = 300
+"""Seconds of the window of `scaleDown`, unless its rules have their own."""
+
+DOUBLE: Final[JSONObject] = {"type": "Percent", "value": 100, "periodSeconds": 15}
+FOUR: Final[JSONObject] = {"type": "Pods", "value": 4, "periodSeconds": 15}
+UP: Final[JSONObject] = {"stabilizationWindowSeconds": 0, "selectPolicy": "Max", "policies": [FOUR, DOUBLE]}
+DOWN: Final[JSONObject] = {"stabilizationWindowSeconds": DOWN_WINDOW, "selectPolicy": "Max", "policies": [DOUBLE]}
+"""The rules without a behavior."""
+
+
+class Moment(NamedTuple):
+    """Replicas at a time: recommended, or added (negative: removed)."""
+
+    at: datetime
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was recommended, and what was changed, oldest first."""
+
+    recommended: tuple[Moment, ...] = ()
+    changed: tuple[Moment, ...] = ()
+
+
+class Verdict(NamedTuple):
+    """Replicas, and the condition (reason, message) that says what kept them from being others, or that nothing did."""
+
+    replicas: int
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The behavior of an autoscaler: rules for both ways, and its bounds."""
+
+    up: JSONObject
+    down: JSONObject
+    least: int
+    most: int
+
+    @property
+    def tolerances(self) -> tuple[float, float]:
+        """Return by how much the load may be below and above its target, as shares."""
+        return _tolerance(self.down), _tolerance(self.up)
+
+
+def of(autoscaler: JSONObject) -> Pace:
+    """Return the behavior of an autoscaler, with the defaults of the controller."""
+    spec = meta.spec(autoscaler)
+    behavior = spec.get("behavior") or {}
+    up, down = UP | (behavior.get("scaleUp") or {}), DOWN | (behavior.get("scaleDown") or {})
+    return Pace(up, down, int(spec["minReplicas"]), int(spec["maxReplicas"]))
+
+
+def stabilized(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:
+    """Return the wanted replicas, or those of the window in which fewer (going up) or more (down) were recommended."""
+    lowest = min([wanted, *_within(history.recommended, pace.up, now)])
+    highest = max([wanted, *_within(history.recommended, pace.down, now)])
+    found = min(max(current, lowest), highest)
+    if found == wanted:
+        return Verdict(found, "ReadyForNewScale", "recommended size matches current size")
+    if wanted >= current:
+        text = "recent recommendations were lower than current one, applying the lowest recent recommendation"
+        return Verdict(found, "ScaleUpStabilized", text)
+    text = "recent recommendations were higher than current one, applying the highest recent recommendation"
+    return Verdict(found, "ScaleDownStabilized", text)
+
+
+def limited(pace: Pace, wanted: int, current: int, history: History, now: datetime) -> Verdict:
+    """Return the wanted replicas, or the nearest that bounds and policies allow."""
+    if wanted > current:
+        limit = max(_limit(pace.up, current, history, now, up=True), current)
+        most = min(pace.most, limit)
+        if wanted > most:
+            return Verdict(most, *(_TOO_MANY if pace.most <= limit else _TOO_FAST_UP))
+    if wanted < current:
+        limit = min(_limit(pace.down, current, history, now, up=False), current)
+        least = max(pace.least, limit)
+        if wanted < least:
+            return Verdict(least, *(_TOO_FEW if pace.least >= limit else _TOO_FAST_DOWN))
+    return Verdict(wanted, "DesiredWithinRange", "the desired count is within the acceptable range")
+
+
+_TOO_MANY: Final = ("TooManyReplicas", "the desired replica count is more than the maximum replica count")
+_TOO_FEW: Final = ("TooFewReplicas", "the desired replica count is less than the minimum replica count")
+_TOO_FAST_UP: Final = ("ScaleUpLimit", "the desired replica count is increasing faster than the maximum scale rate")
+_TOO_FAST_DOWN: Final = ("ScaleDownLimit", "the desired replica count is decreasing faster than the maximum scale rate")
+
+
+def remembered(history: History, pace: Pace, now: datetime) -> History:
+    """Return the history without what no rule asks for any more."""
+    windows = max(int(rules["stabilizationWindowSeconds"]) for rules in (pace.up, pace.down))
+    periods = [policy["periodSeconds"] for rules in (pace.up, pace.down) for policy in rules["policies"]]
+    return History(_since(history.recommended, windows, now), _since(history.changed, max(periods, default=0), now))
+
+
+def _since(moments: Iterable[Moment], seconds: float, now: datetime) -> tuple[Moment, ...]:
+    begin = now - timedelta(seconds=seconds)
+    return tuple(moment for moment in moments if begin < moment.at <= now)
+
+
+def _within(moments: Iterable[Moment], rules: JSONObject, now: datetime) -> list[int]:
+    return [moment.replicas for moment in _since(moments, int(rules["stabilizationWindowSeconds"]), now)]
+
+
+def _limit(rules: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
+    """Return how many replicas the policies of one way allow."""
+    policies: Sequence[JSONObject] = rules["policies"]
+    if rules["selectPolicy"] == "Disabled":
+        return current
+    farthest = (rules["selectPolicy"] == "Max") == up
+    choose: Callable[[Iterable[int]], int] = max if farthest else min
+    return choose(_allowed(policy, current, history, now, up=up) for policy in policies)
+
+
+def _allowed(policy: JSONObject, current: int, history: History, now: datetime, *, up: bool) -> int:
+    """Return how many replicas one policy allows, from those at the begin of its period."""
+    begin = current - sum(moment.replicas for moment in _since(history.changed, policy["periodSeconds"], now))
+    value = int(policy["value"])
+    if policy["type"] == "Pods":
+        return begin + value if up else begin - value
+    return -(-begin * (100 + value) // 100) if up else begin * (100 - value) // 100
+
+
+def _tolerance(rules: JSONObject) -> float:
+    own = rules.get("tolerance")
+    return TOLERANCE if own is None else float(quantity.parse(own).fraction())

@@ -1,0 +1,248 @@
+"""How many replicas one metric asks for, from the loads of pods.
+
+In: a metric of an autoscaler, its pods, and their PodMetrics. Out: a `Proposal`, or a `ReadingError`. Amounts are in
+thousandths, as autoscalers count; shares are those of the requests of pods.
+"""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from kuberuntime.objects import meta, quantity, timestamps
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import NANOS, Quantity
+from localkube.controllers import podhealth
+
+INITIALIZATION: Final = timedelta(minutes=5)
+"""The time after its start in which the processor load of a pod counts only while it is ready."""
+
+FIRST_READINESS: Final = timedelta(seconds=30)
+"""The time after its start in which a pod that was never ready counts as one that starts."""
+
+MILLI: Final = 1000
+WHOLE: Final = 100
+
+
+class ReadingError(Exception):
+    """A metric asks for no number of replicas; `reason` is that of the condition."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Proposal(NamedTuple):
+    """The replicas that a metric asks for, the metric's name in conditions, and its status."""
+
+    replicas: int
+    name: str
+    status: JSONObject
+
+
+class Sample(NamedTuple):
+    """What a pod used: thousandths, as the mean over a time that ended at `at`."""
+
+    milli: int
+    at: datetime
+    window: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledLoad:
+    """The pods of an autoscaler with what they use now, and how many replicas there are.
+
+    `tolerances` are the deviations (below, above) from the target that change nothing, as shares.
+    """
+
+    pods: Sequence[JSONObject]
+    metrics: Sequence[JSONObject]
+    current: int
+    tolerances: tuple[float, float]
+    now: datetime
+
+
+class WantedLoad(NamedTuple):
+    """The resource that is measured, in one container or (empty) all, and the load that each pod should have.
+
+    With `utilization` the load is a percentage of requests; else thousandths.
+    """
+
+    resource: str
+    container: str
+    amount: int
+    utilization: bool
+
+
+def propose(metric: JSONObject, load: ScaledLoad) -> Proposal:
+    """Return what a metric asks for."""
+    match metric["type"]:
+        case "Resource":
+            source, field, reason = metric["resource"], "resource", "FailedGetResourceMetric"
+        case "ContainerResource":
+            source, field, reason = metric["containerResource"], "containerResource", "FailedGetContainerResourceMetric"
+        case other:
+            text = f"the embedded cluster measures resources only: it has no metrics of type {other}"
+            raise ReadingError(f"FailedGet{other}Metric", text)
+    target = _target(source)
+    try:
+        replicas, current = _replicas(target, load)
+    except ReadingError as error:
+        kind = "utilization" if target.utilization else "usage"
+        raise ReadingError(reason, f"failed to get {target.resource} {kind}: {error}") from error
+    words = f"{target.resource} resource"
+    name = f"{words} utilization (percentage of request)" if target.utilization else words
+    identity = {"name": target.resource, "current": current} | (
+        {"container": target.container} if target.container else {}
+    )
+    return Proposal(replicas, name, {"type": metric["type"], field: identity})
+
+
+def _target(source: JSONObject) -> WantedLoad:
+    target, container = source["target"], str(source.get("container") or "")
+    share = target.get("averageUtilization")
+    if share is not None:
+        return WantedLoad(source["name"], container, int(share), utilization=True)
+    return WantedLoad(source["name"], container, _milli(target["averageValue"]), utilization=False)
+
+
+def _replicas(target: WantedLoad, load: ScaledLoad) -> tuple[int, JSONObject]:
+    samples = _samples(target, load.metrics)
+    if not samples:
+        text = f"unable to get metrics for resource {target.resource}: no metrics returned from resource metrics API"
+        raise ReadingError("", text)
+    groups = _grouped(target, load, samples)
+    used = {name: sample.milli for name, sample in samples.items() if name in groups.counted}
+    if not used:
+        raise ReadingError("", "did not receive metrics for targeted pods (pods might be unready)")
+    requests = _requests(target, load.pods) if target.utilization else {}
+    mean, ratio = _ratio(target, used, requests)
+    average = sum(used.values()) // len(used)
+    current: JSONObject = {"averageValue": str(Quantity(average * NANOS // MILLI))}
+    if target.utilization:
+        current["averageUtilization"] = mean
+    return _count(target, load, groups, used, requests, ratio), current
+
+
+class Groups(NamedTuple):
+    """The names of pods: measured ones that count, those that start, and those without metrics."""
+
+    counted: Collection[str]
+    unready: Collection[str]
+    missing: Collection[str]
+
+
+def _grouped(target: WantedLoad, load: ScaledLoad, samples: Mapping[str, Sample]) -> Groups:
+    groups: dict[str, list[str]] = {"counted": [], "unready": [], "missing": []}
+    for pod in load.pods:
+        name = meta.name(pod)
+        if meta.is_deleting(pod) or podhealth.phase(pod) == "Failed":
+            continue
+        if podhealth.phase(pod) == "Pending":
+            groups["unready"].append(name)
+        elif name not in samples:
+            groups["missing"].append(name)
+        elif target.resource == "cpu" and _is_starting(pod, samples[name], load.now):
+            groups["unready"].append(name)
+        else:
+            groups["counted"].append(name)
+    return Groups(**groups)
+
+
+def _is_starting(pod: JSONObject, sample: Sample, now: datetime) -> bool:
+    """Return whether the processor load of a pod is that of its start."""
+    ready, started = meta.find_condition(pod, "Ready"), meta.status(pod).get("startTime")
+    if ready is None or not started:
+        return True
+    begin, since = timestamps.parse(started), timestamps.parse(ready.get("lastTransitionTime") or started)
+    if begin + INITIALIZATION > now:
+        return bool(ready["status"] == "False") or sample.at < since + sample.window
+    return bool(ready["status"] == "False") and begin + FIRST_READINESS > since
+
+
+def _count(
+    target: WantedLoad,
+    load: ScaledLoad,
+    groups: Groups,
+    used: Mapping[str, int],
+    requests: Mapping[str, int],
+    ratio: float,
+) -> int:
+    """Return the replicas at which each has the target's load, careful where pods start or are not measured.
+
+    Those that start, or are not measured, count as idle where that keeps the number from growing, and as busy where it
+    keeps it from shrinking; the direction never changes by that.
+    """
+    starting = bool(groups.unready) and ratio > 1
+    if not starting and not groups.missing:
+        return load.current if _is_near(load, ratio) else math.ceil(ratio * len(groups.counted))
+    assumed = dict(used)
+    if ratio < 1:
+        full = {name: requests.get(name, 0) * max(WHOLE, target.amount) // WHOLE for name in groups.missing}
+        assumed |= full if target.utilization else dict.fromkeys(groups.missing, target.amount)
+    elif ratio > 1:
+        assumed |= dict.fromkeys(groups.missing, 0)
+    if starting:
+        assumed |= dict.fromkeys(groups.unready, 0)
+    _, careful = _ratio(target, assumed, requests)
+    if _is_near(load, careful) or (ratio < 1 < careful) or (careful < 1 < ratio):
+        return load.current
+    count = math.ceil(careful * len(assumed))
+    is_other_way = count > load.current if careful < 1 else count < load.current
+    return load.current if is_other_way else count
+
+
+def _is_near(load: ScaledLoad, ratio: float) -> bool:
+    below, above = load.tolerances
+    return 1 - below <= ratio <= 1 + above
+
+
+def _ratio(target: WantedLoad, used: Mapping[str, int], requests: Mapping[str, int]) -> tuple[int, float]:
+    """Return the mean load of pods, in the unit of the target, and how it compares with the target."""
+    total = sum(used.values())
+    if not target.utilization:
+        mean = total // len(used)
+        return mean, mean / target.amount
+    requested = sum(requests[name] for name in used if name in requests)
+    if not requested:
+        raise ReadingError("", "no metrics returned matched known pods")
+    share = total * WHOLE // requested
+    return share, share / target.amount
+
+
+def _requests(target: WantedLoad, pods: Iterable[JSONObject]) -> dict[str, int]:
+    """Return what pods request, by name; containers that run beside the others for a pod's whole life count, too."""
+    return {meta.name(pod): sum(_request(target, pod, one) for one in _containers(target, pod)) for pod in pods}
+
+
+def _containers(target: WantedLoad, pod: JSONObject) -> list[JSONObject]:
+    spec = meta.spec(pod)
+    sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
+    return [one for one in (*spec["containers"], *sidecars) if target.container in {"", one["name"]}]
+
+
+def _request(target: WantedLoad, pod: JSONObject, container: JSONObject) -> int:
+    asked = ((container.get("resources") or {}).get("requests") or {}).get(target.resource)
+    if asked is None:
+        raise ReadingError(
+            "", f"missing request for {target.resource} in container {container['name']} of Pod {meta.name(pod)}"
+        )
+    return _milli(asked)
+
+
+def _samples(target: WantedLoad, metrics: Iterable[JSONObject]) -> dict[str, Sample]:
+    """Return what pods used, by name; those of which a container was not measured are missing."""
+    found = {}
+    for one in metrics:
+        measured = [each for each in one["containers"] if target.container in {"", each["name"]}]
+        amounts = [each["usage"].get(target.resource) for each in measured]
+        if amounts and None not in amounts:
+            window = timedelta(seconds=float(one["window"].removesuffix("s")))
+            milli = sum(map(_milli, amounts))
+            found[meta.name(one)] = Sample(milli, timestamps.parse(one["timestamp"]), window)
+    return found
+
+
+def _milli(amount: str) -> int:
+    return (quantity.parse(amount) * MILLI).ceil()

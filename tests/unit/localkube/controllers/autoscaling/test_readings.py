@@ -1,0 +1,157 @@
+"""How many replicas a metric asks for, with pods that start, leave, or are not measured."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from tests.unit.localkube.controllers.objects import NOW, seconds_ago
+
+from kuberuntime.objects import timestamps
+from localkube.controllers.autoscaling import readings
+from localkube.controllers.autoscaling.readings import ReadingError, ScaledLoad
+
+HALF = {"type": "Utilization", "averageUtilization": 50}
+
+
+def pod(name: str, *, ready: bool = True, since: float = 600, started: float = 900, **fields: Any) -> Any:
+    condition = {"type": "Ready", "status": str(ready), "lastTransitionTime": seconds_ago(since)}
+    requests = {"cpu": "1", "memory": "1Gi"}
+    return {
+        "metadata": {"name": name} | fields.pop("metadata", {}),
+        "spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]} | fields.pop("spec", {}),
+        "status": {"phase": "Running", "startTime": seconds_ago(started), "conditions": [condition]} | fields,
+    }
+
+
+def measured(name: str, cpu: str, at: float = 0, **more: str) -> Any:
+    """Return the PodMetrics of a pod; `more` are other containers' processors."""
+    containers = [{"name": one, "usage": {"cpu": amount}} for one, amount in {"main": cpu, **more}.items()]
+    moment = timestamps.render(NOW - timedelta(seconds=at))
+    return {"metadata": {"name": name}, "timestamp": moment, "window": "15.000s", "containers": containers}
+
+
+def load(pods: list[Any], metrics: list[Any], current: int | None = None) -> ScaledLoad:
+    return ScaledLoad(pods=pods, metrics=metrics, current=current or len(pods), tolerances=(0.1, 0.1), now=NOW)
+
+
+def metric(target: Any = HALF, name: str = "cpu", container: str = "") -> Any:
+    if container:
+        return {
+            "type": "ContainerResource",
+            "containerResource": {"name": name, "container": container, "target": target},
+        }
+    return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+def replicas(pods: list[Any], metrics: list[Any], target: Any = HALF) -> int:
+    return readings.propose(metric(target), load(pods, metrics)).replicas
+
+
+ONE, TWO = pod("a"), pod("b")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "found"), [("500m", 2), ("549m", 2), ("560m", 3), ("451m", 2), ("440m", 2), ("250m", 1), ("1", 4), ("0", 0)]
+)
+def test_replicas_follow_the_share_of_requests(cpu: str, found: int) -> None:
+    """The tolerance is a tenth: 44 % of a target of 50 % would be 1.76 pods, which are two as well."""
+    assert replicas([ONE, TWO], [measured("a", cpu), measured("b", cpu)]) == found
+
+
+def test_the_status_has_the_mean_in_both_units() -> None:
+    found = readings.propose(metric(), load([ONE, TWO], [measured("a", "300m"), measured("b", "500m")]))
+    assert found.status == {
+        "type": "Resource",
+        "resource": {"name": "cpu", "current": {"averageUtilization": 40, "averageValue": "400m"}},
+    }
+    assert found.name == "cpu resource utilization (percentage of request)"
+    average = {"type": "AverageValue", "averageValue": "200m"}
+    assert readings.propose(metric(average), load([ONE], [measured("a", "300m")])).name == "cpu resource"
+
+
+def test_one_container_is_measured_alone() -> None:
+    containers = [{"name": "main", "resources": {"requests": {"cpu": "1"}}}, {"name": "proxy"}]
+    both = pod("a", spec={"containers": containers})
+    found = readings.propose(metric(container="main"), load([both], [measured("a", "1", proxy="9")]))
+    assert found.replicas == 2
+    assert found.status["containerResource"]["container"] == "main"
+    with pytest.raises(ReadingError, match="missing request for cpu in container proxy of Pod a"):
+        readings.propose(metric(), load([both], [measured("a", "1", proxy="9")]))
+
+
+def test_sidecars_request_for_the_whole_life_of_a_pod() -> None:
+    sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "1"}}}
+    assert (
+        replicas([pod("a", spec={"initContainers": [sidecar, {"name": "once"}], **ONE["spec"]})], [measured("a", "1")])
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pod("b", phase="Failed"),
+        pod("b", metadata={"deletionTimestamp": seconds_ago(1)}),
+    ],
+)
+def test_pods_that_leave_do_not_count(other: Any) -> None:
+    assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pod("b", phase="Pending"),
+        pod("b", ready=False, started=60),
+        pod("b", ready=False, since=895),
+        pod("b", started=60, since=5),
+        pod("b", conditions=[]),
+        pod("b", startTime=None),
+    ],
+)
+def test_pods_that_start_count_as_idle_where_the_number_would_grow(other: Any) -> None:
+    """One of two is at 100 %: both together are at the target; alone it would ask for two more."""
+    assert replicas([ONE, other], [measured("a", "2"), measured("b", "0")]) == 4
+    assert replicas([ONE, other], [measured("a", "1"), measured("b", "0")]) == 2
+    assert replicas([ONE, other], [measured("a", "100m"), measured("b", "0")]) == 1
+
+
+@pytest.mark.parametrize("other", [pod("b", started=60, since=50), pod("b", ready=False, since=600)])
+def test_a_pod_that_has_been_ready_counts(other: Any) -> None:
+    assert replicas([ONE, other], [measured("a", "1"), measured("b", "1")]) == 4
+
+
+def test_pods_without_metrics_never_turn_the_direction() -> None:
+    assert replicas([ONE, TWO], [measured("a", "250m")]) == 2, "busy, where it would shrink"
+    assert replicas([ONE, TWO], [measured("a", "1")]) == 2, "idle, where it would grow"
+    assert replicas([ONE, TWO], [measured("a", "2")]) == 4
+    assert replicas([ONE, TWO, pod("c")], [measured("a", "0"), measured("b", "0")]) == 2
+    average = {"type": "AverageValue", "averageValue": "500m"}
+    assert replicas([ONE, TWO], [measured("a", "100m")], average) == 2
+    assert replicas([ONE, TWO, pod("c")], [measured("a", "500m"), measured("b", "500m")], average) == 3
+
+
+def test_more_than_there_are_is_no_reason_to_shrink() -> None:
+    """Fewer replicas are asked for than counted, though the load is above its target: nothing happens."""
+    pods = [ONE, TWO]
+    found = readings.propose(metric(), load(pods, [measured("a", "2")], current=9))
+    assert found.replicas == 9
+
+
+@pytest.mark.parametrize(
+    ("pods", "metrics", "text"),
+    [
+        ([ONE], [], "no metrics returned from resource metrics API"),
+        ([pod("a", phase="Pending")], [measured("a", "1")], "pods might be unready"),
+        ([pod("a", spec={"containers": []})], [measured("a", "1")], "no metrics returned matched known pods"),
+    ],
+)
+def test_what_is_missing_is_named(pods: list[Any], metrics: list[Any], text: str) -> None:
+    with pytest.raises(ReadingError, match=text) as raised:
+        readings.propose(metric(), load(pods, metrics))
+    assert raised.value.reason == "FailedGetResourceMetric"
+    with pytest.raises(ReadingError, match="it has no metrics of type Pods") as raised:
+        readings.propose({"type": "Pods"}, load(pods, metrics))
+    assert raised.value.reason == "FailedGetPodsMetric"
+    with pytest.raises(ReadingError, match="failed to get memory usage"):
+        readings.propose(metric({"averageValue": "1Gi"}, "memory"), load([ONE], [measured("a", "1")]))

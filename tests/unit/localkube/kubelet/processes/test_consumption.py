@@ -1,0 +1,52 @@
+"""What containers have used, from a /proc of files and from the real one."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from localkube.kubelet.processes import consumption
+
+
+def add(
+    proc: Path, pid: int, parent: int, name: str = "sh", ticks: tuple[int, int, int, int] = (0, 0, 0, 0), pages: int = 0
+) -> None:
+    used = " ".join(map(str, ticks))
+    (proc / str(pid)).mkdir(parents=True)
+    text = f"{pid} ({name}) S {parent} 1 1 0 -1 4194304 9 0 0 0 {used} 20 0 1 0 5 4096 {pages} 1844"
+    (proc / str(pid) / "stat").write_text(text)
+
+
+def test_a_container_is_all_descendants_of_the_process_that_keeps_it(tmp_path: Path) -> None:
+    """An orphan comes back to the keeper; a neighbor under the same launcher does not count."""
+    add(tmp_path, 1, 0, "launcher", (100, 0, 0, 0), 50)
+    add(tmp_path, 2, 1, consumption.KEEPER, (1, 1, 0, 0), 1)
+    add(tmp_path, 3, 2, "python) 3", (10, 20, 30, 40), 5)
+    add(tmp_path, 4, 3, "child", (100, 0, 0, 0), 2)
+    add(tmp_path, 5, 2, "orphan", (0, 0, 0, 98), 1)
+    add(tmp_path, 6, 1, "stub", (7, 0, 0, 0), 3)
+    (tmp_path / "self").mkdir()
+    (tmp_path / "9").mkdir()
+    found = consumption.read({3, 6, 99}, tmp_path)
+    assert found[3].seconds == 300 / consumption.TICKS
+    assert found[3].memory == 9 * consumption.PAGE
+    assert found[6].seconds == 7 / consumption.TICKS
+    assert set(found) == {3, 6}
+
+
+def test_a_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
+    assert consumption.read({1}, tmp_path / "absent") == {}
+
+
+def test_the_time_of_a_busy_process_grows() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            deadline = time.monotonic() + 60
+            while consumption.read({busy.pid})[busy.pid].seconds < 0.2:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            assert consumption.read({busy.pid})[busy.pid].memory > os.sysconf("SC_PAGE_SIZE")
+        finally:
+            busy.kill()
+    assert consumption.read({busy.pid}) == {}
