@@ -51,6 +51,7 @@ CHOSEN: Final = (
     labels.IN_PLACE,
     labels.DISRUPTION_BUDGET,
     labels.DO_NOT_DISRUPT,
+    labels.MOVE_OFF_CLOSED_NODES,
     labels.GANG_SCHEDULER,
     labels.POD_TERMINATION_POLICY,
     labels.STAY_ON_NODES,

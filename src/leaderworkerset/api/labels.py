@@ -122,6 +122,9 @@ PROGRESS: Final = PREFIX + "progress"
 HANG: Final = PREFIX + "hang"
 GROUP_ENDED: Final = PREFIX + "group-ended"
 
+# Maintenance of nodes (docs/adr/0023-moves.md): whether the groups of a set are moved off nodes that are closed.
+MOVE_OFF_CLOSED_NODES: Final = PREFIX + "move-off-closed-nodes"
+
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
 HISTORY_OF: Final = PREFIX + "history-of"

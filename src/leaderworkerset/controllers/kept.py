@@ -147,7 +147,7 @@ EVICTABLE_POD: Final = Projection(
 """A pod of a group with a disruption budget: whether somebody empties its node."""
 
 CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
-"""A node, for disruption budgets: whether it accepts pods."""
+"""A node, for disruption budgets and moves: whether it accepts pods."""
 
 DISRUPTION_BUDGET: Final = Projection(
     "metadata.labels",
@@ -158,6 +158,10 @@ DISRUPTION_BUDGET: Final = Projection(
     "status.currentHealthy",
 )
 """The disruption budget of a group: whether it is open, and what the API server says of the group's pods."""
+
+MOVABLE_POD: Final = Projection("spec.nodeName", "spec.tolerations", "status.phase")
+"""A pod of a group, where groups are moved off closed nodes: where it is, and whether it would stay there."""
+
 
 SERVICE: Final = Projection()
 """Services are created if none has the name, and never changed again."""
@@ -188,6 +192,11 @@ def placed_pod(_obj: JSONObject) -> Projection:
 def node(_obj: JSONObject) -> Projection:
     """Return the kept fields of a node."""
     return NODE
+
+
+def movable_pod(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a pod that may be moved."""
+    return MOVABLE_POD
 
 
 def statefulset(obj: JSONObject) -> Projection:

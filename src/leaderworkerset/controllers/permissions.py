@@ -69,3 +69,6 @@ DISAGGREGATED_SET: Final = (
 
 RECORD_EVENTS: Final = (Permission(EVENTS, ("create", "patch")),)
 """What every process with controllers needs."""
+
+MAINTENANCE: Final = (Permission(NODES, ("list", "watch")),)
+"""What moving groups off closed nodes needs in addition: filling the cache of nodes."""

@@ -23,7 +23,7 @@ class ScaleDown:
     going: tuple[GroupName, ...]
     broken: tuple[GroupName, ...]
     staying: tuple[GroupName, ...] = ()
-    exhausted: tuple[GroupName, ...] = ()
+    over: tuple[GroupName, ...] = ()
     others: int = 0
 
 
@@ -38,8 +38,8 @@ def foresee(view: View, replicas: int) -> ScaleDown:
     return ScaleDown(
         going=_names(going),
         broken=_names(group for group in going if not group.is_ready),
-        staying=_names(group for group in staying if not group.is_exhausted),
-        exhausted=_names(group for group in staying if group.is_exhausted),
+        staying=_names(group for group in staying if not group.is_over),
+        over=_names(group for group in staying if group.is_over),
     )
 
 
@@ -56,7 +56,7 @@ def lines(name: str, found: ScaleDown) -> Iterator[str]:
         yield f"{name}: {groups_named(ready)} {_go(len(ready))}, ready: groups with an index go from the highest"
     if found.others > 0:
         yield f"{name}: {counted(found.others, 'group')} that {_is(found.others)} ready {_go(found.others)}"
-    for stays, what in ((found.staying, ""), (found.exhausted, ", without a restart left")):
+    for stays, what in ((found.staying, ""), (found.over, ", and not recreated")):
         if stays:
             verb = "stay" if len(stays) > 1 else "stays"
             yield f"{name}: {groups_named(stays)} {verb}, not ready{what}"
@@ -65,7 +65,7 @@ def lines(name: str, found: ScaleDown) -> Iterator[str]:
 def _is_ending(group: Group) -> bool:
     """Return whether the group goes already, or has no leader yet."""
     leader = group.ranks[0].object if group.ranks else None
-    return leader is None or (meta.is_deleting(leader) and not group.is_exhausted)
+    return leader is None or (meta.is_deleting(leader) and not group.is_over)
 
 
 def _names(groups: Sequence[Group] | Iterator[Group]) -> tuple[GroupName, ...]:

@@ -34,8 +34,8 @@ async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
 def said(session: Session, name: str, found: ScaleDown, *, recreates: bool) -> list[str]:
     """Return what goes, what stays, and what can be done about that."""
     told = list(scaledown.lines(name, found))
-    if found.exhausted:
-        told.append(f"`{session.lws} recover {name}/{found.exhausted[0]}` lets it try again")
+    if found.over:
+        told.append(f"`{session.lws} recover {name}/{found.over[0]}` lets it try again")
     if found.staying and not recreates:
         told.append("--recreate-broken recreates what stays and is not ready, once the others are gone")
     return told

@@ -27,6 +27,7 @@ from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
+from leaderworkerset.core.maintenance import maintenancesettings
 from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
@@ -109,6 +110,7 @@ def validate_leaderworkerset(
         *formernodes.errors(lws.annotations, stored),
         *disruption.errors(lws.annotations, stored),
         *runsettings.errors(lws, stored),
+        *maintenancesettings.errors(lws.annotations, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
 

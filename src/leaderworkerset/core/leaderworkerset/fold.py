@@ -39,6 +39,8 @@ class GroupState(NamedTuple):
 class States(NamedTuple):
     """The groups that are ready, updated, gated and broken, as sets of indexes; others are missing.
 
+    Those `moving` wait to be moved off closed nodes: extra groups replace them as they do groups that are updated.
+
     Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
     Exhausted ones never will, and are broken too.
     """
@@ -48,6 +50,7 @@ class States(NamedTuple):
     gated: int = 0
     broken: int = 0
     exhausted: int = 0
+    moving: int = 0
 
     @classmethod
     def of(cls, states: Mapping[int, GroupState]) -> "States":
@@ -189,6 +192,13 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
     if group.index is None or group.index >= limit or group.leader != f"{name}-{group.group_index}":
         return None
     return group.index
+
+
+def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
+    """Return the indexes of those of the groups that a fold has as regular ones."""
+    limit = folded.members.bit_length()
+    indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
+    return sum(1 << index for index in set(indexes) if index is not None)
 
 
 def below(indexes: int, end: int) -> int:

@@ -14,10 +14,11 @@ from leaderworkerset.api import labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import inplace, leftovers, revisions, rollingupdate, statefulsets, status
 from leaderworkerset.core.leaderworkerset.edition import follow
-from leaderworkerset.core.leaderworkerset.fold import Folded, below, fold
+from leaderworkerset.core.leaderworkerset.fold import Folded, below, fold, highest, regular
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
-from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of
+from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts, leaders_of, move
 from leaderworkerset.core.leaderworkerset.rollingupdate import Rollout
+from leaderworkerset.core.maintenance import moves
 
 
 def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
@@ -27,7 +28,8 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     route = inplace.RECREATE
     if labels.IN_PLACE in lws.annotations or folded.updating:
         route, folded = inplace.find_route(facts.obj, observed.revisions, key, folded, facts.gang)
-    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route)
+    waiting = _waiting(facts, folded) if observed.leaving else 0
+    rollout = rollingupdate.advance(lws, living, folded, facts.revision, route, waiting)
     step = rollout.step
     source, applies = follow(facts.obj, key, step.replicas, step.partition, living, observed.applied)
     assessment, error = None, None
@@ -36,12 +38,14 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
             assessment = status.assess(lws, living, folded, key, now)
         except status.UnknownIndexError as unknown:
             error = str(unknown)
+    moved = () if applies or living is None or not waiting else _moved(facts, rollout, folded, waiting)
     is_done = assessment is not None and assessment.is_update_done
     return LeaderDecision(
         resource=STATEFULSETS,
         source=source,
         announced=_surge_events(facts, rollout) if applies else (),
-        actions=() if applies else (*_replace(facts, rollout.replaced), *_mark(facts, folded, rollout.released)),
+        actions=() if applies else _act(facts, rollout, folded, moved),
+        moves=bool(moved),
         applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
         if applies
         else None,
@@ -53,6 +57,33 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         may_create_older=is_done and living is not None and rollingupdate.may_create_older(living, key),
         abandoned=_abandoned(facts),
     )
+
+
+def _act(facts: SetFacts, rollout: Rollout, folded: Folded, moved: Sequence[GroupFacts]) -> tuple[Action, ...]:
+    if moved:
+        return move(facts, moved)
+    return (*_replace(facts, rollout.replaced), *_mark(facts, folded, rollout.released))
+
+
+def _waiting(facts: SetFacts, folded: Folded) -> int:
+    """Return the wanted groups that have to leave closed nodes, and are not ending or given up."""
+    leaving = facts.observed.leaving
+    known, name = leaders_of(facts.observed), facts.lws.name
+    found = regular([known[leader] for leader in leaving if leader in known], name, folded)
+    return below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
+
+
+def _moved(facts: SetFacts, rollout: Rollout, folded: Folded, waiting: int) -> Sequence[GroupFacts]:
+    """Return the groups to move now; none while anything else may delete leaders: their number would not be known."""
+    statefulset, limits = facts.living, rollout.limits
+    if statefulset is None or not rollout.at_step or rollout.replaced or folded.updating or rollout.released:
+        return ()
+    if rollingupdate.is_rolling(statefulset, folded):
+        return ()
+    available = rollingupdate.living(statefulset, folded) & folded.available(facts.lws.size)
+    chosen = moves.choose(highest(waiting), frozenset(highest(available)), limits.replicas - limits.unavailable)
+    known = leaders_of(facts.observed)
+    return [known[f"{facts.lws.name}-{index}"] for index in chosen]
 
 
 def _surge_events(facts: SetFacts, rollout: Rollout) -> tuple[Emit, ...]:

@@ -134,7 +134,7 @@ ROLLOUT: Final = (
     ),
     CaseRule(
         Case.AT_REST,
-        holds=lambda now: now.current.partition == 0 and now.current.replicas == now.limits.replicas,
+        holds=lambda now: not now.states.moving and now.current[:2] == (now.limits.replicas, 0),
         partition=lambda _: 0,
         replicas=lambda now: now.limits.replicas,
     ),
@@ -192,13 +192,20 @@ class Rollout:
 
 
 def advance(
-    lws: LeaderWorkerSet, statefulset: JSONObject | None, folded: Folded, revision: Resolution, route: Route = RECREATE
+    lws: LeaderWorkerSet,
+    statefulset: JSONObject | None,
+    folded: Folded,
+    revision: Resolution,
+    route: Route = RECREATE,
+    moving: int = 0,
 ) -> Rollout:
-    """Compute what the rollout does now; raise ValueError for a rollout strategy that cannot be used."""
+    """Compute what the rollout does now, with groups that are `moving`; raise ValueError for a strategy that cannot be used."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
     left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
     states = folded.states(size, key, replaced=left_behind | folded.updating)
+    if moving and current is not None and current.partition == 0 and not revision.is_new:
+        states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
         return Rollout(limits, None, step, begins=False, at_step=False, replaced=())
@@ -352,7 +359,7 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     if not needs_help(statefulset) and not exhausted:  # to the StatefulSet controller exhausted ones are unavailable
         return [*highest(left_behind)]
     partition = position(statefulset).partition
-    available = _living(statefulset, folded) & folded.available(size)
+    available = living(statefulset, folded) & folded.available(size)
     outdated = _outdated(statefulset, folded, key)
     rolled = outdated & ~below(outdated, partition)
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
@@ -379,15 +386,20 @@ def needs_help(statefulset: JSONObject) -> bool:
     return has_looked(statefulset) and "maxUnavailable" not in rolling
 
 
-def _living(statefulset: JSONObject, folded: Folded) -> int:
+def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
+    """Return whether the StatefulSet controller may delete leaders now, to update them."""
+    outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
+    return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
+
+
+def living(statefulset: JSONObject, folded: Folded) -> int:
     """Return the groups that the StatefulSet has, and keeps."""
     return below(folded.members & ~folded.deleting, position(statefulset).replicas)
 
 
 def _outdated(statefulset: JSONObject, folded: Folded, key: str) -> int:
     """Return the groups whose leaders are neither of the revision nor of the StatefulSet's update revision."""
-    living = _living(statefulset, folded)
-    return living & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
+    return living(statefulset, folded) & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
 
 
 def has_looked(statefulset: JSONObject) -> bool:

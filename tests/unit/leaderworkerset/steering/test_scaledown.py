@@ -60,11 +60,11 @@ def test_groups_that_go_already_or_were_never_there_are_not_counted() -> None:
 def test_exhausted_groups_stay_in_another_way() -> None:
     """N-RB-4: nobody recreates them but a user who recovers them."""
     found = scaledown.foresee(groups(4, 0, 1, going=(0,), exhausted=(0,)), 2)
-    assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), exhausted=(0,))
+    assert found == ScaleDown(going=(2, 3), broken=(), staying=(1,), over=(0,))
     assert told("web", found) == [
         "web: groups 2-3 go, ready: groups with an index go from the highest",
         "web: group 1 stays, not ready",
-        "web: group 0 stays, not ready, without a restart left",
+        "web: group 0 stays, not ready, and not recreated",
     ]
 
 
