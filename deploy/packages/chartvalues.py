@@ -14,13 +14,13 @@ from leaderworkerset.install import installsettings, rendering
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.workload import CONTAINER_SECURITY, POD_SECURITY, deployment
 from leaderworkerset.manager.config.configuration import (
-    GANG_PROVIDERS,
     DisruptionBudgets,
     FeatureGates,
     GroupRestarts,
     Maintenance,
     RecorderSettings,
 )
+from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 
 TEXT: Final[JSONObject] = {"type": "string"}
 SWITCH: Final[JSONObject] = {"type": "boolean"}

@@ -16,9 +16,10 @@ from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import MOST_RESTARTS, Range
-from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.ciphersuites import OPENSSL, TLS13
-from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, LOCK, Configuration, Sections
+from leaderworkerset.manager.config.configuration import LOCK, Configuration, Sections
+from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 from leaderworkerset.manager.managerlog import LEVELS, TIMES
 from leaderworkerset.operator.desired import OPERAND_VERBOSITY
 
@@ -91,14 +92,15 @@ FIELDS: Final = (
     one("groupRestarts.maxGroupRestarts", 1, MOST_RESTARTS),
     one("groupRestarts.releaseLostPodsAfter", *limits(settings.RELEASES)),
     one("recorder.enable", None, False, True),
-    one("recorder.keepFor", None, *limits(configuration.EPISODE_AGES)),
+    one("recorder.keepFor", None, *limits(configurationrules.EPISODE_AGES)),
     Factor(
-        ("recorder.mebibytes", "recorder.mebibytesPerSet"), ((None, None), (configuration.MOST_MEBIBYTES, 1), (1, 1))
+        ("recorder.mebibytes", "recorder.mebibytesPerSet"),
+        ((None, None), (configurationrules.MOST_MEBIBYTES, 1), (1, 1)),
     ),
     one("disruptionBudgets.enable", None, False, True),
     one("disruptionBudgets.budget", None, disruption.OFF, disruption.ROLLOUT, "1", "25%"),
     one("disruptionBudgets.watchNodes", None, False, True),
-    one("disruptionBudgets.turn", None, *limits(configuration.TURNS)),
+    one("disruptionBudgets.turn", None, *limits(configurationrules.TURNS)),
     one("maintenance.enable", None, False, True),
     one("maintenance.taint", None, "example.com/maintenance"),
     one("maintenance.moveByDefault", None, False, True),

@@ -13,7 +13,7 @@ import yaml
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES
-from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operatornames import GROUP_RESTARTS
@@ -70,8 +70,8 @@ def patched(document: JSONObject, patch: JSONObject, depth: int = 1) -> JSONObje
 def _check(document: JSONObject, place: str) -> None:
     try:
         decoded = configuration.decode(document)
-        configuration.check_tls(decoded.tls)
+        configurationrules.check_tls(decoded.tls)
     except ConfigurationError as error:
         raise OverrideError(f"{place}: {error}") from error
-    if errors := configuration.validate(decoded):
+    if errors := configurationrules.validate(decoded):
         raise OverrideError(f"{place}: {'; '.join(map(str, errors))}")

@@ -60,6 +60,11 @@ class RandomKeyInvariants(Invariants):
             if not is_full and meta.is_condition_true(lws, "UpdateInProgress"):
                 yield "an update is reported though nobody writes any more"
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Return whether nobody can say any more what there shall be at the end."""
+        return super().is_ambiguous or self._stands()
+
     def _stands(self) -> bool:
         """Return whether a Deployment takes itself to be scaled for ever, as a write of its controller was refused.
 

@@ -10,7 +10,8 @@ from deploy.packages import chartvalues
 
 from kuberuntime.objects import duration, meta
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.manager.config.configuration import GANG_PROVIDERS, GangSchedulingManagement, GroupRestarts
+from leaderworkerset.manager.config.configuration import GangSchedulingManagement, GroupRestarts
+from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 
 CHART = Path(__file__).parents[3] / "deploy/helm/lws"
 

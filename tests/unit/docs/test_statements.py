@@ -14,7 +14,7 @@ from leaderworkerset.api.conditions import CONDITIONS
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
-from leaderworkerset.manager.config.configuration import GANG_PROVIDERS
+from leaderworkerset.manager.config.configurationrules import GANG_PROVIDERS
 from localkube.apiserver.builtin import registry
 from localkube.apiserver.front.http import BODY_LIMIT, BODY_SECONDS
 from localkube.apiserver.storage.store import LARGEST

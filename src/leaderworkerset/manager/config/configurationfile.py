@@ -4,7 +4,7 @@ from pathlib import Path
 
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
-from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError
 
 
@@ -30,7 +30,7 @@ def parse(text: bytes) -> Configuration:
 
 def check(chosen: Configuration) -> None:
     """Raise for invalid values (R-CFG-1, R-CFG-2)."""
-    failures = configuration.validate(chosen)
+    failures = configurationrules.validate(chosen)
     if failures:
         raise ConfigurationError(aggregate(failures))
-    configuration.check_tls(chosen.tls)
+    configurationrules.check_tls(chosen.tls)

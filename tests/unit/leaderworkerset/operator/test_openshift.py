@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config import configurationrules
 from leaderworkerset.manager.config.configuration import TLS, ConfigurationError
 from leaderworkerset.operator import openshift
 
@@ -61,7 +61,7 @@ def test_a_profile_of_ones_own(custom: dict[str, Any], expected: dict[str, Any] 
 def test_the_manager_takes_every_section(kind: str) -> None:
     section = msgspec.convert(openshift.tls_section(api_server(kind)), TLS)
     try:
-        configuration.check_tls(section)
+        configurationrules.check_tls(section)
     except ConfigurationError as error:
         pytest.fail(str(error))
     assert section.min_version

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from leaderworkerset.core.restarts.settings import RestartSettings
-from leaderworkerset.manager.config import configuration
+from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import TLS, Configuration, ConfigurationError
 
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1", "kind": "Configuration"}
@@ -18,7 +18,7 @@ def decode(**sections: Any) -> Configuration:
 
 
 def errors(**sections: Any) -> list[str]:
-    return [str(error) for error in configuration.validate(decode(**sections))]
+    return [str(error) for error in configurationrules.validate(decode(**sections))]
 
 
 def test_the_defaults_are_upstreams() -> None:
@@ -39,7 +39,7 @@ def test_the_defaults_are_upstreams() -> None:
     assert chosen.internal_cert_management.webhook_secret_name == "lws-webhook-server-cert"
     assert (chosen.client_connection.qps, chosen.client_connection.burst) == (500, 500)
     assert chosen.gang_scheduling_management is None
-    assert configuration.validate(chosen) == []
+    assert configurationrules.validate(chosen) == []
 
 
 def test_the_version_before_has_the_same_fields() -> None:
@@ -167,14 +167,14 @@ def test_times_of_leader_election_must_fit_together(election: dict[str, str], fi
 def test_tls_that_cannot_be_served_is_refused(tls: TLS, message: str) -> None:
     """R-CFG-2."""
     with pytest.raises(ConfigurationError) as caught:
-        configuration.check_tls(tls)
+        configurationrules.check_tls(tls)
     assert message in str(caught.value)
 
 
 def test_tls_that_can_be_served_passes() -> None:
-    configuration.check_tls(TLS())
-    configuration.check_tls(TLS(min_version="VersionTLS13"))
-    configuration.check_tls(TLS(min_version="VersionTLS12", cipher_suites=("TLS_AES_128_GCM_SHA256",)))
+    configurationrules.check_tls(TLS())
+    configurationrules.check_tls(TLS(min_version="VersionTLS13"))
+    configurationrules.check_tls(TLS(min_version="VersionTLS12", cipher_suites=("TLS_AES_128_GCM_SHA256",)))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,192 @@
+"""What a configuration of the manager may say (contract 12.2): bounds, names, addresses, and what goes together.
+
+In: a decoded `Configuration`. Out: errors with paths, in the texts of the Go manager if that has one.
+"""
+
+from typing import Final
+
+from kuberuntime.errors import ConfigError
+from kuberuntime.objects import names
+from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.serving.bindaddresses import DISABLED, HIGHEST_PORT, parse_address
+from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.core.gang.gangs import AUTO, NAMES
+from leaderworkerset.core.restarts import settings
+from leaderworkerset.manager.config import ciphersuites
+from leaderworkerset.manager.config.configuration import (
+    LOCK,
+    TLS,
+    TLS12,
+    TLS13,
+    Configuration,
+    ConfigurationError,
+    DisruptionBudgets,
+    GangSchedulingManagement,
+    GroupRestarts,
+    InternalCertManagement,
+    LeaderElection,
+    Maintenance,
+    RecorderSettings,
+)
+
+GANG_PROVIDERS: Final = (*NAMES, AUTO)
+
+NOT_IN_PATHS: Final = frozenset(" \t\n{}?#")
+"""Characters that no request to a probe has in its path, or that the router takes for a pattern."""
+
+JITTER: Final = 1.2
+"""The maximum factor by which a wait of leader election exceeds the retry period."""
+
+
+TURNS: Final = settings.Range(24)
+"""How long a group may be evicted while others wait for their turn."""
+
+EPISODE_AGES: Final = settings.Range(90 * 24)
+MOST_MEBIBYTES: Final = 256
+"""How long, and how much, recorded failures may be kept: they are in the store of the API server."""
+
+
+def validate(configuration: Configuration) -> list[FieldError]:
+    """Return all errors of the values, also of leader election (R-CFG-1)."""
+    return [
+        *_certificate_errors(configuration.internal_cert_management),
+        *_gang_errors(configuration.gang_scheduling_management),
+        *_election_errors(configuration.leader_election),
+        *_serving_errors(configuration),
+        *_restart_errors(configuration.group_restarts),
+        *_recorder_errors(configuration.recorder),
+        *_disruption_errors(configuration.disruption_budgets),
+        *_maintenance_errors(configuration.maintenance),
+    ]
+
+
+def check_tls(tls: TLS) -> None:
+    """Raise for TLS settings that are not supported (R-CFG-2)."""
+    if tls.min_version not in {"", TLS12, TLS13}:
+        raise ConfigurationError(f'invalid minVersion "{tls.min_version}". Please use {TLS12} or {TLS13}')
+    if tls.min_version == TLS13 and tls.cipher_suites:
+        raise ConfigurationError(f"cipher suites may not be specified when minVersion is '{TLS13}'")
+    for name in tls.cipher_suites:
+        if not ciphersuites.is_known(name):
+            raise ConfigurationError(f"invalid cipher suites: Cipher suite {name} not supported or doesn't exist")
+
+
+def _certificate_errors(certificates: InternalCertManagement) -> list[FieldError]:
+    if not certificates.enable:
+        return []
+    path = "internalCertManagement"
+    service, secret = certificates.webhook_service_name, certificates.webhook_secret_name
+    return [invalid(f"{path}.webhookServiceName", service, failure) for failure in names.dns_1035_label(service)] + [
+        invalid(f"{path}.webhookSecretName", secret, failure) for failure in names.dns_1123_subdomain(secret)
+    ]
+
+
+def _gang_errors(gang: GangSchedulingManagement | None) -> list[FieldError]:
+    if gang is None:
+        return []
+    path, provider = "schedulerProvider", gang.scheduler_provider
+    if not provider:
+        return [required(path, "must be set when gang scheduling is enabled")]
+    return [] if provider in GANG_PROVIDERS else [not_supported(path, provider, GANG_PROVIDERS)]
+
+
+def _serving_errors(configuration: Configuration) -> list[FieldError]:
+    """Return errors of ports, addresses and paths: with them a manager would end, or serve where nobody asks."""
+    port, health = configuration.webhook.port, configuration.health
+    errors = [] if 0 < port <= HIGHEST_PORT else [invalid("webhook.port", port, f"must be from 1 to {HIGHEST_PORT}")]
+    places = {
+        "metrics.bindAddress": configuration.metrics.bind_address,
+        "health.healthProbeBindAddress": health.health_probe_bind_address,
+    }
+    for path, address in places.items():
+        if address in DISABLED:
+            continue
+        try:
+            parse_address(address)
+        except ConfigError:
+            errors.append(invalid(path, address, "must be host:port, :port, or 0 to serve nothing"))
+    paths = {
+        "readinessEndpointName": health.readiness_endpoint_name,
+        "livenessEndpointName": health.liveness_endpoint_name,
+    }
+    errors += [
+        invalid(f"health.{field}", path, "must be a path without blanks, braces, ? and #")
+        for field, path in paths.items()
+        if set(path) & NOT_IN_PATHS
+    ]
+    if len({path.lstrip("/") for path in paths.values()}) == 1:
+        errors.append(
+            invalid("health.livenessEndpointName", health.liveness_endpoint_name, "must not be that of readiness")
+        )
+    return errors
+
+
+def _restart_errors(restarts: GroupRestarts | None) -> list[FieldError]:
+    if restarts is None:
+        return []
+    path, first, longest = "groupRestarts", restarts.first_delay, restarts.longest_delay
+    most, release = restarts.max_group_restarts, restarts.release_lost_pods_after
+    failures = [
+        (not settings.FIRST_DELAYS.holds(first), "firstDelay", f"{first:g}s", settings.FIRST_DELAYS),
+        (not settings.LONGEST_DELAYS.holds(longest), "longestDelay", f"{longest:g}s", settings.LONGEST_DELAYS),
+        (longest < first, "longestDelay", f"{longest:g}s", "not less than firstDelay"),
+        (not settings.RESETS.holds(restarts.reset_after), "resetAfter", f"{restarts.reset_after:g}s", settings.RESETS),
+        (not 0 <= most <= settings.MOST_RESTARTS, "maxGroupRestarts", most, f"at most {settings.MOST_RESTARTS}"),
+        (
+            bool(release) and not settings.RELEASES.holds(release),
+            "releaseLostPodsAfter",
+            f"{release:g}s",
+            settings.RELEASES,
+        ),
+    ]
+    return [
+        invalid(f"{path}.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
+    ]
+
+
+def _recorder_errors(recorder: RecorderSettings) -> list[FieldError]:
+    kept, size, share = recorder.keep_for, recorder.mebibytes, recorder.mebibytes_per_set
+    failures = [
+        (not EPISODE_AGES.holds(kept), "keepFor", f"{kept:g}s", str(EPISODE_AGES)),
+        (not 1 <= size <= MOST_MEBIBYTES, "mebibytes", size, f"from 1 to {MOST_MEBIBYTES}"),
+        (not 1 <= share <= max(size, 1), "mebibytesPerSet", share, "from 1 to mebibytes"),
+    ]
+    return [
+        invalid(f"recorder.{field}", value, f"must be {allowed}") for wrong, field, value, allowed in failures if wrong
+    ]
+
+
+def _disruption_errors(budgets: DisruptionBudgets) -> list[FieldError]:
+    errors = []
+    if not disruption.is_valid(budgets.budget):
+        errors.append(invalid("disruptionBudgets.budget", budgets.budget, f"must be {disruption.ALLOWED}"))
+    if not TURNS.holds(budgets.turn):
+        errors.append(invalid("disruptionBudgets.turn", f"{budgets.turn:g}s", f"must be {TURNS}"))
+    return errors
+
+
+def _maintenance_errors(maintenance: Maintenance) -> list[FieldError]:
+    taint = maintenance.taint
+    return [invalid("maintenance.taint", taint, error) for error in names.label_key(taint)] if taint else []
+
+
+def _election_errors(election: LeaderElection) -> list[FieldError]:
+    if not election.leader_elect:
+        return []
+    path = "leaderElection"
+    lease, renew, retry = election.lease_duration, election.renew_deadline, election.retry_period
+    failures = [
+        (lease < 1, "leaseDuration", lease, "must be at least one second"),
+        (lease <= renew, "leaseDuration", lease, "must be greater than renewDeadline"),
+        (renew <= retry * JITTER, "renewDeadline", renew, f"must be greater than retryPeriod*{JITTER}"),
+        (retry <= 0, "retryPeriod", retry, "must be greater than zero"),
+    ]
+    errors = [
+        invalid(f"{path}.{field}", f"{value:g}s", text) for is_invalid, field, value, text in failures if is_invalid
+    ]
+    # No API server stores a lease of another name: no manager would lead, and all would be ready.
+    name = election.resource_name
+    errors += [invalid(f"{path}.resourceName", name, failure) for failure in names.dns_1123_subdomain(name)]
+    if election.resource_lock != LOCK:
+        errors.append(not_supported(f"{path}.resourceLock", election.resource_lock, [LOCK]))
+    return errors
