@@ -23,7 +23,7 @@ def nothing() -> Collection[str]:
     return ()
 
 
-def managed(
+def managed(  # noqa: PLR0913 - each is one switch of the configuration
     provider: str = "",
     served: Served = nothing,
     restarts: RestartSettings = DEFAULTS,
