@@ -18,7 +18,6 @@ from leaderworkerset.manager.config.configuration import (
     DisruptionBudgets,
     FeatureGates,
     GroupRestarts,
-    Maintenance,
     RecorderSettings,
 )
 
@@ -127,12 +126,6 @@ def _parts() -> tuple[Value, ...]:
             {},
             section(DisruptionBudgets),
             "This block of the manager's configuration: budgets of groups that may be evicted.",
-        ),
-        Value(
-            "maintenance",
-            {},
-            section(Maintenance),
-            "This block of the manager's configuration: moves of groups off nodes.",
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),

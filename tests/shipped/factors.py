@@ -99,9 +99,6 @@ FIELDS: Final = (
     one("disruptionBudgets.budget", None, disruption.OFF, disruption.ROLLOUT, "1", "25%"),
     one("disruptionBudgets.watchNodes", None, False, True),
     one("disruptionBudgets.turn", None, *limits(configuration.TURNS)),
-    one("maintenance.enable", None, False, True),
-    one("maintenance.moveGroups", None, False, True),
-    one("maintenance.taint", None, "", "example.com/maintenance"),
     one("featureGates.WorkloadAwareScheduling", None, False, True),
 )
 
@@ -135,7 +132,6 @@ ANNOTATIONS: Final = (
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
     one(labels.DO_NOT_DISRUPT, None, disruption.STARTING),
-    one(labels.MOVE_GROUPS, None, "true", "false"),
     one(labels.DISRUPTION_BUDGET, None, disruption.OFF, disruption.ROLLOUT, "0", "100%"),
     one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
     one(labels.RECREATE_GROUP_AFTER_START, None, "true"),

@@ -96,7 +96,6 @@ IN_THE_CONFIGURATION: Final = {
     "featureGates",
     "recorder",
     "disruptionBudgets",
-    "maintenance",
 }
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
 

@@ -86,9 +86,6 @@ RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 # An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
 DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
 
-# An annotation of our own: whether groups are moved off nodes under maintenance (docs/how-to/drain.md).
-MOVE_GROUPS: Final = PREFIX + "move-groups"
-
 # Annotations of our own: that autoscalers leave a group alone while it starts, and the pods that are marked for that.
 DO_NOT_DISRUPT: Final = PREFIX + "do-not-disrupt"
 MARKED_STARTING: Final = PREFIX + "marked-starting"

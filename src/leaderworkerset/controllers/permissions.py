@@ -58,11 +58,6 @@ ALL_OF_DISRUPTION: Final = (
 )
 """The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""
 
-MAINTENANCE: Final = (Permission(PODS, ("delete",)),)
-
-ALL_OF_MAINTENANCE: Final = (Permission(NODES, ("list", "watch")),)
-"""What a manager that moves groups off nodes needs beside what others need: it fills its cache of nodes."""
-
 DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
     Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),

@@ -3,7 +3,6 @@
 Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -24,7 +23,6 @@ REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
 UNEXPECTED_OWNER: Final = "UnexpectedPodGroupOwner"
 MAY_BE_EVICTED: Final = "GroupMayBeEvicted"
-MOVING_GROUP: Final = "MovingGroup"
 IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
@@ -167,12 +165,6 @@ def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
 def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
     """Return the event of a pod on a lost node that blocks its group."""
     return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))
-
-
-def moving_group(obj: JSONObject, leader: JSONObject, nodes: Sequence[str]) -> Event:
-    """Return the event of a group that is moved off nodes under maintenance."""
-    note = f"Deleted leader pod {meta.name(leader)} to move its group off {', '.join(nodes)}"
-    return Event("Normal", MOVING_GROUP, "Delete", note, reference(obj), reference(leader))
 
 
 def may_be_evicted(obj: JSONObject, group: str) -> Event:

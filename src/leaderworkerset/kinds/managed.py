@@ -6,7 +6,6 @@ from typing import Final, TypeAlias
 
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import Gangs
-from leaderworkerset.core.maintenance.movesettings import MoveSettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
@@ -31,13 +30,11 @@ def managed(  # noqa: PLR0913 - each is one switch of the configuration
     workload_aware: bool = False,
     records: bool = False,
     disruption: DisruptionSettings | None = None,
-    moves: MoveSettings | None = None,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
     `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
-    with `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets,
-    with `moves` they are moved off nodes under maintenance.
+    with `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
@@ -49,10 +46,6 @@ def managed(  # noqa: PLR0913 - each is one switch of the configuration
         from leaderworkerset.kinds.disruptionbudget import disruption_budget
 
         kinds = kinds.with_kind(disruption_budget(disruption))
-    if moves is not None:
-        from leaderworkerset.kinds.maintenance import maintained_nodes
-
-        kinds = kinds.with_kind(maintained_nodes(moves))
     if not records:
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it

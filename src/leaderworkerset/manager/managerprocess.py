@@ -121,7 +121,6 @@ class ManagerProcess:
             workload_aware=workload_aware,
             records=self._configuration.recorder.enable,
             disruption=self._configuration.disruption,
-            moves=self._configuration.moves,
         )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None

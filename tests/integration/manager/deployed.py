@@ -74,7 +74,7 @@ async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
     await installation.install(
         client,
         replica.webhooks,
-        managed(chosen.gang_provider, records=chosen.recorder.enable, disruption=chosen.disruption, moves=chosen.moves),
+        managed(chosen.gang_provider, records=chosen.recorder.enable, disruption=chosen.disruption),
         "internal" if internal.enable else "cert-manager",
         {
             SERVICE_NAME: internal.webhook_service_name,

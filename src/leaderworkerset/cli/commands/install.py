@@ -137,12 +137,7 @@ def kinds_of(chosen: InstallSettings) -> Registry:
         decoded = configurationfile.parse(chosen.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
-    return managed(
-        decoded.gang_provider,
-        records=decoded.recorder.enable,
-        disruption=decoded.disruption,
-        moves=decoded.moves,
-    )
+    return managed(decoded.gang_provider, records=decoded.recorder.enable, disruption=decoded.disruption)
 
 
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:

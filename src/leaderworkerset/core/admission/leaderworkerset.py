@@ -26,7 +26,6 @@ from leaderworkerset.api.leaderworkerset import (
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
-from leaderworkerset.core.maintenance import movesettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
@@ -101,7 +100,6 @@ def validate_leaderworkerset(
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, {} if old is None else old.annotations),
         *disruption.errors(lws.annotations, {} if old is None else old.annotations),
-        *movesettings.errors(lws.annotations, {} if old is None else old.annotations),
         *runsettings.errors(lws, {} if old is None else old.annotations),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]

@@ -21,7 +21,6 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
-from leaderworkerset.core.maintenance.movesettings import MoveSettings
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import ciphersuites
@@ -153,17 +152,6 @@ class DisruptionBudgets(_Section, frozen=True, kw_only=True):
     turn: Duration = Duration(60)
 
 
-class Maintenance(_Section, frozen=True, kw_only=True):
-    """Whether groups are moved off nodes under maintenance, those without annotation too, and a taint that means it.
-
-    A section that the Go manager does not have, and refuses (docs/adr/0023).
-    """
-
-    enable: bool = False
-    move_groups: bool = False
-    taint: str = ""
-
-
 class TLS(_Section, frozen=True, kw_only=True):
     """The TLS settings of the metrics and webhook servers."""
 
@@ -193,7 +181,6 @@ class Configuration(_Section, frozen=True, kw_only=True):
     group_restarts: GroupRestarts | None = None
     recorder: RecorderSettings = RecorderSettings()
     disruption_budgets: DisruptionBudgets = DisruptionBudgets()
-    maintenance: Maintenance = Maintenance()
     feature_gates: FeatureGates = FeatureGates()
 
     @property
@@ -218,12 +205,6 @@ class Configuration(_Section, frozen=True, kw_only=True):
         return DisruptionSettings(
             budget=section.budget, watches_nodes=section.watch_nodes, turn=timedelta(seconds=section.turn)
         )
-
-    @property
-    def moves(self) -> MoveSettings | None:
-        """Return how groups are moved off nodes, None if they are not."""
-        section = self.maintenance
-        return MoveSettings(moves=section.move_groups, taint=section.taint) if section.enable else None
 
     @property
     def gang_provider(self) -> str:
