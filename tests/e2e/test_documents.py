@@ -34,7 +34,6 @@ ELSEWHERE = {
     "docs/how-to/autoscaling.md": "speaks of kubectl: tests/kubectl/test_top.py; its autoscaler is tested in tests/integration/autoscaling",
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/restarts.md": "speaks of kubectl: tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
-    "docs/how-to/drain.md": "needs a manager on a cluster: tests/integration/shipped/test_moves.py does what it says",
     "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/integration/shipped/test_disruption.py does what it says",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",

@@ -22,7 +22,7 @@ def nothing() -> Collection[str]:
     return ()
 
 
-def managed(  # noqa: PLR0913 - each is one switch of the configuration
+def managed(
     provider: str = "",
     served: Served = nothing,
     restarts: RestartSettings = DEFAULTS,
