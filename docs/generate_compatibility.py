@@ -72,9 +72,11 @@ while its own project supports it and the tests run on it; one is left out in a 
 ## Upgrades
 
 From one minor version to the next, and one back, without stopping a group. `tests/e2e/test_upgrade.py` has what version {before} left (it was never
-published; its commit is named there): a cluster of this machine with sets, revisions and records of recreations in its store, failures that were
+published; `tests/predecessor.py` names its commit): a cluster of this machine with sets, revisions and records of recreations in its store, failures that were
 recorded, and definitions. This version starts on it, finds every object as it was, and rolls a set; every field of the definitions before is in those
-of now, of the same type; and the code of {before} goes on with what this version wrote. Handing over between this manager and the Go manager is tested
+of now, of the same type; and the code of {before} goes on with what this version wrote. `tests/integration/manager/test_upgrade.py` goes the same way on a
+real control plane: definitions, rights, webhooks and manager of {before}, then of this version, then of {before} again, under sets of every kind that run. Nothing of
+a set at rest is written on the way, and each version rolls and scales what the other left. Handing over between this manager and the Go manager is tested
 apart, [with a real control plane](differences.md#move-here-and-back).
 
 ## Classes

@@ -18,6 +18,7 @@ from leaderworkerset.manager.config.configuration import (
     DisruptionBudgets,
     FeatureGates,
     GroupRestarts,
+    Maintenance,
     RecorderSettings,
 )
 
@@ -126,6 +127,12 @@ def _parts() -> tuple[Value, ...]:
             {},
             section(DisruptionBudgets),
             "This block of the manager's configuration: budgets of groups that may be evicted.",
+        ),
+        Value(
+            "maintenance",
+            {},
+            section(Maintenance),
+            "This block of the manager's configuration: groups that are moved off closed nodes.",
         ),
         Value("featureGates", {}, section(FeatureGates), "This block of the manager's configuration."),
         Value("podDisruptionBudget.enable", True, SWITCH, "Evict one manager at a time only."),

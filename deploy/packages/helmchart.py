@@ -41,7 +41,14 @@ from leaderworkerset.webhooks.permissions import SERVICE_NAME
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
 IMAGE: Final = "__IMAGE__"
-SECTIONS: Final = ("gangSchedulingManagement", "groupRestarts", "featureGates", "recorder", "disruptionBudgets")
+SECTIONS: Final = (
+    "gangSchedulingManagement",
+    "groupRestarts",
+    "featureGates",
+    "recorder",
+    "disruptionBudgets",
+    "maintenance",
+)
 """Values that are sections of the manager's configuration; empty ones are omitted."""
 
 _SECTION_VALUES: Final = " ".join(f".Values.{section}" for section in SECTIONS)
@@ -57,6 +64,7 @@ CERT_MANAGER: Final = ".Values.enableCertManager"
 PROMETHEUS: Final = ".Values.enablePrometheus"
 RECORDER: Final = ".Values.recorder.enable"
 DISRUPTION: Final = ".Values.disruptionBudgets.enable"
+MAINTENANCE: Final = ".Values.maintenance.enable"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
 GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
@@ -83,6 +91,8 @@ class Served:
     """The further rules of the manager's role where failures are recorded."""
     disruption: Sequence[JSONObject]
     """Those where groups get disruption budgets."""
+    maintaining: Sequence[JSONObject]
+    """Those where groups are moved off closed nodes."""
 
 
 def files(served: Served, definitions: Mapping[str, str]) -> dict[str, str]:
@@ -116,6 +126,7 @@ def templates(served: Served) -> dict[str, str]:
     }
     switched[MANAGER_ROLE] += only_if(RECORDER, rendering.document(served.recording))
     switched[MANAGER_ROLE] += only_if(DISRUPTION, rendering.document(served.disruption))
+    switched[MANAGER_ROLE] += only_if(MAINTENANCE, rendering.document(served.maintaining))
     return switched | _user_roles(served.plain) | _alerts()
 
 

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "docs/how-to/extend.md": "has no commands",
     "docs/how-to/restarts.md": "speaks of kubectl: tests/integration/lws: test_budget.py, test_restart_bounds.py do what it says",
     "docs/how-to/maintenance.md": "needs a manager on a cluster: tests/integration/shipped/test_disruption.py does what it says",
+    "docs/how-to/places-and-ends.md": "tests/integration/lws: test_ends.py, test_places.py and test_scaling.py do what it says",
     "docs/how-to/gang-scheduling.md": "needs a manager on a cluster; what it says is tested in tests/integration: gang, ganggate, kueue",
     "docs/how-to/groups-with-random-keys.md": "its keys differ each time: tests/e2e/test_keyed_groups.py does what it says",
     "docs/how-to/share-a-cluster.md": "has no commands: its objects are applied in tests/integration/manager/test_hostile.py",
@@ -43,6 +44,8 @@ ELSEWHERE = {
     "docs/how-to/neighbours.md": "speaks of other tools: what they are given is tested in tests/unit/deploy/test_health.py",
     "docs/how-to/verify.md": "needs a published release: builds and offline installations are tested in tests/e2e/test_wheels.py",
     "docs/how-to/operate.md": "needs a manager on a cluster",
+    "docs/how-to/update-in-place.md": "has no commands: tests/integration/lws/test_inplace.py does what it says",
+    "docs/how-to/drain.md": "needs a manager with further rights: tests/integration/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""
 

@@ -2,16 +2,16 @@
 
 `tests/vectors/release-0.1.0.tar.xz` is the directory of a cluster that `lws up` of 0.1.0 ran: objects, definitions, options, failures
 that were recorded. In it `web` was rolled once, `keyed` has random keys, `split` is a DisaggregatedSet, and `fails` was
-recreated and waits. 0.1.0 was never published: it is the commit below.
+recreated and waits. 0.1.0 was never published: `tests/predecessor.py` has it from the history.
 """
 
 import json
 import sqlite3
-import subprocess
 import tarfile
 from pathlib import Path
 
 import pytest
+from tests import predecessor
 from tests.e2e.harness import LWS, ROOT, Cluster, Shell
 
 from kuberuntime.objects.meta import JSONObject
@@ -20,7 +20,6 @@ from leaderworkerset.kinds.managed import MANAGED
 pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 
 LEFT = ROOT / "tests/vectors/release-0.1.0.tar.xz"
-COMMIT = "ca3d4f618f456b5b8d08eaa716141d3d95867470"
 SETTLED = ("web", "keyed", "split")
 KINDS = (
     "leaderworkersets.",
@@ -131,15 +130,7 @@ def test_a_field_that_is_lost_would_be_found() -> None:
 @pytest.fixture(scope="module")
 def earlier(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources of the version before, where this clone has its history."""
-    known = subprocess.run(
-        ["git", "cat-file", "-e", f"{COMMIT}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
-    )
-    if known.returncode:
-        pytest.skip(f"this clone does not have commit {COMMIT[:8]}, which is version 0.1.0")
-    directory = tmp_path_factory.mktemp("earlier")
-    packed = subprocess.run(["git", "archive", COMMIT, "src"], cwd=ROOT, check=True, capture_output=True).stdout
-    subprocess.run(["tar", "-x", "-C", str(directory)], input=packed, check=True)
-    return directory / "src"
+    return predecessor.sources(tmp_path_factory.mktemp("earlier"))
 
 
 def test_the_version_before_goes_on_with_what_this_one_left(shell: Shell, left: Path, earlier: Path) -> None:
@@ -151,7 +142,7 @@ def test_the_version_before_goes_on_with_what_this_one_left(shell: Shell, left: 
         cluster.lws("wait", name, "--timeout=60")
     shell.lws("down")
     after = lasting(left)
-    back = Shell(shell.base, {**shell.environment, "PYTHONPATH": str(earlier), "PYTHONSAFEPATH": "1"}, shell.base)
+    back = Shell(shell.base, {**shell.environment, **predecessor.environment(earlier)}, shell.base)
     assert back.run([*LWS, "version"]).stdout == "lws 0.1.0\n"
     back.lws("up", "--detach")
     for name in SETTLED:

@@ -99,6 +99,9 @@ FIELDS: Final = (
     one("disruptionBudgets.budget", None, disruption.OFF, disruption.ROLLOUT, "1", "25%"),
     one("disruptionBudgets.watchNodes", None, False, True),
     one("disruptionBudgets.turn", None, *limits(configuration.TURNS)),
+    one("maintenance.enable", None, False, True),
+    one("maintenance.taint", None, "example.com/maintenance"),
+    one("maintenance.moveByDefault", None, False, True),
     one("featureGates.WorkloadAwareScheduling", None, False, True),
 )
 
@@ -133,6 +136,7 @@ ANNOTATIONS: Final = (
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
     one(labels.DO_NOT_DISRUPT, None, disruption.STARTING),
     one(labels.DISRUPTION_BUDGET, None, disruption.OFF, disruption.ROLLOUT, "0", "100%"),
+    one(labels.MOVE_OFF_CLOSED_NODES, None, "on", "off"),
     one(labels.REVISION_HISTORY_LIMIT, None, "0", "100"),
     one(labels.RECREATE_GROUP_AFTER_START, None, "true"),
     Factor((labels.EXCLUSIVE_TOPOLOGY, labels.GANG_SCHEDULER), ((None, None), (HOSTS, NONE))),
@@ -157,6 +161,9 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     labels.RUN_TO_COMPLETION: "integration/lws/test_completion.py",
     labels.COMPLETION_DEADLINE: "integration/lws/test_completion.py",
     labels.TTL_AFTER_FINISHED: "integration/lws/test_completion.py",
+    labels.IN_PLACE: "integration/lws/test_inplace.py",
+    labels.POD_TERMINATION_POLICY: "integration/lws/test_ends.py",
+    labels.STAY_ON_NODES: "integration/lws/test_places.py",
     labels.GANG_SCHEDULER: "integration/gang/test_gangs.py",
     labels.SUBGROUP_EXCLUSIVE_TOPOLOGY: "integration/lws/test_placement.py",
 }

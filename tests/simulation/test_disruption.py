@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
-from leaderworkerset.kinds.managed import managed
+from leaderworkerset.kinds.managed import OptIns, managed
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.processes.runner import Exit
 
@@ -113,7 +113,7 @@ def play(seed: int, settings: DisruptionSettings, identity: str, *, limit: int, 
             managers=(faulty,),
             others=SLOW,
             nodes=NodeSettings(count=4),
-            kinds=managed(disruption=settings),
+            kinds=managed(opted=OptIns(disruption=settings)),
         ),
     )
     return found
@@ -143,7 +143,12 @@ def test_without_a_watch_of_nodes_all_groups_take_turns(identity: str) -> None:
     found = Evictions(1, SIZE, has_keys=identity == "Hash")
     simulate(
         scenario,
-        Settings(managers=(SLOW,), others=SLOW, nodes=NodeSettings(count=4), kinds=managed(disruption=TAKING_TURNS)),
+        Settings(
+            managers=(SLOW,),
+            others=SLOW,
+            nodes=NodeSettings(count=4),
+            kinds=managed(opted=OptIns(disruption=TAKING_TURNS)),
+        ),
     )
     assert (found.broken, found.granted > 0) == ([], True)
 
@@ -178,7 +183,9 @@ def hunted(identity: str) -> Evictions:
     found = Evictions(1, SIZE, has_keys=identity == "Hash")
     simulate(
         lambda world: hunt(world, found, identity),
-        Settings(managers=(SLOW,), others=SLOW, nodes=NodeSettings(count=4), kinds=managed(disruption=WATCHING)),
+        Settings(
+            managers=(SLOW,), others=SLOW, nodes=NodeSettings(count=4), kinds=managed(opted=OptIns(disruption=WATCHING))
+        ),
     )
     return found
 

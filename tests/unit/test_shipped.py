@@ -47,6 +47,9 @@ SET_BY_US: Final = frozenset(
         "MARKED_STARTING",
         "RECREATIONS",
         "RECREATED_LEADER",
+        "FORMER_NODES",
+        "FORMER_LEADER",
+        "AVOIDED_NODE",
         "RECREATE_AFTER",
         "RECREATION_STATE",
         "FAILED_POD",
@@ -54,6 +57,9 @@ SET_BY_US: Final = frozenset(
         "FAILED_POD_RESTARTS",
         "FAILURE",
         "RESUMED",
+        "IN_PLACE_REVISION",
+        "IN_PLACE_STATEFULSET_REVISION",
+        "IN_PLACE_BEFORE",
         "HISTORY_OF",
         "PAUSED_PARTITION",
         "GANG_GROUP",
@@ -96,6 +102,7 @@ IN_THE_CONFIGURATION: Final = {
     "featureGates",
     "recorder",
     "disruptionBudgets",
+    "maintenance",
 }
 """Values of the chart that reach the manager; the others are of its Deployment, and of objects beside it."""
 

@@ -83,6 +83,22 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
+# Annotations of our own: whether groups are updated in place (docs/adr/0024-update-in-place.md); on a leader, the revision
+# that its group is brought to and that of the leader StatefulSet that belongs to it; on a pod, what it ran before.
+IN_PLACE: Final = PREFIX + "in-place"
+IN_PLACE_REVISION: Final = PREFIX + "in-place-revision"
+IN_PLACE_STATEFULSET_REVISION: Final = PREFIX + "in-place-statefulset-revision"
+IN_PLACE_BEFORE: Final = PREFIX + "in-place-before"
+
+# Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
+POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"
+STAY_ON_NODES: Final = PREFIX + "stay-on-nodes"
+
+# Annotations of our own: the nodes that a group had, by rank, of which leader, and the one that it shall avoid.
+FORMER_NODES: Final = PREFIX + "former-nodes"
+FORMER_LEADER: Final = PREFIX + "former-leader"
+AVOIDED_NODE: Final = PREFIX + "avoided-node"
+
 # An annotation of our own: how many groups evictions may take away at once (docs/how-to/maintenance.md).
 DISRUPTION_BUDGET: Final = PREFIX + "disruption-budget"
 
@@ -105,6 +121,9 @@ TTL_AFTER_FINISHED: Final = PREFIX + "ttl-after-finished"
 PROGRESS: Final = PREFIX + "progress"
 HANG: Final = PREFIX + "hang"
 GROUP_ENDED: Final = PREFIX + "group-ended"
+
+# Maintenance of nodes (docs/adr/0023-moves.md): whether the groups of a set are moved off nodes that are closed.
+MOVE_OFF_CLOSED_NODES: Final = PREFIX + "move-off-closed-nodes"
 
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.
@@ -146,6 +165,9 @@ FIELD_MANAGER: Final = "lws"
 
 SCALE_MANAGER: Final = "lws-scale"
 """The field manager of scaling; `lws apply` may take over its fields, since the same user wrote both."""
+
+PLACES_MANAGER: Final = "lws-places"
+"""The field manager of the nodes in the record of a group's recreations, which has the other fields from `FIELD_MANAGER`."""
 
 EVENT_REPORTER: Final = "leaderworkerset"
 """`reportingController` of every event (contract 8.3)."""

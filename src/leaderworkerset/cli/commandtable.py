@@ -186,7 +186,12 @@ COMMANDS: Final = named(
         Command(
             "scale",
             "Change the number of groups.",
-            ("lws scale web --replicas 4", "lws scale split --role decode --replicas 6"),
+            (
+                "lws scale web --replicas 4",
+                "lws scale split --role decode --replicas 6",
+                "lws scale web --replicas 2 --prefer-broken --dry-run",
+                "lws scale web --replicas 2 --recreate-broken",
+            ),
         ),
         Command(
             "wait",

@@ -38,15 +38,8 @@ PACE: Final = 0.001
 TICK: Final = 0.0005
 """Seconds that are not worth waiting for: a timer may be early by less."""
 
-BY_NODE: Final = "node"
 BY_LWS: Final = "pods"
 MARKED: Final = "marked"
-
-
-def node_values(pod: JSONObject) -> Iterable[str]:
-    """Index a pod by its node."""
-    node = meta.spec(pod).get("nodeName")
-    return (node,) if node else ()
 
 
 def marked_values(pod: JSONObject) -> Iterable[str]:
@@ -59,7 +52,12 @@ BUDGET_CACHE: Final = Cache(
 )
 POD_CACHE: Final = Cache(
     indexes.POD_CACHE.what,
-    {indexes.LEADERS: indexes.leader_values, BY_NODE: node_values, BY_LWS: indexes.lws_values, MARKED: marked_values},
+    {
+        indexes.LEADERS: indexes.leader_values,
+        indexes.BY_NODE: indexes.node_values,
+        BY_LWS: indexes.lws_values,
+        MARKED: marked_values,
+    },
     keep=kept.evictable_pod,
 )
 NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
@@ -149,7 +147,7 @@ class DisruptionDriver(Driver):
         return frozenset(
             groupname.label(pod)
             for name, node in closed.items()
-            for pod in self._pods.store.by_index(BY_NODE, name)
+            for pod in self._pods.store.by_index(indexes.BY_NODE, name)
             if indexes.lws_key(pod) == key and emptying.wants_to_lose(node, pod)
         )
 
@@ -168,7 +166,7 @@ class DisruptionDriver(Driver):
         versions = [meta.spec(node) for node in (change.old, change.new) if node is not None]
         if len(versions) == 2 and versions[0] == versions[1]:
             return ()
-        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(BY_NODE, meta.name(change.object))}
+        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
 
 def _facts(leader: JSONObject | None) -> tuple[str, bool, bool, int] | None:

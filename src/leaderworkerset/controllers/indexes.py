@@ -28,6 +28,7 @@ BY_GROUP: Final = "group"
 LEADERS: Final = "leaders"
 RECORDS: Final = "records"
 POD_GROUP: Final = "pod group"
+BY_NODE: Final = "node"
 KEPT: Final = "kept"
 
 OF_STATEFULSETS: Final = "controller.kubernetes.io/hash"
@@ -62,8 +63,9 @@ def revision_values(revision: JSONObject) -> Iterable[str]:
 
 
 def record_values(revision: JSONObject) -> Iterable[str]:
-    """Index the record of a group's recreations by its LeaderWorkerSet."""
-    return lws_values(revision) if labels.RECREATIONS in meta.annotations(revision) else ()
+    """Index the record of a group's recreations and nodes by its LeaderWorkerSet."""
+    own = meta.annotations(revision)
+    return lws_values(revision) if labels.RECREATIONS in own or labels.FORMER_NODES in own else ()
 
 
 def leader_values(pod: JSONObject) -> Iterable[str]:
@@ -96,6 +98,12 @@ def pod_group_values(pod: JSONObject) -> Iterable[str]:
     """Index a pod by the PodGroup of Kubernetes that it names."""
     name = linked(pod)
     return (str(ObjectKey(meta.namespace(pod), name)),) if name else ()
+
+
+def node_values(pod: JSONObject) -> Iterable[str]:
+    """Index a pod by the node that it was placed on."""
+    node = meta.spec(pod).get("nodeName")
+    return (node,) if node else ()
 
 
 def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:

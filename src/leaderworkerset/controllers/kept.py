@@ -49,6 +49,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
     f"metadata.annotations['{labels.REPLACES}']",
     f"metadata.annotations['{labels.POD_DELETION_COST}']",
+    f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_BEFORE}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
@@ -60,12 +63,16 @@ POD: Final = Projection(
     "spec.nodeName",
     "spec.schedulingGates",
     "spec.readinessGates",
+    "spec.containers[].name",
+    "spec.containers[].image",
+    "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
     "status.conditions[].status",
     "status.conditions[].reason",
     "status.reason",
+    "status.containerStatuses[].containerID",
     *CONTAINER_ENDS,
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""
@@ -75,6 +82,7 @@ _ROLLED: Final = (
     f"metadata.annotations['{labels.REPLICAS}']",
     "spec.replicas",
     "spec.updateStrategy",
+    f"spec.template.metadata.annotations['{labels.STAY_ON_NODES}']",
     "status.observedGeneration",
     "status.replicas",
     "status.availableReplicas",
@@ -82,8 +90,10 @@ _ROLLED: Final = (
     "status.updateRevision",
 )
 
-WORKER_STATEFULSET: Final = Projection("metadata.creationTimestamp", *_ROLLED)
-"""The StatefulSet of a group's workers: whether it is ready, and of which revision; it is never changed."""
+WORKER_STATEFULSET: Final = Projection(
+    "metadata.creationTimestamp", f"metadata.annotations['{labels.POD_TERMINATION_POLICY}']", *_ROLLED
+)
+"""The StatefulSet of a group's workers: whether it is ready, and of which revision."""
 
 LEADER_STATEFULSET: Final = Projection(*_ROLLED, "metadata.annotations")
 """The StatefulSet of the leaders: how far it is rolled out, and what distinguishes its states (`edition.Identity`)."""
@@ -136,7 +146,7 @@ EVICTABLE_POD: Final = Projection(
 """A pod of a group with a disruption budget: whether somebody empties its node."""
 
 CLOSABLE_NODE: Final = Projection("spec.taints", "spec.unschedulable")
-"""A node, for disruption budgets: whether it accepts pods."""
+"""A node, for disruption budgets and moves: whether it accepts pods."""
 
 DISRUPTION_BUDGET: Final = Projection(
     "metadata.labels",
@@ -147,6 +157,10 @@ DISRUPTION_BUDGET: Final = Projection(
     "status.currentHealthy",
 )
 """The disruption budget of a group: whether it is open, and what the API server says of the group's pods."""
+
+MOVABLE_POD: Final = Projection("spec.nodeName", "spec.tolerations", "status.phase")
+"""A pod of a group, where groups are moved off closed nodes: where it is, and whether it would stay there."""
+
 
 SERVICE: Final = Projection()
 """Services are created if none has the name, and never changed again."""
@@ -177,6 +191,11 @@ def placed_pod(_obj: JSONObject) -> Projection:
 def node(_obj: JSONObject) -> Projection:
     """Return the kept fields of a node."""
     return NODE
+
+
+def movable_pod(_obj: JSONObject) -> Projection:
+    """Return the kept fields of a pod that may be moved."""
+    return MOVABLE_POD
 
 
 def statefulset(obj: JSONObject) -> Projection:

@@ -23,11 +23,12 @@ from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
+from leaderworkerset.controllers import indexes, leaders, maintenancenodes, parentworkloads, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.groupsofsets import GroupsOfSets
+from leaderworkerset.controllers.maintenancenodes import MaintenanceNodes
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
 from leaderworkerset.core.leaderworkerset import revisionhistory, services
@@ -36,6 +37,7 @@ from leaderworkerset.core.leaderworkerset.edition import Edition, Identity, Last
 from leaderworkerset.core.leaderworkerset.gatedleaders import GatedLeaders
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, Workers, describe, describe_workers
 from leaderworkerset.core.leaderworkerset.reconcile import decide
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies import delegation, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.policy import Parent
@@ -93,7 +95,9 @@ class Memory:
 class LeaderWorkerSetDriver(Driver):
     """Observes LeaderWorkerSets in the caches; what only some plans of a rollout need is read on demand."""
 
-    def __init__(self, caches: Caches, client: Client, clock: Clock, gang: Gang) -> None:
+    def __init__(
+        self, caches: Caches, client: Client, clock: Clock, gang: Gang, maintenance: MaintenanceSettings | None = None
+    ) -> None:
         self._client = client
         self._informers = informers = indexes.informers_of(caches)
         self._deployments = caches[indexes.DEPLOYMENT_CACHE]
@@ -102,6 +106,7 @@ class LeaderWorkerSetDriver(Driver):
         self._clock = clock
         self._groups = GroupsOfSets(informers.pods, informers.statefulsets)
         self._endings = Endings(informers.pods, informers.statefulsets)
+        self._closed = None if maintenance is None else MaintenanceNodes(caches, maintenance)
         self._turn = asyncio.Lock()
         self._memories: dict[ObjectKey, Memory] = {}
 
@@ -190,6 +195,7 @@ class LeaderWorkerSetDriver(Driver):
             leader_deployment=self._deployments.store.get(key),
             gated=self._observe_gated(key, groups, memory.surplus) if is_hash else GatedLeaders(),
             evidence=self._kept(key),
+            leaving={} if self._closed is None else self._closed.leaving(lws),
         )
 
     def _unused_pod_groups(self, key: ObjectKey) -> Sequence[JSONObject]:
@@ -228,6 +234,7 @@ class LeaderWorkerSetDriver(Driver):
             Watch(self._informers.revisions, keys_of_revision),
             Watch(self._informers.pods, keys_of_pod),
             *self._gang_objects.watches(keys_of_owned),
+            *(() if self._closed is None else self._closed.watches()),
         )
 
 
@@ -282,13 +289,14 @@ def _facts(leader: JSONObject | None) -> GroupFacts | None:
     return None if leader is None else describe(leader, None)
 
 
-def specify(gang: Gang = NO_GANG) -> ControllerSpec:
-    """Return the controller, with the gang schedulers that may be used."""
+def specify(gang: Gang = NO_GANG, maintenance: MaintenanceSettings | None = None) -> ControllerSpec:
+    """Return the controller, with the gang schedulers that may be used; with `maintenance` it reads nodes."""
 
     def build(caches: Caches, client: Client, clock: Clock) -> LeaderWorkerSetDriver:
-        return LeaderWorkerSetDriver(caches, client, clock, gang)
+        return LeaderWorkerSetDriver(caches, client, clock, gang, maintenance)
 
     caches = (*indexes.CACHES, indexes.DEPLOYMENT_CACHE, *gang_caches(gang))
+    caches += () if maintenance is None else maintenancenodes.CACHES
     return ControllerSpec(
         name=NAME, caches=caches, build=build, writes=(*permissions.LEADERWORKERSET, *gang_permissions(gang))
     )

@@ -39,7 +39,7 @@ POD: Final = (
     Permission(PODS, ("delete", "patch")),
     Permission(PODS, ("patch",), "status"),
     Permission(PODS, ("update",), "finalizers"),
-    Permission(STATEFULSETS, ("create",)),
+    Permission(STATEFULSETS, ("create", "delete", "patch")),
     Permission(SERVICES, ("create",)),
     Permission(CONTROLLER_REVISIONS, ("create", "delete", "patch")),
     Permission(NODES, ("get",)),
@@ -69,3 +69,6 @@ DISAGGREGATED_SET: Final = (
 
 RECORD_EVENTS: Final = (Permission(EVENTS, ("create", "patch")),)
 """What every process with controllers needs."""
+
+MAINTENANCE: Final = (Permission(NODES, ("list", "watch")),)
+"""What moving groups off closed nodes needs in addition: filling the cache of nodes."""

@@ -202,9 +202,10 @@ class PodDriver(Driver):
     def _keys_of_leaderworkerset(self, change: Change) -> Iterable[ObjectKey]:
         """Map a LeaderWorkerSet to its leader pods when it appears, since they may have been observed before it.
 
-        A change of its restart settings may also end the wait of a group, or recreate one that was given up.
+        A change of its restart settings may also end the wait of a group, or recreate one that was given up; one of how its
+        groups end, the workers of leaders that end already.
         """
-        if change.new is None or (change.old is not None and _restarts(change.old) == _restarts(change.new)):
+        if change.new is None or (change.old is not None and _settings(change.old) == _settings(change.new)):
             return ()
         leaders = self._informers.pods.store.by_index(indexes.LEADERS, str(meta.key(change.new)))
         return [meta.key(leader) for leader in leaders]
@@ -218,9 +219,9 @@ class PodDriver(Driver):
         return [meta.key(pod) for pod in pods if groupname.is_leader(pod)]
 
 
-def _restarts(lws: JSONObject) -> list[str | None]:
+def _settings(lws: JSONObject) -> list[str | None]:
     found = meta.annotations(lws)
-    return [found.get(name) for name in (*ANNOTATIONS, *runsettings.ANNOTATIONS)]
+    return [found.get(name) for name in (*ANNOTATIONS, *runsettings.ANNOTATIONS, labels.POD_TERMINATION_POLICY)]
 
 
 def keys_of_pod(change: Change) -> Iterable[ObjectKey]:

@@ -3,6 +3,7 @@
 Every event regards the LeaderWorkerSet; those about a group name its leader pod, those about a revision the revision.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
@@ -16,6 +17,7 @@ CREATING_REVISION: Final = "CreatingRevision"
 GROUPS_PROGRESSING: Final = "GroupsProgressing"
 GROUPS_UPDATING: Final = "GroupsUpdating"
 RECREATE_GROUP: Final = "RecreateGroup"
+MOVING_GROUP: Final = "MovingGroup"
 BACK_OFF: Final = "BackOff"
 RESTARTS_EXHAUSTED: Final = "ReplicaRestartBudgetExceeded"
 LOST_POD: Final = "LostPod"
@@ -74,6 +76,26 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
     note = f"Deleted leader pod {leader} to update group {group}"
     event = Event("Normal", GROUPS_UPDATING, "Delete", note, reference(obj))
     return _of_group(event, "Deleted leader pods to update groups {numbers}", group)
+
+
+def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
+    """Return the event of a group whose pods get new images and stay (docs/adr/0024-update-in-place.md)."""
+    note = f"Updating the group of leader pod {leader} in place"
+    event = Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+    return _of_group(event, "Updating groups {numbers} in place", group)
+
+
+def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
+    """Return the event of a new revision to which groups cannot be brought in place: they are recreated, or held."""
+    what = "holds the rollout" if is_held else "groups are recreated"
+    note = f"Cannot update groups in place, {what}: {field} differs, and is not the image of a container"
+    return Event("Warning" if is_held else "Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+
+
+def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
+    """Return the event of a group whose leader was deleted as nodes are closed for maintenance (docs/adr/0023)."""
+    note = f"Deleted leader pod {leader} to move its group off {', '.join(sorted(nodes))}"
+    return Event("Normal", MOVING_GROUP, "Delete", note, reference(obj))
 
 
 def _of_group(event: Event, note: str, group: int | None) -> Event:

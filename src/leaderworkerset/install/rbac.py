@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
-from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
+from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE
 from leaderworkerset.recording.permissions import RECORDING
 from leaderworkerset.webhooks import permissions as webhooks
 
@@ -58,6 +58,11 @@ def recorder_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
 def disruption_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
     """Build the role of a manager that keeps disruption budgets, apart, as that of one that records failures."""
     return _cluster_role("lws-disruption-role", policy_rules(ALL_OF_DISRUPTION), namespace)
+
+
+def maintenance_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the role of a manager that moves groups off closed nodes, apart, as that of one that records failures."""
+    return _cluster_role("lws-maintenance-role", policy_rules(MAINTENANCE), namespace)
 
 
 def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:

@@ -6,6 +6,7 @@ from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import leaderworkerset as controller
 from leaderworkerset.controllers.instruments import KindMetrics, Meter
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.gang import Gang
 from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.webhooks import handlers
@@ -24,12 +25,15 @@ def build_metrics(meter: Meter) -> KindMetrics:
     return LeaderWorkerSetMetrics(meter)
 
 
-def leaderworkerset(gang: Gang, ask: Ask) -> Kind:
-    """Return the kind, with the gang schedulers of the configuration, and those that admission may use now."""
+def leaderworkerset(gang: Gang, ask: Ask, maintenance: MaintenanceSettings | None = None) -> Kind:
+    """Return the kind, with the gang schedulers of the configuration, and those that admission may use now.
+
+    With `maintenance` groups are moved off nodes that are closed.
+    """
     return Kind(
         resource=LEADERWORKERSETS,
         definition=Definition(leaderworkerset_crd, describe),
-        controllers=(controller.specify(gang),),
+        controllers=(controller.specify(gang, maintenance),),
         webhooks=handlers.leaderworkerset_webhooks(ask),
         metrics=(build_metrics,),
     )

@@ -1,11 +1,12 @@
 """The kinds that the manager serves: a new one is added here."""
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import Gangs
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, NoGang, Support
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 from leaderworkerset.kinds.disaggregatedset import ROLE_SCALER, disaggregatedset
@@ -22,39 +23,58 @@ def nothing() -> Collection[str]:
     return ()
 
 
+@dataclass(frozen=True, slots=True)
+class OptIns:
+    """What a manager does only where its configuration says so.
+
+    With `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets, with
+    `maintenance` they are moved off closed nodes.
+    """
+
+    records: bool = False
+    disruption: DisruptionSettings | None = None
+    maintenance: MaintenanceSettings | None = None
+
+
+NOTHING_MORE: Final = OptIns()
+
+
 def managed(
     provider: str = "",
     served: Served = nothing,
     restarts: RestartSettings = DEFAULTS,
     *,
     workload_aware: bool = False,
-    records: bool = False,
-    disruption: DisruptionSettings | None = None,
+    opted: OptIns = NOTHING_MORE,
 ) -> Registry:
     """Return the kinds with this provider of gang scheduling: a name, `auto`, or none; `auto` chooses among `served`.
 
-    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`;
-    with `records` failures are recorded beside the controllers, with `disruption` groups get disruption budgets.
+    `restarts` is how groups that fail are recreated, `workload_aware` the feature gate of `spec.scheduling`, `opted` what
+    is off by default, as it needs further permissions.
     """
     if not provider:
         none = NoGang(Support(workload_aware)) if workload_aware else NO_GANG
-        kinds = _registry(none, lambda: none, restarts)
+        kinds = _registry(none, lambda: none, restarts, opted.maintenance)
     else:
         gangs = Gangs(default=provider, is_enabled=workload_aware)
-        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts)
-    if disruption is not None:
+        kinds = _registry(gangs, lambda: replace(gangs, served=served()), restarts, opted.maintenance)
+    if opted.disruption is not None:
         from leaderworkerset.kinds.disruptionbudget import disruption_budget
 
-        kinds = kinds.with_kind(disruption_budget(disruption))
-    if not records:
+        kinds = kinds.with_kind(disruption_budget(opted.disruption))
+    if not opted.records:
         return kinds
     from leaderworkerset.kinds.besidecontrollers import RECORDER  # no other manager needs it
 
     return replace(kinds, beside=(RECORDER,))
 
 
-def _registry(gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings) -> Registry:
-    return Registry((leaderworkerset(gang, ask), pod(gang, ask, restarts), disaggregatedset(ask), ROLE_SCALER))
+def _registry(
+    gang: Gang, ask: Callable[[], Gang], restarts: RestartSettings, maintenance: MaintenanceSettings | None
+) -> Registry:
+    return Registry(
+        (leaderworkerset(gang, ask, maintenance), pod(gang, ask, restarts), disaggregatedset(ask), ROLE_SCALER)
+    )
 
 
 MANAGED: Final = managed()

@@ -53,6 +53,7 @@ from leaderworkerset.manager.certificateends import CertificateEnds
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
+from leaderworkerset.manager.config.optins import opted_in
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.diagnostics import answering_signals
 from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
@@ -119,8 +120,7 @@ class ManagerProcess:
             served,
             self._configuration.restarts,
             workload_aware=workload_aware,
-            records=self._configuration.recorder.enable,
-            disruption=self._configuration.disruption,
+            opted=opted_in(self._configuration),
         )
         self._instruments = self._kinds.instruments(self._metrics)
         self._election = self._elected() if self._configuration.leader_election.leader_elect else None

@@ -16,8 +16,9 @@ from kuberuntime.objects import meta, patch
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.ordinals import ranges
 from leaderworkerset.api import groupname, labels, leaderworkerset
-from leaderworkerset.core.leaderworkerset import budget, revisions, rollingupdate
+from leaderworkerset.core.leaderworkerset import budget, inplace, revisions, rollingupdate
 from leaderworkerset.core.leaderworkerset.budget import Budget
+from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.rollingupdate import Current
 from leaderworkerset.steering.forecast import Forecast, Wave, World, forecast
 from leaderworkerset.steering.patches import is_paused
@@ -72,6 +73,12 @@ class Foreseen:
     samples: int
     exhausted: tuple[Group, ...] = ()
     """The groups that have no restart left."""
+    in_place: int = 0
+    """How many groups keep their pods."""
+    obstacle: str = ""
+    """The first field for which groups that should be updated in place cannot be."""
+    is_barred: bool = False
+    """Whether groups may be updated in no other way, so that the obstacle holds the rollout."""
     is_open: bool = False
     """Whether the Deployment controller chooses the order of groups, so that no steps are predicted."""
 
@@ -95,6 +102,14 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
     starts = startups(before.view) if before else []
     is_open = groupname.is_hash_set(after)
     world = World(Current(0, 0, "")) if is_open else _world(before, revisions.content_hash(content) if rolls else "")
+    way = inplace.read(meta.annotations(after)) if rolls and not is_open else InPlace.OFF
+    obstacle = "" if old is None or way is InPlace.OFF else _obstacle(old, after)
+    is_barred = bool(obstacle) and way is InPlace.ONLY
+    if is_open or is_barred:
+        future = Forecast(waves=(), held=world.members.bit_count(), is_stuck=False)
+    else:
+        future = forecast(limits, world, is_new_revision=rolls)
+    staying = 0 if obstacle or way is InPlace.OFF else world.ready & ~world.updated
     return Foreseen(
         name=meta.name(after),
         is_new=old is None,
@@ -104,10 +119,11 @@ def foresee(before: Situation | None, after: JSONObject) -> Foreseen:
         changes=() if old is None else tuple(field_changes(_read(old), _read(after))),
         size=lws.size,
         budget=limits,
-        forecast=Forecast(waves=(), held=0, is_stuck=False)
-        if is_open
-        else forecast(limits, world, is_new_revision=rolls),
+        forecast=future,
         is_open=is_open,
+        in_place=sum(staying >> index & 1 for wave in future.waves for index in wave.groups),
+        obstacle=obstacle,
+        is_barred=is_barred,
         exhausted=tuple(group for group in before.view.groups if group.is_exhausted) if before else (),
         startup=median_low(starts) if starts else None,
         samples=len(starts),
@@ -136,7 +152,7 @@ def lines(found: Foreseen) -> list[str]:
     told += [f"  {change}" for change in found.changes[:FIELDS_SHOWN]]
     if len(found.changes) > FIELDS_SHOWN:
         told.append(f"  and {counted(len(found.changes) - FIELDS_SHOWN, 'more field')}")
-    return [*told, _summary(found), *_steps(found), *_exhausted(found), *_bounds(found)]
+    return [*told, _summary(found), *_in_place(found), *_steps(found), *_exhausted(found), *_bounds(found)]
 
 
 def document(found: Foreseen) -> JSONObject:
@@ -154,6 +170,9 @@ def document(found: Foreseen) -> JSONObject:
             {"groups": sorted(wave.groups), "extraGroups": wave.extra, "availableGroups": wave.available}
             for wave in found.forecast.waves
         ],
+        "inPlacePods": found.in_place * found.size,
+        "recreatedPods": _recreated(found) * found.size,
+        "notInPlace": found.obstacle,
         "heldGroups": found.forecast.held,
         "peakExtraPods": found.forecast.extra * found.size,
         "lowestAvailableGroups": found.forecast.available,
@@ -184,6 +203,13 @@ def _world(before: Situation | None, wanted: str) -> World:
         updated=_bits([group for group in existing if not key or group.revision == key]),
         exhausted=_bits([group for group in existing if group.is_over]),
     )
+
+
+def _obstacle(old: JSONObject, new: JSONObject) -> str:
+    """Return the first field for which groups cannot be updated in place; empty if there is none."""
+    if meta.spec(new).get("scheduling") is not None:
+        return "spec.scheduling"
+    return inplace.obstacle(*(revisions.build_content(one)["spec"] for one in (old, new)))
 
 
 def _bits(groups: list[Group]) -> int:
@@ -228,14 +254,32 @@ def _summary(found: Foreseen) -> str:
     has = "has" if found.kept == 1 else "have"
     back = f"the revision that {counted(found.kept, 'group')} {has} already" if found.kept else "a new revision"
     reason = back if found.rolls else "no new revision"
-    return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be created{_held(found)}"
+    done = "updated" if found.in_place else "created"
+    return f"{reason}: {counted(making, 'group')} of {counted(found.size, 'pod')} would be {done}{_held(found)}"
 
 
 def _held(found: Foreseen) -> str:
     if not found.forecast.held:
         return ""
+    if found.is_barred:
+        return f"; {counted(found.forecast.held, 'group')} would keep the old revision"
     why = "the rollout is paused" if found.is_paused else f"partition {found.budget.partition}"
     return f"; {counted(found.forecast.held, 'group')} would keep the old revision ({why})"
+
+
+def _recreated(found: Foreseen) -> int:
+    """Return how many groups are made in all waves, but for those that stay."""
+    return sum(len(wave.groups) for wave in found.forecast.waves) - found.in_place
+
+
+def _in_place(found: Foreseen) -> Iterator[str]:
+    """Yield how many pods stay, or for which field they cannot."""
+    if found.is_barred:
+        yield f"in place: impossible, and the rollout is held: {found.obstacle} is not the image of a container"
+    elif found.obstacle:
+        yield f"in place: 0 pods: {found.obstacle} is not the image of a container"
+    elif found.in_place:
+        yield f"in place: {counted(found.in_place * found.size, 'pod')}, recreated: {_recreated(found) * found.size}"
 
 
 def _steps(found: Foreseen) -> Iterator[str]:

@@ -116,8 +116,8 @@ class PodWorker:
             case lifecycle.Delay(name, until, wait):
                 cell.update(name, partial(state.delayed, waiting=podstatus.back_off(cell.pod, name, wait), until=until))
                 cell.emit("BackOff", f"Back-off restarting failed container {name}", name)
-            case lifecycle.Stop(name, kill_at, message):
-                self.containers.stop(name, kill_at, message)
+            case lifecycle.Stop(name, kill_at, message, replaced):
+                self.containers.stop(name, kill_at, message, replaced=replaced)
             case lifecycle.Terminate(name, kill_at):
                 await self.containers.terminate(name, kill_at)
             case lifecycle.Kill(name):

@@ -182,6 +182,37 @@ async def until_ended(command: str) -> None:
             await asyncio.sleep(0.01)
 
 
+def test_another_image_starts_in_the_same_pod(tmp_path: Path) -> None:
+    """Namespaces of processes and network, address and object stay; the restart policy is not asked (ADR 24)."""
+    show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
+
+    async def scenario() -> None:
+        async with cluster(tmp_path) as node:
+            first = await node.start(never(container(show), shareProcessNamespace=True))
+            before = await printed(node, first)
+            image = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
+            await node.client.patch(PODS, meta.key(first), image, kind="strategic")
+            second = await node.until(
+                lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
+            )
+            assert status_of(second)["image"] == "other"
+            assert status_of(second)["containerID"] != status_of(first)["containerID"]
+            assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
+            assert await printed(node, second) == before
+            notes = [event.note for event in node.events.recorded]
+            assert "Container main definition changed, will be restarted" in notes
+
+    asyncio.run(scenario())
+
+
+async def printed(node: KubeletWithProcesses, found: Any) -> str:
+    """Wait until a program has printed two lines; return them."""
+    async with asyncio.timeout(PATIENCE):
+        while len((text := await node.logs(found)).splitlines()) < 2:  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.05)
+    return text
+
+
 def pids(command: str) -> list[int]:
     """Return the processes of this test's pods whose command line is this."""
     wanted = command.replace(" ", "\0").encode() + b"\0"

@@ -19,9 +19,9 @@ from kuberuntime.plan import Propagation
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.commands.rollout.recover import recover
-from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest
 from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
 from leaderworkerset.views.selection import Selection
 
 AT_ONCE: Final = {labels.RESTART_BACKOFF: "off"}

@@ -1,13 +1,19 @@
 """More and fewer groups."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 from tests.integration.clusters.objects import lws
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, pod_names
+from tests.integration.lws.test_commands import session_of
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.cli.commands.scale import Wanted, scale_broken_first
+from leaderworkerset.cli.errors import CommandError
 
 
 async def test_up_down_to_zero_and_up_again(space: Space) -> None:
@@ -62,3 +68,52 @@ async def test_scaling_down_removes_the_highest_groups(space: Space, gated: bool
 
 def _assert_there(state: State, replicas: int) -> None:
     assert state.pods.keys() == pod_names("web", replicas, 2)
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["one that is not ready stays", "one that is not ready goes"])
+async def test_what_goes_is_said_and_what_stays_is_recreated_after_it(
+    space: Space, capsys: pytest.CaptureFixture[str], stays: bool
+) -> None:
+    """R-ARC-2: indexes go from the highest; the group that is not ready gets the room of the one that went."""
+    await space.create(lws(replicas=2, size=2, gated=True, rollout={"maxUnavailable": 2}))
+    async with space.releasing():
+        before = (await space.settled()).uids("web")
+    broken = "web-0-1" if stays else "web-1-1"
+    await space.close(broken)
+    await space.until(lambda state: _assert_unready(state, broken))
+    session, wanted = session_of(space), Wanted(1, prefer_broken=True, is_trial=True)
+    await scale_broken_first(session, "web", wanted)
+    said = capsys.readouterr().out.splitlines()
+    goes = (
+        "web: group 1 goes, ready: groups with an index go from the highest"
+        if stays
+        else "web: group 1 goes: not ready"
+    )
+    assert said[:2] == ["web scaled from 2 to 1 group (dry run)", goes]
+    assert ("web: group 0 stays, not ready" in said) is stays
+    assert space.state.uids("web") == before
+    again = replace(wanted, is_trial=False, recreate_broken=True, timeout=60)
+    scaling = asyncio.create_task(scale_broken_first(session, "web", again))
+    await space.until(lambda state: _assert_gone(state, before[broken]))
+    async with space.releasing():
+        await scaling
+        after = (await space.settled()).uids("web")
+    assert after.keys() == {"web-0", "web-0-1"}
+    assert bool(set(after.values()) & set(before.values())) is not stays
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == ("web group 0 restarted" if stays else "web: no group that stays has to be recreated")
+
+
+def _assert_unready(state: State, pod: str) -> None:
+    assert not meta.is_condition_true(state.pods[pod], "Ready")
+
+
+def _assert_gone(state: State, uid: str) -> None:
+    assert uid not in state.uids("web").values()
+
+
+async def test_more_groups_are_no_question_of_which_go(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    with pytest.raises(CommandError, match="web has 1 group: --prefer-broken is about fewer than there are"):
+        await scale_broken_first(session_of(space), "web", Wanted(2, prefer_broken=True))

@@ -21,12 +21,13 @@ from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.applying import trial
 from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
-from leaderworkerset.cli.commands.rollout.restart import Restart, RestartRequest, restart_all
+from leaderworkerset.cli.commands.rollout.restart import restart_all
 from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, follower_of
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
 from leaderworkerset.cli.sets.causes import Causes, StuckError
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.core.leaderworkerset import revisionhistory

@@ -21,6 +21,7 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.objects import build_namespace
 from leaderworkerset.kinds.managed import managed
+from leaderworkerset.manager.config.optins import opted_in
 from leaderworkerset.webhooks import certificates, configurations
 from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
 
@@ -74,7 +75,7 @@ async def _install(client: Client, cluster: Cluster, replica: Replica) -> None:
     await installation.install(
         client,
         replica.webhooks,
-        managed(chosen.gang_provider, records=chosen.recorder.enable, disruption=chosen.disruption),
+        managed(chosen.gang_provider, opted=opted_in(chosen)),
         "internal" if internal.enable else "cert-manager",
         {
             SERVICE_NAME: internal.webhook_service_name,

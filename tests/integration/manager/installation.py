@@ -4,7 +4,7 @@ The webhook service is an ExternalName for this machine, and the configurations 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -69,10 +69,16 @@ async def install(
     """
     await _remove(client, SECRETS, SECRET)
     await _remove(client, LEASES, ObjectKey(NAMESPACE, LEASE))
-    for resource, obj in build_all(kinds, InstallSettings(certificates=certificates)):
-        if resource not in PLAYED:
-            await client.apply(resource, _adapted(resource, _renamed(obj, names), port), manager="tests")
+    objects = build_all(kinds, InstallSettings(certificates=certificates))
+    await apply(client, port, [(resource, _renamed(obj, names)) for resource, obj in objects])
     await allow_scraping(client)
+
+
+async def apply(client: Client, port: int, objects: Iterable[tuple[Resource, JSONObject]]) -> None:
+    """Apply the objects of an installation of any version, but what the tests play."""
+    for resource, obj in objects:
+        if resource not in PLAYED:
+            await client.apply(resource, _adapted(resource, obj, port), manager="tests")
 
 
 async def allow_scraping(client: Client) -> None:

@@ -52,7 +52,10 @@ class World:
 
     async def start(self, name: str, **configuration: Any) -> Replica:
         """Start a manager behind the webhook service and wait until it is ready."""
-        replica = await self.prepare(name, **configuration)
+        return await self.begin(await self.prepare(name, **configuration))
+
+    async def begin(self, replica: Replica) -> Replica:
+        """Start a manager that was prepared."""
         replica.start()
         self.balancer.backends.append(replica.webhooks)
         await replica.await_ready()

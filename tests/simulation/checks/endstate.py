@@ -21,7 +21,8 @@ UNCOMPARED: Final = {one.group_resource for one in (REPLICA_SETS, WORKLOADS, POD
 KEPT: Final = ("apiVersion", "kind", "spec")
 """Of a Deployment, what the product says of it."""
 
-HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds",
+HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds", "containerID",
+                     labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
                      labels.REPLACES, labels.GROUP_RESTART_COUNTS}  # fmt: skip
 """Fields that tell of the past."""
 

@@ -105,6 +105,8 @@ class Facts:
     """Whether any of these specs recreates groups."""
     has_limited: bool = False
     """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
+    has_stayed: bool = False
+    """Whether groups ever were to come back to their nodes: what they prefer then tells of the past."""
     has_rolled: bool = False
     """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
@@ -163,7 +165,9 @@ class Facts:
     def may_be_broken(self, group: Group) -> bool:
         """Return whether a group of an older revision is there, stays, and is not available: no update waits for it."""
         pods = (group.leader, *group.workers)
-        return not group.is_available and not any(map(meta.is_deleting, pods)) and self.is_outdated(group.leader)
+        is_marked = labels.IN_PLACE_REVISION in meta.annotations(group.leader)
+        is_staying = not is_marked and not any(map(meta.is_deleting, pods))
+        return not group.is_available and is_staying and self.is_outdated(group.leader)
 
     def is_outdated(self, leader: JSONObject) -> bool:
         """Return whether what keeps the leaders wants another revision than this leader has."""
@@ -230,6 +234,7 @@ class Facts:
         spec = meta.spec(lws)
         if not self.specs or self.specs[-1] != spec:
             self.specs.append(spec)
+        self.has_stayed |= labels.STAY_ON_NODES in meta.annotations(lws)
         self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
         self.has_limited |= "maxGroupRestarts" in spec["leaderWorkerTemplate"]
@@ -258,8 +263,14 @@ def limit(spec: JSONObject, name: str) -> int:
 
 
 def has_restarted(pod: JSONObject) -> bool:
-    """Return whether a container of the pod was restarted."""
-    return any(one.get("restartCount") for one in meta.status(pod).get("containerStatuses") or ())
+    """Return whether a container of the pod was restarted other than to run another image (`kubelet.py`)."""
+    statuses = meta.status(pod).get("containerStatuses") or ()
+    return any(one.get("restartCount", 0) > replacements(one) for one in statuses)
+
+
+def replacements(status: JSONObject) -> int:
+    """Return how often a container was restarted to run another image, as the model of the kubelet says in its ID."""
+    return int(str(status.get("containerID", "")).rpartition("/")[2] or 0)
 
 
 def _has_failed(pod: JSONObject) -> bool:

@@ -11,13 +11,14 @@ In: every change that the API server commits, and every write of a manager as it
 - Bounds: unless something failed, no step leaves fewer groups available than the rollout may, nor more leaders than the
   surge allows. A group that became available a moment ago, of which nobody else can know yet, is not missed, nor one
   that the leader StatefulSet had been told to replace before it became available.
+- Ends: a manager deletes the workers of a leader only where they shall end together, and the leader ends.
 - Leadership: no write of a manager arrives while another one holds the lease.
 - Budgets: see `budgets.py`.
 - One revision: the ready pods of an incarnation have one, and run what it says.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -57,7 +58,7 @@ PATCHED: Final = {STATEFULSETS.group_resource, CONTROLLER_REVISIONS.group_resour
 LIMITED: Final = {PODS.group_resource, LEADERWORKERSETS.group_resource}
 """What managers may patch where restarts are limited: evidence and counts."""
 
-DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource}
+DELETED: Final = {PODS.group_resource, CONTROLLER_REVISIONS.group_resource, STATEFULSETS.group_resource}
 
 
 class Invariants:
@@ -128,6 +129,13 @@ class Invariants:
         return [f"group {index} was not recreated, though a container of it restarted"
                 for index, group in groups if any(map(has_restarted, (group.leader, *group.workers)))
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
+
+    def closed_gates(self) -> list[str]:
+        """Return the leaders at rest that still wait to learn their places."""
+        pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_stayed else {}
+        return [f"the gate of {name} was not opened" for name, pod in sorted(pods.items())
+                if isinstance(index_of(pod), int) and meta.spec(pod).get("schedulingGates")
+                and FOREIGN not in meta.annotations(pod)]  # fmt: skip
 
     # What the API server commits.
 
@@ -232,8 +240,13 @@ class Invariants:
             self._check_creation(actor, target, request)
         elif request.method == "PUT":
             self._check_status(actor, target, request)
-        elif target.resource not in (self.patched | LIMITED if self.facts.has_limited else self.patched):
+        elif target.resource not in self._patchable():
             self._violate(f"{actor} patches {target}")
+
+    def _patchable(self) -> Collection[str]:
+        """Return what managers may patch: of pods evidence, and the gates of leaders that learn their places."""
+        gated = {PODS.group_resource} if self.facts.has_stayed else set[str]()
+        return self.patched | gated | (LIMITED if self.facts.has_limited else set[str]())
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
         """Count a deletion of a leader that the API server performed; note a write that changed what is not ours."""
@@ -258,10 +271,22 @@ class Invariants:
             self._violate(f"{actor} deletes {target} whatever its UID")
         if known is None or meta.uid(known) != uid or meta.is_deleting(known):
             return
+        if target.resource == STATEFULSETS.group_resource:
+            self._check_workers_deletion(actor, target, known)
         if target.resource == PODS.group_resource:
             self._check_leader_deletion(actor, target, request, known)
             if options.get("gracePeriodSeconds") == 0:
                 self._violate(f"{actor} deletes {target} without waiting for its processes")
+
+    def _check_workers_deletion(self, actor: str, target: Target, workers: JSONObject) -> None:
+        leader = self.facts.objects.get(PODS.group_resource, {}).get(
+            (meta.controller_of(workers) or {}).get("name", "")
+        )
+        if leader is not None and meta.is_controlled(workers, leader) and not meta.is_deleting(leader):
+            self._violate(f"{actor} deletes {target}, whose leader lives")
+        sets = self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values()
+        if "Parallel" not in {meta.annotations(obj).get(labels.POD_TERMINATION_POLICY) for obj in (workers, *sets)}:
+            self._violate(f"{actor} deletes {target}, which shall end after its leader")
 
     def _check_leader_deletion(self, actor: str, target: Target, request: Request, leader: JSONObject) -> None:
         group = self.facts.group_of(leader)

@@ -15,6 +15,7 @@ from tests.simulation.schedules.clocks import play_clocks
 from tests.simulation.schedules.crashes import play_crashes
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.gangs import play_gangs
+from tests.simulation.schedules.inplace import play_in_place
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.misuse import play_misuse
 from tests.simulation.schedules.playing import Verdict, caught, play_family, play_reference
@@ -34,6 +35,18 @@ RANDOM_KEYS: Final = "keys"
 
 GANGS: Final = "gangs"
 """What the names of families begin with that have `spec.scheduling`."""
+
+IN_PLACE: Final = "in place"
+"""What the names of families begin with that are updated in place."""
+
+KINDS: Final = {
+    MISUSE: play_misuse,
+    CLOCKS: play_clocks,
+    RANDOM_KEYS: play_random_keys,
+    GANGS: play_gangs,
+    IN_PLACE: play_in_place,
+}
+"""How families are played, by what their names begin with."""
 
 BRANCHES: Final = 20
 """Schedules of one family."""
@@ -111,7 +124,7 @@ class Part:
     """What is played: branches of families, with a bug planted where one is named."""
 
     families: Sequence[int | str]
-    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys` or `gangs` with a number."""
+    """Numbers of random families, names of scenarios with a death at every write, and `misuse`, `clocks`, `keys`, `gangs` or `in place` with a number."""
     branches: Sequence[int]
     """Of each family. Of a named scenario: one means undisturbed only, more mean all deaths."""
     bug: str | None = None
@@ -125,24 +138,25 @@ async def play_all(world: LeanWorld, part: Part, references: References) -> Asyn
         async def work(send: Send, family: int | str = family) -> None:
             violations: list[str] = []
             with planted.bug(part.bug), caught(world, violations):
-                if isinstance(family, str) and family.startswith(MISUSE):
-                    await play_misuse(world, family, part.branches, send)
-                elif isinstance(family, str) and family.startswith(RANDOM_KEYS):
-                    await play_random_keys(world, family, part.branches, send)
-                elif isinstance(family, str) and family.startswith(GANGS):
-                    await play_gangs(world, family, part.branches, send)
-                elif isinstance(family, str) and family.startswith(CLOCKS):
-                    await play_clocks(world, family, part.branches, send)
-                elif isinstance(family, str):
-                    await play_crashes(world, family, send, deaths=len(part.branches) > 1)
-                else:
-                    await play_family(world, family, part.branches, send)
+                await _play(world, family, part.branches, send)
             if violations:  # of what the branches share
                 send(msgspec.json.encode(Verdict(seed=f"{family}.0", violations=violations, trace=str(world.trace))))
 
         await branch(work, lambda message: verdicts.append(msgspec.json.decode(message, type=Verdict)))  # noqa: B023 - used before the next
         for verdict in verdicts:
             yield await references.compare(verdict)
+
+
+async def _play(world: LeanWorld, family: int | str, branches: Sequence[int], send: Send) -> None:
+    """Play branches of a family by its name; a name that begins with that of no kind is a scenario of deaths."""
+    if isinstance(family, int):
+        await play_family(world, family, branches, send)
+        return
+    for kind, play_kind in KINDS.items():
+        if family.startswith(kind):
+            await play_kind(world, family, branches, send)
+            return
+    await play_crashes(world, family, send, deaths=len(branches) > 1)
 
 
 def campaign(parts: Iterable[Part], each: Callable[[Part, Verdict], bool]) -> None:

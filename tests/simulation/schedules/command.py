@@ -8,7 +8,17 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from tests.simulation.schedules import crashes, planted
-from tests.simulation.schedules.campaign import BRANCHES, CLOCKS, GANGS, MISUSE, RANDOM_KEYS, Part, Summary, campaign
+from tests.simulation.schedules.campaign import (
+    BRANCHES,
+    CLOCKS,
+    GANGS,
+    IN_PLACE,
+    MISUSE,
+    RANDOM_KEYS,
+    Part,
+    Summary,
+    campaign,
+)
 from tests.simulation.schedules.forking import BranchError
 from tests.simulation.schedules.playing import Verdict
 from tests.simulation.schedules.processes import play_in_parallel
@@ -40,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--clocks", type=int, default=0, help="so many schedules of managers whose clocks are set, too")
     parser.add_argument("--keys", type=int, default=0, help="so many schedules of groups with random keys, too")
     parser.add_argument("--gangs", type=int, default=0, help="so many schedules with spec.scheduling, too")
+    parser.add_argument("--in-place", type=int, default=0, help="so many schedules of updates in place, too")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--bug", choices=sorted(planted.BUGS), help="plant a bug first")
     parser.add_argument("--hunt", action="store_true", help="find each of the planted bugs, or the one named")
@@ -98,7 +109,13 @@ def _play(options: argparse.Namespace) -> int:
     if options.crashes is not None:
         families += options.crashes or list(crashes.SCENARIOS)
     families += range(options.first, options.first + -(-options.seeds // BRANCHES))
-    kinds = {MISUSE: options.misuse, CLOCKS: options.clocks, RANDOM_KEYS: options.keys, GANGS: options.gangs}
+    kinds = {
+        MISUSE: options.misuse,
+        CLOCKS: options.clocks,
+        RANDOM_KEYS: options.keys,
+        GANGS: options.gangs,
+        IN_PLACE: options.in_place,
+    }
     for kind, schedules in kinds.items():
         families += [f"{kind}{options.first + number}" for number in range(-(-schedules // BRANCHES))]
     summary, started = Summary(), time.monotonic()

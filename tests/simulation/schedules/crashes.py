@@ -12,12 +12,14 @@ from typing import Final
 import msgspec
 from tests.simulation.checks.budgets import exhausted
 from tests.simulation.checks.gangs import GangInvariants
+from tests.simulation.checks.inplace import InPlaceInvariants
 from tests.simulation.checks.invariants import Invariants
 from tests.simulation.checks.randomkeys import RandomKeyInvariants
 from tests.simulation.faults import Death, Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import Happening, Play
+from tests.simulation.schedules.inplace import of_in_place
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.playing import Script, Verdict, play, recover
@@ -27,7 +29,7 @@ from kuberuntime import timeouts
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.core.restarts.retention import is_kept
 
@@ -199,6 +201,25 @@ KEYED: Final[Mapping[str, Sequence[Happening]]] = {
 }
 """Those of groups with random keys."""
 
+
+async def roll_in_place(play: Play) -> None:
+    """Ask for another image of groups whose pods stay, and see that they do (ADR 24)."""
+    before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
+    await roll(play)
+    await play.world.return_of_managers()
+    await play.world.at_rest()
+    after = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
+    if before != after or {meta.spec(pod)["containers"][0]["image"] for pod in play.pods()} != {"app:2"}:
+        play.checks.violations.append(f"pods did not stay, or do not run the new image: {before}, then {after}")
+
+
+IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
+    "roll in place": (roll_in_place,),
+    "revert in place": (happenings.roll_and_return,),
+    "fail in place": (roll, fail),
+}
+"""Those of updates in place."""
+
 WHOLE: Final = "resize the whole"
 """The scenario of groups that are scheduled all together."""
 
@@ -211,12 +232,20 @@ GANGED: Final[Mapping[str, Sequence[Happening]]] = {
 }
 """Those with `spec.scheduling`."""
 
+TOGETHER: Final = "end together"
+"""The scenario of workers that end together with their leaders."""
+
+PLACED: Final = "come back"
+"""The scenario of groups that come back to their nodes."""
+
 SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "create": (create,),
     "roll": (roll,),
     "surge": (surge,),
     "grow": (grow,),
     "shrink": (shrink,),
+    TOGETHER: (shrink, happenings.delete_leader),
+    PLACED: (fail, roll),
     "resize": (resize,),
     "fail": (fail,),
     UNSEEN: (fail_unseen,),
@@ -228,6 +257,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     "exhaust": (exhaust, recover),
     **KEYED,
     **GANGED,
+    **IN_PLACE,
 }
 
 
@@ -247,8 +277,14 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
     if name in GANGED:
         lws["spec"]["scheduling"] = {"schedulingPolicy": {"gang": {}}} if name == WHOLE else {}
         invariants = GangInvariants
+    if name in IN_PLACE:
+        lws, invariants = of_in_place(lws), InPlaceInvariants
     if exhaust in SCENARIOS[name]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
+    if name == TOGETHER:
+        lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: "Parallel"}
+    if name == PLACED:
+        lws["metadata"]["annotations"] = {labels.STAY_ON_NODES: "Preferred"}
     return lws, invariants
 
 

@@ -202,6 +202,11 @@ async def delete_pod(play: Play) -> None:
         await play.attempt(play.world.delete(PODS, meta.name(pod)))
 
 
+async def delete_leader(play: Play) -> None:
+    """Delete the leader of the first group, as users do."""
+    await delete_pod_named(play, next(pod for pod in play.pods() if meta.name(pod) == f"{NAME}-0"))
+
+
 async def delete_object(play: Play) -> None:
     """Delete something that we made: a StatefulSet, a revision or a service."""
     resource = play.random.choice((STATEFULSETS, STATEFULSETS, CONTROLLER_REVISIONS, SERVICES))

@@ -64,6 +64,9 @@ class ModelKubelet:
         pod = self._pod(name)
         if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
             return False
+        if _is_redefined(pod):
+            self._replace(name, meta.uid(pod))
+            return False
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         self.failures.append((meta.uid(pod), "restart"))
         self._put(pod, self._status(pod, ready=False, restarts=restarts))
@@ -108,6 +111,8 @@ class ModelKubelet:
                     self._later(self.pace.end, self._end, change.object)
             elif change.type == "ADDED" or _is_let_go(change):
                 self._later(self.pace.start, self._start, change.object)
+            elif _is_redefined(change.object):
+                self._later(self.pace.start, self._replace, change.object)
             elif meta.is_condition_true(change.object, "Ready") != _is_ready(change.object):
                 self._later(SYNC, self._recount, change.object)
 
@@ -146,6 +151,15 @@ class ModelKubelet:
         elif meta.status(pod).get("phase") != "Failed":
             (container,) = meta.status(pod).get("containerStatuses") or ({"restartCount": 0},)
             self._put(pod, self._status(pod, ready=True, restarts=container["restartCount"]))
+
+    def _replace(self, name: str, uid: str) -> None:
+        """End a container whose image was changed, and start the new one."""
+        pod = self._pod(name, uid)
+        if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_redefined(pod):
+            return
+        restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
+        self._put(pod, self._status(pod, ready=False, restarts=restarts))
+        self._later(self.pace.start, self._recover, pod)
 
     def _recount(self, name: str, uid: str) -> None:
         """Notice that a readiness gate has changed."""
@@ -188,9 +202,14 @@ class ModelKubelet:
             {"type": kind, "status": _text(state), "lastTransitionTime": now} for kind, state in states.items()
         ]
         conditions += [one for one in meta.status(pod).get("conditions") or () if one["type"] not in states]
+        last: JSONObject = (meta.status(pod).get("containerStatuses") or [{}])[0]
+        replaced = int(str(last.get("containerID", "/0")).rpartition("/")[2])
+        replaced += bool(last) and last["image"] != _image(pod) and last["restartCount"] != restarts
+        image = last["image"] if last.get("restartCount") == restarts else _image(pod)
         container = {
-            "name": "main", "image": "", "imageID": "", "ready": ready, "started": ready, "restartCount": restarts,
-            "state": {"running": {"startedAt": now}}, "lastState": {},
+            "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
+            "restartCount": restarts, "state": {"running": {"startedAt": now}}, "lastState": {},
+            "containerID": f"model://{restarts}/{replaced}",
         }  # fmt: skip
         return meta.status(pod) | {
             "phase": "Running",
@@ -204,6 +223,16 @@ def _is_let_go(change: Change) -> bool:
     """Return whether the last scheduling gate of a pod was removed."""
     before = meta.spec(change.previous).get("schedulingGates") if change.previous else None
     return bool(before) and not meta.spec(change.object).get("schedulingGates")
+
+
+def _image(pod: JSONObject) -> str:
+    return str(meta.spec(pod)["containers"][0]["image"])
+
+
+def _is_redefined(pod: JSONObject) -> bool:
+    """Return whether a running pod names another image than its container was started with."""
+    running = meta.status(pod).get("containerStatuses") or ()
+    return any(one["image"] != _image(pod) for one in running) and meta.status(pod).get("phase") == "Running"
 
 
 def _is_ready(pod: JSONObject) -> bool:

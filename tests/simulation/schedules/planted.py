@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedkeys
+from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedinplace, plantedkeys
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
@@ -33,7 +33,8 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     rollingupdate,
 )
-from leaderworkerset.core.policies import failures, restartpolicy
+from leaderworkerset.core.pod import ordinalgate
+from leaderworkerset.core.policies import failures, restartpolicy, termination
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import RestartSettings
 
@@ -272,6 +273,16 @@ def _ends_at_an_update() -> Plant:
     return patch.object(Informer, "_publish", publish)
 
 
+def _ends_all_together() -> Plant:
+    """Delete the workers of any leader that ends, whether or not the set asks for that."""
+    return patch.object(termination, "is_parallel", lambda annotations: True)
+
+
+def _leaves_gates_closed() -> Plant:
+    """Never let a leader with an index learn its place."""
+    return patch.object(ordinalgate, "decide", lambda group: ())
+
+
 def _changed_plans(module: Any, change: Callable[[Plan], Plan]) -> Plant:
     real = module.reconcile
     return patch.object(module, "reconcile", lambda *arguments: change(real(*arguments)))
@@ -315,6 +326,8 @@ BUGS: Final = {
         Bug(_trusts_wall_clocks, "clocks1.9"),
         Bug(_trusts_what_is_stored, "1.3"),
         Bug(_ends_at_an_update, "roll.0"),
+        Bug(_ends_all_together, "shrink.0"),
+        Bug(_leaves_gates_closed, "come back.0"),
         Bug(plantedkeys.trusts_old_counts, "roll by key.0"),
         Bug(plantedkeys.names_tpu_hosts_after_pods, "create by key.0"),
         Bug(plantedkeys.draws_another_key, "create by key.0"),
@@ -328,6 +341,11 @@ BUGS: Final = {
         Bug(plantedbudgets.never_keeps, "exhaust.0"),
         Bug(plantedbudgets.never_releases, "exhaust.0"),
         Bug(plantedbudgets.never_claims, "exhaust by key.0"),
+        Bug(plantedinplace.lets_the_partition_fall, "roll in place.0"),
+        Bug(plantedinplace.marks_all_at_once, "roll in place.0"),
+        Bug(plantedinplace.takes_updates_for_failures, "roll in place.0"),
+        Bug(plantedinplace.trusts_readiness_of_before, "roll in place.0"),
+        Bug(plantedinplace.never_lets_go, "roll in place.0"),
         Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
         Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
         Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),

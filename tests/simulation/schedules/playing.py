@@ -52,6 +52,12 @@ ROUNDS: Final = 4
 LIMITS: Final = (None, None, None, 0, 1, 2)
 """What `maxGroupRestarts` may be."""
 
+PARALLEL: Final = 0.3
+"""The share of LeaderWorkerSets whose workers end together with their leaders."""
+
+STAYING: Final = 0.2
+"""The share of LeaderWorkerSets whose groups come back to their nodes."""
+
 LASTING: Final = {
     "crash_loop", "jump_clock", "fail_twice", "set_clocks", "set_clock_of_manager", "stop_webhooks", "lose_kinds",
 }  # fmt: skip
@@ -150,7 +156,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         checks.violations += checks.budgets.at_rest()
         if exhausted(checks.facts) and random.random() < RECOVERED:
             await recover(it)
-    checks.violations += [*checks.unanswered_failures(), *world.torn.groups()]
+    checks.violations += [*checks.unanswered_failures(), *checks.closed_gates(), *world.torn.groups()]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
     wanted = None if exhausted(checks.facts) else endstate.declared(checks.facts)
     final = endstate.final(checks.facts)
@@ -166,7 +172,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         seconds=world.clock.monotonic() - begin,
         faults=dict(faults),
         happened=[happening.__name__ for _, happening in script.picked],
-        declared=endstate.encode(wanted) if wanted and not checks.is_ambiguous else b"",
+        declared=endstate.encode(wanted) if wanted and not (checks.is_ambiguous or checks.facts.has_stayed) else b"",
         final=endstate.encode(final),
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
@@ -223,14 +229,25 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
     }
     if limit is not None and policy != "None":
         spec["leaderWorkerTemplate"]["maxGroupRestarts"] = limit
-    return groups() | {"spec": spec}
+    lws = groups() | {"spec": spec}
+    if _beside(random, "ends").random() < PARALLEL:
+        lws["metadata"] = lws["metadata"] | {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+    if _beside(random, "places").random() < STAYING:
+        annotations = meta.annotations(lws) | {labels.STAY_ON_NODES: "Preferred"}
+        lws["metadata"] = lws["metadata"] | {"annotations": annotations}
+    return lws
 
 
 def _draw_limit(random: Random) -> int | None:
-    """Pick how often groups may be restarted, beside all that is picked with `random`: known seeds stay what they are."""
+    """Pick how often groups may be restarted."""
+    return _beside(random, "limit").choice(LIMITS)
+
+
+def _beside(random: Random, what: str) -> Random:
+    """Return a source beside that of all the others: known seeds stay what they are."""
     beside = Random()
     beside.setstate(random.getstate())
-    return Random(f"limit {beside.random()}").choice(LIMITS)
+    return Random(f"{what} {beside.random()}")
 
 
 async def _happen(it: Play, picked: Sequence[tuple[float, Happening]]) -> None:

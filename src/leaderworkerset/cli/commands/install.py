@@ -32,6 +32,7 @@ from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
+from leaderworkerset.manager.config.optins import opted_in
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
@@ -137,7 +138,7 @@ def kinds_of(chosen: InstallSettings) -> Registry:
         decoded = configurationfile.parse(chosen.configuration.encode())
     except ConfigurationError as error:
         raise CommandError(f"the manager's configuration: {error}") from error
-    return managed(decoded.gang_provider, records=decoded.recorder.enable, disruption=decoded.disruption)
+    return managed(decoded.gang_provider, opted=opted_in(decoded))
 
 
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.cli import targets
+from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
@@ -32,18 +32,40 @@ MOST_REPLICAS: Final = 2**31 - 1
 )
 @click.option("--current-replicas", type=click.IntRange(min=0), metavar="N", help="Only if there are N groups now.")
 @click.option("--role", metavar="NAME", help="The role of a DisaggregatedSet, with its groups in each slice.")
+@click.option("--prefer-broken", is_flag=True, help="Say which groups go, and which stay although they are not ready.")
+@click.option(
+    "--recreate-broken",
+    is_flag=True,
+    help="Recreate groups that stay and are not ready, once the others are gone; implies --prefer-broken.",
+)
+@click.option(
+    "--timeout",
+    type=durations.limit,
+    default=600.0,
+    show_default=True,
+    metavar="DURATION",
+    help="The limit of --recreate-broken.",
+)
 @dry_run_option("Let the API server check the change; write nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], role: str | None, form: str | None, **given: Any) -> None:
-    """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets."""
+    """Change the number of groups of LeaderWorkerSets, or of a role of DisaggregatedSets.
+
+    Groups with an index go from the highest, ready or not. Of those with random keys, the ones that are not ready go first.
+    """
     wanted = Wanted(**given)
+    if wanted.prefers_broken and (role is not None or form):
+        raise UsageError("--prefer-broken and --recreate-broken are for LeaderWorkerSets, and without --output")
     chosen = [targets.whole(name, "scale") for name in names]
 
     async def act() -> None:
         changed: list[JSONObject] = []
         async with target.session() as session:
             for name in chosen:
+                if wanted.prefers_broken:
+                    await scale_broken_first(session, name, wanted)
+                    continue
                 if role is not None:
                     scaled = await scale_role(session, name, role, wanted)
                 else:
@@ -59,11 +81,22 @@ def command(target: Target, /, names: tuple[str, ...], role: str | None, form: s
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The number of groups to have, the number expected before (None: any), and whether to write nothing."""
+    """The number of groups to have, the number expected before (None: any), and whether to write nothing.
+
+    `prefer_broken` says what goes, `recreate_broken` recreates what stays and is not ready, within `timeout` seconds.
+    """
 
     replicas: int
     current_replicas: int | None = None
     is_trial: bool = False
+    prefer_broken: bool = False
+    recreate_broken: bool = False
+    timeout: float = 600.0
+
+    @property
+    def prefers_broken(self) -> bool:
+        """Return whether to say what goes."""
+        return self.prefer_broken or self.recreate_broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +128,20 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
 
     await scaling.scale(session.client, key, wanted.replicas)
     return Rescaled(now, await session.client.get(LEADERWORKERSETS, key))
+
+
+async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> None:
+    """Scale a LeaderWorkerSet down, saying which groups go; recreate those that stay and are not ready where asked."""
+    # Following objects is what the rest of the command does not need.
+    from leaderworkerset.cli.rollouts import brokenfirst
+
+    found = await brokenfirst.foresee(session, name, wanted.replicas)
+    scaled = await scale(session, name, wanted)
+    say(conclusion(name, scaled.before, wanted))
+    for line in brokenfirst.said(session, name, found, recreates=wanted.recreate_broken):
+        say(line)
+    if wanted.recreate_broken and not wanted.is_trial:
+        say(await brokenfirst.recreate(session, name, found, wanted.timeout))
 
 
 def refuse_part(session: Session, lws: JSONObject) -> None:

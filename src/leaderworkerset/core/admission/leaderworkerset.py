@@ -6,10 +6,10 @@ is returned (R-VAL-20); templates without containers are refused (Q-34); and so 
 take (Q-7).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
-from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.intstr import IntOrString
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, runsettings
@@ -25,11 +25,16 @@ from leaderworkerset.api.leaderworkerset import (
 )
 from leaderworkerset.core.admission import schedulingfield
 from leaderworkerset.core.disruption import disruptionsettings as disruption
+from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.leaderworkerset.templates import claim_fields
+from leaderworkerset.core.maintenance import maintenancesettings
+from leaderworkerset.core.policies import formernodes, termination
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.restarts import settings
 
 MAX_PODS = 2**31 - 1
+
+IN_PLACE = (InPlace.IF_POSSIBLE.value, InPlace.ONLY.value)
 
 TEMPLATE = "spec.leaderWorkerTemplate"
 ROLLING_UPDATE = "spec.rolloutStrategy.rollingUpdateConfiguration"
@@ -88,6 +93,7 @@ def validate_leaderworkerset(
     lws: LeaderWorkerSet, old: LeaderWorkerSet | None = None, gang: Gang = NO_GANG
 ) -> list[FieldError]:
     """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
+    stored: Mapping[str, str] = {} if old is None else old.annotations
     errors = [
         *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
@@ -98,11 +104,26 @@ def validate_leaderworkerset(
         *identity_errors(lws),
         *schedulingfield.errors(lws, old, gang.support),
         *gang.errors(lws, old),
-        *settings.errors(lws.annotations, {} if old is None else old.annotations),
-        *disruption.errors(lws.annotations, {} if old is None else old.annotations),
-        *runsettings.errors(lws, {} if old is None else old.annotations),
+        *settings.errors(lws.annotations, stored),
+        *_in_place(lws, stored),
+        *termination.errors(lws.annotations, stored),
+        *formernodes.errors(lws.annotations, stored),
+        *disruption.errors(lws.annotations, stored),
+        *runsettings.errors(lws, stored),
+        *maintenancesettings.errors(lws.annotations, stored),
     ]
     return errors if old is None else [*errors, *_update(lws, old)]
+
+
+def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[FieldError]:
+    """Refuse an unknown way of updates, and any where a ReplicaSet keeps the leaders: it replaces what differs from it."""
+    text, path = lws.annotations.get(labels.IN_PLACE), f"metadata.annotations.{labels.IN_PLACE}"
+    if text is None or text == stored.get(labels.IN_PLACE):
+        return
+    if text not in IN_PLACE:
+        yield not_supported(path, text, IN_PLACE)
+    elif lws.spec.group_identity.is_hash:
+        yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:

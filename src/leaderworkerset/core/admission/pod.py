@@ -14,6 +14,7 @@ from leaderworkerset.core.policies import (
     accelerators,
     environment,
     exclusive,
+    formernodes,
     identity,
     replacement,
     subdomain,
@@ -31,6 +32,7 @@ ADMITTING: Final[tuple[Policy, ...]] = (
     accelerators.POLICY,
     environment.POLICY,
     replacement.POLICY,
+    formernodes.POLICY,
 )
 """The policies that change pods, in their order: each sees what those before it added (R-ADM-4 to R-ADM-16)."""
 

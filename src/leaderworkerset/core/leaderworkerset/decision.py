@@ -18,7 +18,7 @@ class OnDemand(Enum):
     """What must be read before a plan is performed, since caches may be behind with it (`controllers/leaders.py`)."""
 
     LEADERS = auto()
-    """An update begins: no leader that stays may be deleted already. Otherwise the plan is void."""
+    """An update or a move begins: no leader that stays may be deleted already. Otherwise the plan is void."""
     HISTORY = auto()
     """Revisions are retired: the StatefulSet may be of none of them. Then the decision is made again with the history."""
     NAMESPACE = auto()
@@ -35,7 +35,8 @@ class ObservedLeaderWorkerSet:
     the API server serves, `parent` is the Workload of an owner, where it describes the groups. `edition` and `applied` are
     what earlier decisions led to, if known. `leader_deployment` and `gated` are of groups with random keys, which have no
     leader StatefulSet. `evidence` are the pods that the finalizer of exhausted groups keeps, also those of a
-    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's.
+    LeaderWorkerSet that is gone. `service_conflict` says whose the shared service is, if it is another object's. `leaving`
+    are the leaders of groups with pods on nodes that are closed for maintenance, and these nodes' names.
     """
 
     leaderworkerset: JSONObject | None
@@ -57,6 +58,7 @@ class ObservedLeaderWorkerSet:
     leader_deployment: JSONObject | None = None
     gated: GatedLeaders = field(default_factory=GatedLeaders)
     evidence: Sequence[JSONObject] = ()
+    leaving: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

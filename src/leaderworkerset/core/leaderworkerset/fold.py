@@ -39,6 +39,8 @@ class GroupState(NamedTuple):
 class States(NamedTuple):
     """The groups that are ready, updated, gated and broken, as sets of indexes; others are missing.
 
+    Those `moving` wait to be moved off closed nodes: extra groups replace them as they do groups that are updated.
+
     Broken groups are of an older revision, exist, are not being deleted, and are not ready: they may never become so.
     Exhausted ones never will, and are broken too.
     """
@@ -48,6 +50,7 @@ class States(NamedTuple):
     gated: int = 0
     broken: int = 0
     exhausted: int = 0
+    moving: int = 0
 
     @classmethod
     def of(cls, states: Mapping[int, GroupState]) -> "States":
@@ -62,6 +65,7 @@ class States(NamedTuple):
 class Folded:
     """The facts about all groups at one moment; a value that later changes do not modify.
 
+    Groups that are `stranded` cannot end what `updating` ones do (`inplace.Route.follow`); none are before that is asked.
     `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
     """
 
@@ -74,6 +78,8 @@ class Folded:
     deleting: int = 0
     gated: int = 0
     exhausted: int = 0
+    updating: int = 0
+    stranded: int = 0
     complete: int = 0
     late: int = 0
     alone: int = 0
@@ -188,6 +194,13 @@ def regular_index(group: GroupFacts, name: str, limit: int) -> int | None:
     return group.index
 
 
+def regular(groups: Iterable[GroupFacts], name: str, folded: Folded) -> int:
+    """Return the indexes of those of the groups that a fold has as regular ones."""
+    limit = folded.members.bit_length()
+    indexes = (regular_index(group, name, limit) for group in groups if group.leader not in folded.irregular)
+    return sum(1 << index for index in set(indexes) if index is not None)
+
+
 def below(indexes: int, end: int) -> int:
     """Return those of the indexes that are less than `end`, which may be as large as the API allows.
 
@@ -225,6 +238,7 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
         deleting=folded.deleting | (bit if group.is_deleting else 0),
         gated=folded.gated | (bit if group.is_gated else 0),
         exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
+        updating=folded.updating | (bit if group.updating else 0),
         complete=folded.complete | (bit if group.end is GroupEnd.COMPLETE else 0),
         late=folded.late | (bit if group.end is GroupEnd.LATE else 0),
         alone=folded.alone | (bit if group.own_size == 1 else 0),
@@ -252,6 +266,7 @@ def _removed(folded: Folded, index: int) -> Folded:
         deleting=folded.deleting & others,
         gated=folded.gated & others,
         exhausted=folded.exhausted & others,
+        updating=folded.updating & others,
         complete=folded.complete & others,
         late=folded.late & others,
         alone=folded.alone & others,

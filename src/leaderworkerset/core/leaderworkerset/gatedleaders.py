@@ -33,7 +33,8 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
 from leaderworkerset.core.leaderworkerset.revisions import key_of
-from leaderworkerset.core.policies import recreation
+from leaderworkerset.core.policies import formernodes, recreation
+from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 from leaderworkerset.core.policies.replacement import GATED_COST
 
 
@@ -79,7 +80,7 @@ def decide(
     key: str,
     groups: Collection[GroupFacts],
     gated: GatedLeaders,
-    records: Iterable[JSONObject],
+    records: Sequence[JSONObject],
 ) -> Replacement:
     """Decide about the gated leaders of a LeaderWorkerSet whose Deployment is of the revision `key`."""
     exhausted = {group.leader for group in groups if group.is_exhausted}
@@ -95,7 +96,10 @@ def decide(
     taken = {group.replaces for group in groups if not group.is_deleting} | set(named.values())
     others = chain(free, _recorded(records, key, groups))
     followed = (name for name in others if name not in taken)
-    patches += [admit(obj, leader, _replaces(leader) or next(followed, "")) for leader in turn.ahead]
+    recorded = {recreation.leader_of(one): one for one in records}
+    for leader in turn.ahead:
+        replaced = _replaces(leader) or next(followed, "")
+        patches.append(admit(obj, leader, replaced, formernodes.of(obj, recorded.get(replaced))))
     surplus = gated.surplus.keys() if turn.missing else gated.ending.keys() - set(named.values())
     actions = (Together(sequences=tuple((patch,) for patch in patches)),) if patches else ()
     return Replacement(actions, _placeless(gated, surplus & gated.ending.keys(), turn.excess), turn.ahead)
@@ -157,20 +161,29 @@ def wait_for(leader: JSONObject, replaced: str, event: Event) -> Patch:
     )
 
 
-def admit(obj: JSONObject, leader: JSONObject, replaced: str) -> Patch:
+def admit(obj: JSONObject, leader: JSONObject, replaced: str, found: Places = NOWHERE) -> Patch:
     """Remove the gate, and the cost that goes with it; other gates stay."""
     own = meta.annotations(leader)
     changes: JSONObject = {labels.REPLACES: replaced} if replaced != own.get(labels.REPLACES, "") else {}
     if own.get(labels.POD_DELETION_COST) == GATED_COST:
         changes[labels.POD_DELETION_COST] = None
-    gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
+    opened = open_gate(leader, found)
     metadata = {"uid": meta.uid(leader)} | ({"annotations": changes} if changes else {})
+    patch = opened.patch | {"metadata": metadata}
+    return replace(opened, patch=patch, on_success=(decisionevents.replacement_admitted(obj, leader),))
+
+
+def open_gate(leader: JSONObject, found: Places) -> Patch:
+    """Remove the gate alone; the leader prefers the node that its rank had."""
+    gates = [gate for gate in meta.spec(leader)["schedulingGates"] if gate.get("name") != labels.REPLACEMENT_GATE]
+    spec: JSONObject = {"schedulingGates": gates or None}
+    if preferences := formernodes.preferred(leader, found, 0):
+        spec["affinity"] = {"nodeAffinity": {formernodes.PREFERENCES: preferences}}
     return Patch(
         resource=PODS,
         key=meta.key(leader),
-        patch={"metadata": metadata, "spec": {"schedulingGates": gates or None}},
+        patch={"metadata": {"uid": meta.uid(leader)}, "spec": spec},
         if_present=True,
-        on_success=(decisionevents.replacement_admitted(obj, leader),),
     )
 
 

@@ -12,8 +12,12 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import UID, JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import GroupEnd
+from leaderworkerset.core.policies import inplacepods
 
 UNKNOWN: Final = UID("")
+
+HELD: Final = "OnDelete"
+"""The update strategy of a worker StatefulSet whose pods are being updated in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,8 @@ class GroupFacts:
     leader was created with, which may differ from the spec now; 0 if the leader does not name it. One that `awaits` has the
     gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
     group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
-    they end (N-ST-13), and nothing follows it.
+    they end (N-ST-13), and nothing follows it. One that is `updating` in place is on the way to this
+    revision, and not ready either (`core/pod/inplacesteps.py`).
     """
 
     leader: str
@@ -53,6 +58,7 @@ class GroupFacts:
     replaces: str = ""
     is_exhausted: bool = False
     end: GroupEnd | None = None
+    updating: str = ""
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
@@ -63,12 +69,13 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
     if worker_statefulset is not None and meta.is_of_predecessor(worker_statefulset, leader):
         worker_statefulset = None
     group_index, is_exhausted = groupname.label(leader), groupname.is_over(leader)
+    updating = updating_to(leader, worker_statefulset)
     gates = [gate.get("name") for gate in meta.spec(leader).get("schedulingGates") or []]
     return GroupFacts(
         leader=meta.name(leader),
         group_index=group_index,
         index=decimals.natural(group_index),
-        is_leader_ready=is_pod_ready(leader) and not is_exhausted,
+        is_leader_ready=is_pod_ready(leader) and not is_exhausted and not updating,
         revision=meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH, ""),
         workers=None if worker_statefulset is None else describe_workers(worker_statefulset),
         uid=meta.uid(leader),
@@ -80,7 +87,29 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         replaces=meta.annotations(leader).get(labels.REPLACES, ""),
         is_exhausted=is_exhausted,
         end=groupname.end_of(leader),
+        updating=updating,
     )
+
+
+def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> str:
+    """Return the revision that the group of a leader is being brought to in place; empty if it is there, or of none.
+
+    It is there when leader and workers are of the revision, the workers' StatefulSet is no longer held, and the leader runs
+    its new containers; those of the workers do before their StatefulSet is let go.
+    """
+    mark = meta.annotations(leader).get(labels.IN_PLACE_REVISION, "")
+    if not mark:
+        return ""
+    is_done = meta.labels(leader).get(labels.TEMPLATE_REVISION_HASH) == mark and inplacepods.is_settled(leader)
+    if is_done and worker_statefulset is not None:
+        is_same = meta.labels(worker_statefulset).get(labels.TEMPLATE_REVISION_HASH) == mark
+        is_done = is_same and not is_held(worker_statefulset)
+    return "" if is_done else mark
+
+
+def is_held(worker_statefulset: JSONObject) -> bool:
+    """Return whether a StatefulSet replaces no pod whatever its template: while its pods are updated in place."""
+    return bool((meta.spec(worker_statefulset).get("updateStrategy") or {}).get("type") == HELD)
 
 
 def own_size(leader: JSONObject) -> int:
@@ -110,7 +139,7 @@ def describe_workers(statefulset: JSONObject) -> Workers:
     """Extract the facts from the StatefulSet of a group's workers."""
     own = meta.labels(statefulset)
     return Workers(
-        is_ready=is_statefulset_ready(statefulset),
+        is_ready=is_statefulset_ready(statefulset) and not is_held(statefulset),
         revision=own.get(labels.TEMPLATE_REVISION_HASH, ""),
         group_index=own.get(labels.GROUP_INDEX, ""),
     )

@@ -6,10 +6,11 @@ In: `SetFacts`, the observed state as both read it. Out: `LeaderDecision`, from 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
-from kuberuntime.plan import Action, Emit, Event
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import PODS, Resource
+from kuberuntime.plan import Action, Delete, Emit, Event, Together
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.leaderworkerset.edition import Source
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
@@ -41,7 +42,8 @@ class LeaderDecision:
     `actions`. `begins` tells that an update begins thereby, whose events are `updating`, `at_step` that it may change nothing.
     The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
     still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
-    would delete, `admitted` the leaders with random keys that go ahead now.
+    would delete, `admitted` the leaders with random keys that go ahead now. It `moves` groups whose leaders are deleted as
+    their nodes are closed.
     """
 
     resource: Resource
@@ -58,9 +60,25 @@ class LeaderDecision:
     surplus: Mapping[str, bool] = field(default_factory=dict)
     abandoned: Sequence[JSONObject] = ()
     admitted: Sequence[JSONObject] = ()
+    moves: bool = False
 
 
 def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:
     """Return the groups by the names of their leaders."""
     known = observed.leaders
     return {group.leader: group for group in observed.groups} if known is None else known
+
+
+def move(facts: SetFacts, groups: Sequence[GroupFacts]) -> tuple[Action, ...]:
+    """Delete the leaders of groups that move off closed nodes."""
+    deletions = (
+        Delete(
+            resource=PODS,
+            key=ObjectKey(facts.lws.namespace, group.leader),
+            propagation="Foreground",
+            uid=group.uid,
+            on_success=(decisionevents.moving_group(facts.obj, group.leader, facts.observed.leaving[group.leader]),),
+        )
+        for group in groups
+    )
+    return (Together(sequences=tuple((one,) for one in deletions)),) if groups else ()

@@ -152,7 +152,7 @@ def _compose(facts: SetFacts, prepared: Preparation, leaders: LeaderDecision) ->
         *left.actions,
         *_apply(facts, leaders),
     ]
-    needs |= {OnDemand.LEADERS} if leaders.applied and leaders.begins else set()
+    needs |= {OnDemand.LEADERS} if leaders.moves or (leaders.begins and (leaders.applied or leaders.actions)) else set()
     found = leaders.assessment
     report = (*_make_service(facts), *(_write_status(facts, found) if found is not None else ()))
     is_both = report and leaders.actions

@@ -56,6 +56,7 @@ from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
+from leaderworkerset.core.leaderworkerset.inplace import RECREATE, Route
 from leaderworkerset.core.leaderworkerset.revisions import Resolution, key_of
 
 
@@ -133,7 +134,7 @@ ROLLOUT: Final = (
     ),
     CaseRule(
         Case.AT_REST,
-        holds=lambda now: now.current.partition == 0 and now.current.replicas == now.limits.replicas,
+        holds=lambda now: not now.states.moving and now.current[:2] == (now.limits.replicas, 0),
         partition=lambda _: 0,
         replicas=lambda now: now.limits.replicas,
     ),
@@ -178,7 +179,7 @@ class Rollout:
     """What a rollout does now: its step, and what that is of the StatefulSet as it is (`current`).
 
     The step `begins` an update if it releases the first groups, and is `at_step` if the StatefulSet has its partition and
-    replicas. `replaced` are the indexes of the groups whose leaders to delete if nothing is applied, the worst first.
+    replicas. If nothing is applied, leaders of `replaced` groups are deleted, the worst first, `released` ones updated in place.
     """
 
     limits: Budget
@@ -187,23 +188,38 @@ class Rollout:
     begins: bool
     at_step: bool
     replaced: Sequence[int]
+    released: int = 0
 
 
-def advance(lws: LeaderWorkerSet, statefulset: JSONObject | None, folded: Folded, revision: Resolution) -> Rollout:
-    """Compute what the rollout does now; raise ValueError for a rollout strategy that cannot be used."""
+def advance(
+    lws: LeaderWorkerSet,
+    statefulset: JSONObject | None,
+    folded: Folded,
+    revision: Resolution,
+    route: Route = RECREATE,
+    moving: int = 0,
+) -> Rollout:
+    """Compute what the rollout does now, with groups that are `moving`; raise ValueError for a strategy that cannot be used."""
     limits, size, key = budget.read(lws.spec), lws.size, revision.key
     left_behind = 0 if statefulset is None else _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     current = None if statefulset is None else position(statefulset)
-    states = folded.states(size, key, replaced=left_behind)
+    states = folded.states(size, key, replaced=left_behind | folded.updating)
+    if moving and current is not None and current.partition == 0 and not revision.is_new:
+        states = states._replace(updated=states.updated & ~moving, moving=moving)
     step = next_step(limits, current, states, is_new_revision=revision.is_new)
     if statefulset is None or current is None:
         return Rollout(limits, None, step, begins=False, at_step=False, replaced=())
     if is_behind(statefulset):
         step = wait(step, current)
+    released = 0
+    if route is not RECREATE:
+        span = range(step.partition, min(current.partition, step.replicas))
+        released, partition = route.release(statefulset, folded, size, span)
+        step = step._replace(partition=partition)
     at_step = (current.replicas, current.partition) == (step.replicas, step.partition)
-    begins = step.partition < current.partition >= current.replicas
+    begins = bool(released or step.partition < current.partition) and current.partition >= current.replicas
     replaced = choose(statefulset, folded, limits=limits, size=size, key=key) if at_step else ()
-    return Rollout(limits, current, step, begins, at_step, replaced)
+    return Rollout(limits, current, step, begins, at_step, replaced, released)
 
 
 def position(statefulset: JSONObject) -> Current:
@@ -336,14 +352,14 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     are deleted, not ready or between two revisions are not available, surge groups are if they are ready. Nothing is
     deleted before the StatefulSet controller has observed the StatefulSet as it is: one that is down recreates nothing.
     """
-    if not _has_looked(statefulset):
+    if not has_looked(statefulset):
         return []
     left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key)
     exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
     if not needs_help(statefulset) and not exhausted:  # to the StatefulSet controller exhausted ones are unavailable
         return [*highest(left_behind)]
     partition = position(statefulset).partition
-    available = _living(statefulset, folded) & folded.available(size)
+    available = living(statefulset, folded) & folded.available(size)
     outdated = _outdated(statefulset, folded, key)
     rolled = outdated & ~below(outdated, partition)
     spare = max(available.bit_count() - (limits.replicas - limits.unavailable - exhausted.bit_count()), 0)
@@ -356,31 +372,37 @@ def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size:
     They are of no revision that it has, as an update was reverted or replaced before they were ready, and may never become
     so. Groups that the user's partition keeps are left as they are.
     """
-    if not _has_looked(statefulset):
+    if not has_looked(statefulset):
         return 0
     held = below(_outdated(statefulset, folded, key), position(statefulset).partition)
     lost = held & ~folded.available(size) & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
+    lost = lost & ~folded.updating | held & folded.stranded
     return lost & ~below(lost, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller does not know `maxUnavailable`: the default of Kubernetes before 1.37."""
     rolling = (meta.spec(statefulset).get("updateStrategy") or {}).get("rollingUpdate") or {}
-    return _has_looked(statefulset) and "maxUnavailable" not in rolling
+    return has_looked(statefulset) and "maxUnavailable" not in rolling
 
 
-def _living(statefulset: JSONObject, folded: Folded) -> int:
+def is_rolling(statefulset: JSONObject, folded: Folded) -> bool:
+    """Return whether the StatefulSet controller may delete leaders now, to update them."""
+    outdated = living(statefulset, folded) & ~_made_of(statefulset, folded, "updateRevision")
+    return not has_looked(statefulset) or bool(outdated >> position(statefulset).partition)
+
+
+def living(statefulset: JSONObject, folded: Folded) -> int:
     """Return the groups that the StatefulSet has, and keeps."""
     return below(folded.members & ~folded.deleting, position(statefulset).replicas)
 
 
 def _outdated(statefulset: JSONObject, folded: Folded, key: str) -> int:
     """Return the groups whose leaders are neither of the revision nor of the StatefulSet's update revision."""
-    living = _living(statefulset, folded)
-    return living & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
+    return living(statefulset, folded) & ~folded.leaders.get(key, 0) & ~_made_of(statefulset, folded, "updateRevision")
 
 
-def _has_looked(statefulset: JSONObject) -> bool:
+def has_looked(statefulset: JSONObject) -> bool:
     """Return whether the StatefulSet controller has observed the StatefulSet as it is."""
     return meta.is_observed(statefulset) and bool(meta.status(statefulset).get("updateRevision"))
 

@@ -4,6 +4,9 @@ In: the LeaderWorkerSet, the key of its revision, the step of the rollout. Out: 
 manager `lws`. What a leader Deployment has in common with it is here, too.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import STATEFULSETS
@@ -13,11 +16,24 @@ from leaderworkerset.core.leaderworkerset import templates
 from leaderworkerset.core.leaderworkerset.budget import Budget
 from leaderworkerset.core.leaderworkerset.edition import lasting
 from leaderworkerset.core.leaderworkerset.rollingupdate import RolloutStep
-from leaderworkerset.core.policies import levels, workloadnames
+from leaderworkerset.core.policies import formernodes, levels, workloadnames
+
+NO_MARKS: Final[Mapping[str, str]] = {}
 
 
-def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, step: RolloutStep) -> JSONObject:
-    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded."""
+def build(
+    obj: JSONObject,
+    lws: LeaderWorkerSet,
+    *,
+    key: str,
+    limits: Budget,
+    step: RolloutStep,
+    living: JSONObject | None = None,
+) -> JSONObject:
+    """Build the leader StatefulSet (R-LSTS-2); `obj` is the LeaderWorkerSet as read, `lws` the same, decoded.
+
+    `living` is the StatefulSet that exists: what would replace all groups by itself stays as it is there.
+    """
     return {
         "apiVersion": STATEFULSETS.api_version,
         "kind": STATEFULSETS.kind,
@@ -34,10 +50,22 @@ def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, limits: Budget, st
                     "maxUnavailable": limits.max_unavailable,
                 },
             },
-            "template": build_template(lws, key),
+            "template": build_template(lws, key, _marks(lws, living, key)),
         }
         | templates.claim_fields(lws.spec.leader_worker_template, lws.namespace),
     }
+
+
+def _marks(lws: LeaderWorkerSet, living: JSONObject | None, key: str) -> dict[str, str]:
+    """Return the annotation that puts leaders behind the gate where they learn their places (`formernodes.py`).
+
+    It comes and goes with another revision alone: by itself it would replace all groups.
+    """
+    annotations = lws.annotations
+    if living is not None and meta.labels(living).get(labels.TEMPLATE_REVISION_HASH) == key:
+        annotations = meta.annotations(meta.spec(living).get("template") or {})
+    is_marked = annotations.get(labels.STAY_ON_NODES) == formernodes.PREFERRED
+    return {labels.STAY_ON_NODES: formernodes.PREFERRED} if is_marked else {}
 
 
 def build_metadata(obj: JSONObject, lws: LeaderWorkerSet, key: str) -> JSONObject:
@@ -60,10 +88,10 @@ def _own_labels(lws: LeaderWorkerSet, key: str) -> dict[str, str]:
     return {labels.NAME: lws.name, labels.TEMPLATE_REVISION_HASH: key}
 
 
-def build_template(lws: LeaderWorkerSet, key: str) -> JSONObject:
-    """Build the template of the leader pods (R-LSTS-4)."""
+def build_template(lws: LeaderWorkerSet, key: str, marks: Mapping[str, str] = NO_MARKS) -> JSONObject:
+    """Build the template of the leader pods, with further annotations (R-LSTS-4)."""
     template = lws.spec.leader_worker_template
-    annotations = templates.group_annotations(template, lws.annotations)
+    annotations = templates.group_annotations(template, lws.annotations) | dict(marks)
     if not lws.spec.network_config.subdomain_policy.is_shared:
         annotations[labels.SUBDOMAIN_POLICY] = lws.spec.network_config.subdomain_policy.value
     if lws.spec.scheduling is not None:

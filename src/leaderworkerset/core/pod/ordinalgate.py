@@ -1,6 +1,7 @@
-"""Opens the gate of a leader with an index once the group before it is gone (N-GATE-10).
+"""Opens the gate of a leader with an index once the group before it is gone, or at once (N-GATE-10).
 
-Only leaders with `spec.scheduling` have it: pods of two groups with one index would hold the places of each other.
+Leaders with `spec.scheduling` have it, as pods of two groups with one index would hold the places of each other; and those
+of groups that stay on their nodes, which they learn by the patch that opens it.
 """
 
 from kuberuntime.objects import meta
@@ -8,7 +9,7 @@ from kuberuntime.plan import Patch
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import gatedleaders
-from leaderworkerset.core.policies import replacement
+from leaderworkerset.core.policies import formernodes, replacement
 from leaderworkerset.core.policies.policy import LiveGroup
 
 
@@ -17,9 +18,12 @@ def decide(group: LiveGroup) -> tuple[Patch, ...]:
     leader = group.leader
     if groupname.is_hash(leader) or not replacement.is_gated(leader):
         return ()
+    found = formernodes.of(group.obj, group.record)
+    if group.lws.spec.scheduling is None:
+        return (gatedleaders.open_gate(leader, found),)
     named = meta.annotations(leader).get(labels.REPLACES, "")
     if all(meta.uid(pod) == meta.uid(leader) for pod in group.pods):
-        return (gatedleaders.admit(group.obj, leader, named),)
+        return (gatedleaders.admit(group.obj, leader, named, found),)
     if named:
         return ()
     event = decisionevents.predecessor_awaited(group.obj, leader)

@@ -4,7 +4,7 @@ In: `LiveGroup`, the leader pod and all related objects, as the caches show them
 that of its leader pod. So all changes of its pods and StatefulSets are handled one reconcile at a time, and several
 failures of a group cause one recreation.
 
-Only new groups get workers: a worker StatefulSet that exists is never changed (R-ARC-3).
+Only new groups get workers: a worker StatefulSet that exists is not changed (R-ARC-3), but for updates in place.
 """
 
 from dataclasses import replace
@@ -17,8 +17,16 @@ from kuberuntime.plan import Action, Create, Emit, Patch, Plan
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, revisions, services
-from leaderworkerset.core.pod import ordinalgate, statefulset
-from leaderworkerset.core.policies import exclusive, failures, replacement, restartpolicy, startup
+from leaderworkerset.core.pod import inplacesteps, ordinalgate, statefulset
+from leaderworkerset.core.policies import (
+    exclusive,
+    failures,
+    formernodes,
+    replacement,
+    restartpolicy,
+    startup,
+    termination,
+)
 from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import finishing, lost
@@ -36,7 +44,7 @@ def reconcile(group: LiveGroup, gang: Gang = NO_GANG) -> Plan:
     if lacking := lacking_label(group.leader):
         return _report_stray(group.leader, group.obj, f"lacks the label {lacking}")
     if not group.obj or meta.is_deleting(group.obj):
-        return Plan()
+        return Plan(termination.end_workers(group))
     try:
         return _decide(group, gang)
     except ValueError as error:
@@ -83,7 +91,7 @@ def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
     if groupname.is_exhausted(group.leader):
         return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
-        return Plan()
+        return Plan(termination.end_workers(group))
     if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
         return Plan((restartpolicy.replace_ended(group),))
     if (end := finishing.end_of(group.lws, group.leader, group.revisions, group.now)) is not None:
@@ -138,9 +146,10 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
     revision = _find_revision(group)
     scheduled = _decide_gang(group, revision, gang)
     opened = () if scheduled.holds else ordinalgate.decide(group)
-    actions = (*_make_service(group), *scheduled.actions, *opened, *_report_ready(group))
+    actions = (*_make_service(group), *scheduled.actions, *opened, *inplacesteps.decide(group), *_report_ready(group))
     is_held = scheduled.holds or startup.decide(group).holds or replacement.is_gated(group.leader)
     size = groupfacts.own_size(group.leader) or group.lws.size
+    actions = (*actions, *formernodes.remember(group, size))
     if size == 1 or _workers(group) or is_held:
         return Plan(actions, scheduled.requeue_after)
     if revision is None:
@@ -189,11 +198,11 @@ def _shares_service(group: LiveGroup) -> bool:
 def _make_workers(group: LiveGroup, revision: JSONObject, placed: PolicyDecision) -> Create:
     """Create the worker StatefulSet from the leader pod's revision (R-WSTS-2, R-WSTS-4)."""
     revised = leaderworkerset.decode(revisions.restore(group.obj, revision))
-    name = meta.name(group.leader)
+    name, found = meta.name(group.leader), formernodes.of(group.obj, group.record)
     failed = f"Failed to create worker statefulset for leader pod {name}: {{error}}"
     return Create(
         resource=STATEFULSETS,
-        object=statefulset.build(group.lws, revised, group.leader, placed.node_selector),
+        object=statefulset.build(group.lws, revised, group.leader, placed.node_selector, found),
         if_absent=True,
         on_success=(decisionevents.created_workers(group.obj, group.leader),),
         on_failure=(decisionevents.failed_create(group.obj, failed, group.leader),),

@@ -14,16 +14,21 @@ from kuberuntime.objects.resources import STATEFULSETS
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import templates
-from leaderworkerset.core.policies import accelerators, gang
+from leaderworkerset.core.policies import accelerators, formernodes, gang
 from leaderworkerset.core.policies.edits import non_empty
+from leaderworkerset.core.policies.formernodes import NOWHERE, Places
 
 TEMPLATE_PATH: Final = f"{templates.TEMPLATE_PATH}.workerTemplate"
 
 
 def build(
-    live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, node_selector: Mapping[str, str]
+    live: LeaderWorkerSet,
+    revised: LeaderWorkerSet,
+    leader: JSONObject,
+    node_selector: Mapping[str, str],
+    found: Places = NOWHERE,
 ) -> JSONObject:
-    """Build the worker StatefulSet of the group that `leader` leads."""
+    """Build the worker StatefulSet of the group that `leader` leads, and whose places were `found`."""
     group = {labels.NAME: live.name} | _copied(leader, labels.GROUP_INDEX, labels.GROUP_KEY)
     own = group | _copied(leader, labels.TEMPLATE_REVISION_HASH)
     metadata = {
@@ -44,7 +49,7 @@ def build(
             "podManagementPolicy": "Parallel",
             "serviceName": _service_name(revised, leader),
             "selector": {"matchLabels": group},
-            "template": _select_nodes(_build_template(live, revised, leader, own), node_selector),
+            "template": _select_nodes(_build_template(live, revised, leader, own, found), node_selector),
         }
         | templates.claim_fields(template, meta.namespace(leader)),
     }
@@ -61,7 +66,7 @@ def _leader_address(revised: LeaderWorkerSet, leader: JSONObject) -> str:
 
 
 def _build_template(
-    live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str]
+    live: LeaderWorkerSet, revised: LeaderWorkerSet, leader: JSONObject, own: Mapping[str, str], found: Places
 ) -> JSONObject:
     template = revised.spec.leader_worker_template
     annotations = templates.group_annotations(template, live.annotations) | {
@@ -69,6 +74,7 @@ def _build_template(
         labels.LEADER_ADDRESS: _leader_address(revised, leader),
     }
     annotations |= gang.inherited(leader) | non_empty(meta.annotations(leader), labels.GROUP_IDENTITY)
+    annotations |= formernodes.annotations_of(found)
     if accelerators.requests_tpus(meta.spec(leader)):
         annotations[labels.LEADER_REQUESTS_TPUS] = "true"
     return templates.build_pod_template(

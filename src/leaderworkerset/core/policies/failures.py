@@ -12,6 +12,7 @@ from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject, OwnerReference
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, RestartPolicy
+from leaderworkerset.core.policies import inplacepods
 from leaderworkerset.core.restarts import finishing
 
 RESTARTING_PHASES: Final = {"Pending", "Running"}
@@ -56,12 +57,16 @@ def members(found: Members) -> list[JSONObject]:
 
 
 def has_failed(pod: JSONObject) -> bool:
-    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4)."""
+    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) other than for an update."""
     if meta.is_deleting(pod):
         return True
     if meta.status(pod).get("phase") not in RESTARTING_PHASES:
         return False
-    return any((container.get("restartCount") or 0) > 0 for container in podstate.container_statuses(pod))
+    excused = inplacepods.excused(pod)
+    return any(
+        (container.get("restartCount") or 0) > excused.get(container.get("name", ""), 0)
+        for container in podstate.container_statuses(pod)
+    )
 
 
 def _has_failed_run(pod: JSONObject) -> bool:

@@ -21,6 +21,7 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import AUTO, NAMES
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.core.restarts.settings import RestartSettings
 from leaderworkerset.manager.config import ciphersuites
@@ -152,6 +153,17 @@ class DisruptionBudgets(_Section, frozen=True, kw_only=True):
     turn: Duration = Duration(60)
 
 
+class Maintenance(_Section, frozen=True, kw_only=True):
+    """Whether groups are moved off nodes that are closed, which taint closes one besides, and the default (docs/adr/0023).
+
+    A section that the Go manager does not have, and refuses.
+    """
+
+    enable: bool = False
+    taint: str = ""
+    move_by_default: bool = False
+
+
 class TLS(_Section, frozen=True, kw_only=True):
     """The TLS settings of the metrics and webhook servers."""
 
@@ -181,6 +193,7 @@ class Configuration(_Section, frozen=True, kw_only=True):
     group_restarts: GroupRestarts | None = None
     recorder: RecorderSettings = RecorderSettings()
     disruption_budgets: DisruptionBudgets = DisruptionBudgets()
+    maintenance: Maintenance = Maintenance()
     feature_gates: FeatureGates = FeatureGates()
 
     @property
@@ -205,6 +218,12 @@ class Configuration(_Section, frozen=True, kw_only=True):
         return DisruptionSettings(
             budget=section.budget, watches_nodes=section.watch_nodes, turn=timedelta(seconds=section.turn)
         )
+
+    @property
+    def moving(self) -> MaintenanceSettings | None:
+        """Return how groups are moved off closed nodes, None if they are not."""
+        section = self.maintenance
+        return MaintenanceSettings(section.taint, section.move_by_default) if section.enable else None
 
     @property
     def gang_provider(self) -> str:
@@ -244,6 +263,7 @@ def validate(configuration: Configuration) -> list[FieldError]:
         *_restart_errors(configuration.group_restarts),
         *_recorder_errors(configuration.recorder),
         *_disruption_errors(configuration.disruption_budgets),
+        *_maintenance_errors(configuration.maintenance),
     ]
 
 
@@ -350,6 +370,11 @@ def _disruption_errors(budgets: DisruptionBudgets) -> list[FieldError]:
     if not TURNS.holds(budgets.turn):
         errors.append(invalid("disruptionBudgets.turn", f"{budgets.turn:g}s", f"must be {TURNS}"))
     return errors
+
+
+def _maintenance_errors(maintenance: Maintenance) -> list[FieldError]:
+    taint = maintenance.taint
+    return [invalid("maintenance.taint", taint, error) for error in names.label_key(taint)] if taint else []
 
 
 def _election_errors(election: LeaderElection) -> list[FieldError]:

@@ -97,14 +97,16 @@ class Containers:
         self._starts.add(task)
         task.add_done_callback(self._starts.discard)
 
-    def stop(self, name: str, kill_at: datetime, message: str) -> None:
+    def stop(self, name: str, kill_at: datetime, message: str, *, replaced: bool = False) -> None:
         """Begin to stop a container: run its preStop hook, if it has one."""
         self._cell.emit("Killing", message, name)
         run = self._runs[name]
         for task in run.tasks:
             task.cancel()
         hook = podspec.hook(run.launch.container, "preStop")
-        self._cell.update(name, partial(state.stopping, kill_at=kill_at, hook="running" if hook else "done"))
+        self._cell.update(
+            name, partial(state.stopping, kill_at=kill_at, hook="running" if hook else "done", replaced=replaced)
+        )
         if hook:
             run.hook = self._spawn(run, self._run_pre_stop(run, hook))
 
@@ -186,7 +188,16 @@ class Containers:
             return
         finally:
             log.close_process_ends()
-        cell.update(name, partial(state.launched, container_id=run.id, image_id=plan.image_id, now=cell.now()))
+        cell.update(
+            name,
+            partial(
+                state.launched,
+                container_id=run.id,
+                image=str(plan.container.get("image") or ""),
+                image_id=plan.image_id,
+                now=cell.now(),
+            ),
+        )
         run.is_launched = True
         cell.emit("Created", f"Created container {name}", name)
         cell.emit("Started", f"Started container {name}", name)

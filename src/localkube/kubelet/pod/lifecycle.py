@@ -53,11 +53,15 @@ class Delay:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Begin to stop a container: run its preStop hook, if it has one, or send its stop signal."""
+    """Begin to stop a container: run its preStop hook, if it has one, or send its stop signal.
+
+    One that is `replaced`, since the pod names another image, is started again whatever its restart policy.
+    """
 
     name: str
     kill_at: datetime
     message: str
+    replaced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,7 @@ def _ended_for_good(pod: JSONObject, container: JSONObject, current: ContainerSt
     return (
         current.phase is Phase.TERMINATED
         and ended is not None
+        and not current.replaced
         and not restarts.holds_completed(pod)
         and not restarts.starts_again(pod, container, ended.exit_code)
     )
@@ -207,16 +212,33 @@ def _keep(pod: JSONObject, container: JSONObject, current: ContainerState, now: 
             return Decision(wake_at=current.not_before)
         case Phase.WAITING:
             return Decision((Start(current.name),))
-        case Phase.RUNNING if current.unhealthy:
-            grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
-            message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
-            return Decision((Stop(current.name, now + grace, message),))
+        case Phase.RUNNING:
+            return _restart(pod, container, current, now)
         case Phase.STOPPING:
             return _continue_stopping(pod, current, now)
         case Phase.TERMINATED if current.termination is not None:
             return _again(pod, container, current.termination, now, current)
         case _:
             return Decision()
+
+
+def _restart(pod: JSONObject, container: JSONObject, current: ContainerState, now: datetime) -> Decision:
+    """Stop a running container whose probe failed, or that shall run another image; Kubernetes' words for both."""
+    if current.unhealthy:
+        grace = duration.of_seconds(_probe_grace(pod, container, current.unhealthy))
+        message = f"Container {current.name} failed {current.unhealthy}, will be restarted"
+        return Decision((Stop(current.name, now + grace, message),))
+    if not _is_redefined(pod, container, current):
+        return Decision()
+    grace = duration.of_seconds(podspec.grace_period(pod))
+    message = f"Container {current.name} definition changed, will be restarted"
+    return Decision((Stop(current.name, now + grace, message, replaced=True),))
+
+
+def _is_redefined(pod: JSONObject, container: JSONObject, current: ContainerState) -> bool:
+    """Return whether the pod names another image than the container runs; init containers go on with theirs."""
+    may_change = podspec.is_sidecar(container, pod) or container not in podspec.init_containers(pod)
+    return may_change and bool(current.image) and current.image != container.get("image")
 
 
 def _probe_grace(pod: JSONObject, container: JSONObject, unhealthy: str) -> float:
@@ -228,6 +250,8 @@ def _probe_grace(pod: JSONObject, container: JSONObject, unhealthy: str) -> floa
 def _again(
     pod: JSONObject, container: JSONObject, termination: Termination, now: datetime, current: ContainerState
 ) -> Decision:
+    if current.replaced:
+        return Decision((Start(current.name),))
     if not restarts.starts_again(pod, container, termination.exit_code):
         return Decision()
     wait = current.backoff.wait(termination.finished_at)

@@ -88,7 +88,7 @@ def _container_status(pod: JSONObject, container: JSONObject, state: PodState, *
         "lastState": {"terminated": _terminated(current.last)} if current.last else {},
         "ready": is_ready(pod, container, current, is_init=is_init),
         "restartCount": current.restarts,
-        "image": container.get("image") or "",
+        "image": current.image or container.get("image") or "",
         "imageID": current.image_id,
         "started": current.started,
     }

@@ -64,7 +64,8 @@ class ContainerState:
     """The state of one container. With `passed`, the next init container may start: it succeeded, or is a started sidecar.
 
     `hook` is the progress of the preStop hook of a stopping container; `""` means that the stop signal was sent.
-    `killed` means that SIGKILL was sent.
+    `killed` means that SIGKILL was sent. `image` is the one that it was started from, as the pod named it then; once the pod
+    names another, the container is `replaced`: stopped, and started again whatever its restart policy.
     """
 
     name: str
@@ -72,7 +73,9 @@ class ContainerState:
     waiting: Waiting | None = None
     not_before: datetime | None = None
     container_id: str = ""
+    image: str = ""
     image_id: str = ""
+    replaced: bool = False
     started_at: datetime | None = None
     started: bool = False
     ready: bool = False
@@ -165,11 +168,15 @@ def refused(container: ContainerState, waiting: Waiting, not_before: datetime) -
     return replace(container, phase=Phase.WAITING, waiting=waiting, not_before=not_before)
 
 
-def launched(container: ContainerState, container_id: str, image_id: str, now: datetime) -> ContainerState:
+def launched(
+    container: ContainerState, container_id: str, image_id: str, now: datetime, image: str = ""
+) -> ContainerState:
     """Record that the process exists; the container runs only after its postStart hook (`running`)."""
     return replace(
         _counted(container, now),
         container_id=container_id,
+        image=image,
+        replaced=False,
         image_id=image_id,
         started_at=now,
         started=False,
@@ -208,9 +215,10 @@ def start_failed(container: ContainerState, message: str, now: datetime) -> Cont
     return replace(_counted(container, now), phase=Phase.TERMINATED, termination=ended, started_at=None)
 
 
-def stopping(container: ContainerState, kill_at: datetime, hook: Hook) -> ContainerState:
-    """Record that the container is stopping, and is killed at `kill_at`."""
-    return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook)
+def stopping(container: ContainerState, kill_at: datetime, hook: Hook, *, replaced: bool = False) -> ContainerState:
+    """Record that the container is stopping, and is killed at `kill_at`; once it is to be replaced, that stays."""
+    replaced = replaced or container.replaced
+    return replace(container, phase=Phase.STOPPING, kill_at=kill_at, hook=hook, replaced=replaced)
 
 
 def ended(container: ContainerState, ending: Exit, message: str, now: datetime) -> ContainerState:

@@ -169,6 +169,51 @@ class Cluster:
         await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "limited"))
         await self.settle()
 
+    async def end_together(self) -> None:
+        """Create a LeaderWorkerSet whose workers end with their leader, and scale it down while that takes its time."""
+        metadata = {"annotations": {labels.POD_TERMINATION_POLICY: "Parallel"}}
+        await self.create(builders.leaderworkerset_object("ending", metadata=metadata))
+        await self.settle()
+        lws = ObjectKey(NAMESPACE, "ending")
+        held, free = ({"metadata": {"finalizers": finalizers}} for finalizers in (["example.com/hold"], None))
+        for leader in ("ending-0", "ending-1"):
+            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), held, kind="merge")
+        await self.client.patch(LEADERWORKERSETS, lws, {"spec": {"replicas": 1}}, kind="merge")
+        await self.settle()
+        assert {name for name in await self.uids() if name.startswith("ending-")} == {
+            "ending-0",
+            "ending-0-1",
+            "ending-1",
+        }
+        await self.client.delete(LEADERWORKERSETS, lws)
+        await self.settle()
+        assert {name for name in await self.uids() if name.startswith("ending-")} == {"ending-0", "ending-1"}
+        for leader in ("ending-0", "ending-1"):
+            await self.client.patch(PODS, ObjectKey(NAMESPACE, leader), free, kind="merge")
+        await self.settle()
+
+    async def come_back(self) -> None:
+        """Create a LeaderWorkerSet whose groups come back to their nodes, let its only group fail, and delete the set."""
+        metadata = {"annotations": {labels.STAY_ON_NODES: "Preferred"}}
+        own = {"weight": 1, "preference": {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}}
+        pods = builders.pod_template()
+        pods["spec"]["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [own]}}
+        template = {"workerTemplate": pods}
+        await self.create(builders.leaderworkerset_object("staying", replicas=1, metadata=metadata, template=template))
+        await self.settle()
+        for pod in ("staying-0", "staying-0-1"):
+            await self.bind(pod, f"node-of-{pod}")
+        await self.settle()
+        await self.restart_container("staying-0-1")
+        await self.settle()
+        for pod in ("staying-0-1", "staying-0"):  # as the kubelet does
+            await self.client.delete(PODS, ObjectKey(NAMESPACE, pod), grace_period=0)
+        await self.settle()
+        for pod in ("staying-0", "staying-0-1"):
+            assert f"node-of-{pod}" in str(meta.spec(await self.get(PODS, pod))["affinity"])
+        await self.client.delete(LEADERWORKERSETS, ObjectKey(NAMESPACE, "staying"))
+        await self.settle()
+
     async def bind(self, pod: str, node: str) -> None:
         """Put a pod on a node, which is made for it with the label `rack`."""
         await self.client.create(

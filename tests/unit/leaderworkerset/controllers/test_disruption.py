@@ -19,7 +19,7 @@ from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
 from leaderworkerset.core.disruption import emptying
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer
@@ -75,7 +75,7 @@ def test_without_a_watch_of_nodes_none_is_read() -> None:
 def test_only_budgets_take_the_rights_for_them() -> None:
     """The components and the chart add just these to the role of a manager."""
     more = merge((*MANAGED.permissions, *ALL_OF_DISRUPTION))
-    found = merge(managed(disruption=DisruptionSettings()).permissions)
+    found = merge(managed(opted=OptIns(disruption=DisruptionSettings())).permissions)
     assert {*map(str, found)} == {*map(str, more)}
     assert not [one for one in MANAGED.permissions if one.resource == POD_DISRUPTION_BUDGETS]
 

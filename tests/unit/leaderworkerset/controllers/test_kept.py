@@ -7,6 +7,7 @@ from tests import builders, kept, scheduled
 from tests.kept import Reads, TrackedObject, UndeclaredReadError, assert_declared, checked
 from tests.simulation import virtualtime
 from tests.unit.leaderworkerset.controllers.cluster import Cluster
+from tests.unit.leaderworkerset.core.pod import test_inplacesteps
 
 from kuberuntime.cache.projection import Path, Projection, parse
 from kuberuntime.objects import meta
@@ -22,6 +23,7 @@ from leaderworkerset.core.leaderworkerset import deployments
 from leaderworkerset.core.leaderworkerset import reconcile as of_lws
 from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSet
 from leaderworkerset.core.pod import reconcile as of_pod
+from leaderworkerset.core.pod.inplacesteps import InPlaceStep
 from leaderworkerset.core.policies.policy import LiveGroup
 from leaderworkerset.core.restarts import unseen
 
@@ -49,6 +51,8 @@ async def live(cluster: Cluster) -> None:
     async with cluster.managed():
         await cluster.live_with_random_keys()
         await cluster.exhaust_and_recover()
+        await cluster.end_together()
+        await cluster.come_back()
         await cluster.create(placed())
         await cluster.create(builders.leaderworkerset_object(spec=OWN_SERVICES))
         await cluster.settle()
@@ -79,6 +83,8 @@ def placed() -> JSONObject:
 
 def decide_the_rest() -> None:
     """Make the decisions that need what the cluster of these tests does not do."""
+    for step in (InPlaceStep.PATCH_WORKERS, InPlaceStep.PATCH_LEADER, InPlaceStep.DONE):
+        checked(of_pod.reconcile)(test_inplacesteps.WALK[step])
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})
     checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=confused, obj=lws))

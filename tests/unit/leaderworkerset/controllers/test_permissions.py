@@ -15,9 +15,11 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
+from leaderworkerset.controllers import permissions
 from leaderworkerset.core.gang.gangs import SCHEDULING
 from leaderworkerset.core.gang.volcano import VOLCANO
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 from leaderworkerset.manager.controllers import Controllers
 from localkube.apiserver.inprocess import InProcessTransport
 
@@ -51,6 +53,8 @@ async def live_through_everything(cluster: Cluster) -> None:
     await cluster.settle()
     await cluster.live_with_random_keys()
     await cluster.exhaust_and_recover()
+    await cluster.end_together()
+    await cluster.come_back()
     await roll_roles(cluster)
 
 
@@ -109,3 +113,9 @@ def test_kube_schedulers_groups_are_also_corrected_and_their_refusal_reported() 
     assert {one.verbs for one in further if one.resource == LEADERWORKERSETS} == {("patch",)}
     verbs = {verb for one in further if one.resource in SCHEDULING for verb in one.verbs}
     assert verbs == {"create", "delete", "list", "patch", "watch"}
+
+
+def test_moving_groups_needs_the_nodes_besides_and_only_where_it_is_enabled() -> None:
+    further = set(managed(opted=OptIns(maintenance=MaintenanceSettings())).permissions) - set(MANAGED.permissions)
+
+    assert further == set(permissions.MAINTENANCE)

@@ -21,7 +21,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.kinds.managed import MANAGED, managed
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 from leaderworkerset.manager.config.configuration import RecorderSettings
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.flightrecorder import FlightRecorder
@@ -57,7 +57,9 @@ class Slow:
 @asynccontextmanager
 async def recording(cluster: Cluster, transport: Transport) -> AsyncIterator[None]:
     """Run controllers, with a recorder that uses this transport."""
-    controllers = Controllers(managed(records=True), Client(cluster.transport), clock=cluster.clock, instance="test")
+    controllers = Controllers(
+        managed(opted=OptIns(records=True)), Client(cluster.transport), clock=cluster.clock, instance="test"
+    )
     controllers.run_beside(FlightRecorder(controllers.caches, Client(transport), cluster.clock, SETTINGS))
     async with controllers.running():
         yield
@@ -143,7 +145,7 @@ def test_it_uses_what_it_declares_and_nothing_else() -> None:
 
 
 def test_managers_that_do_not_record_have_none_of_its_permissions() -> None:
-    more = set(managed(records=True).permissions) - set(MANAGED.permissions)
+    more = set(managed(opted=OptIns(records=True)).permissions) - set(MANAGED.permissions)
     assert {(one.target, one.verbs) for one in more} == {
         ("pods/log", ("get",)),
         ("pods", ("patch",)),

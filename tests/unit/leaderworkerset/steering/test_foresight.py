@@ -225,3 +225,43 @@ def test_a_list_of_another_length_is_taken_from_the_manifest() -> None:
     manifest = builders.leaderworkerset_object(template={"workerTemplate": {"spec": {"containers": both}}})
     template = meta.spec(snapshots.overlay(OLD, manifest))["leaderWorkerTemplate"]
     assert template["workerTemplate"]["spec"]["containers"] == both
+
+
+def way(lws: dict[str, Any], word: str, **fields: Any) -> dict[str, Any]:
+    """Return the LeaderWorkerSet that is updated in this way."""
+    annotated = lws["metadata"] | {"annotations": {labels.IN_PLACE: word}}
+    return lws | {"metadata": annotated, "spec": lws["spec"] | fields}
+
+
+def test_what_stays_and_what_is_recreated_is_told_in_pods() -> None:
+    old = way(OLD, "IfPossible")
+    leaders = pods(old)
+    leaders[2]["status"]["conditions"][0]["status"] = "False"
+    found = foresight.foresee(foresight.situation(old, leaders, leader_statefulset(old)), way(NEW, "IfPossible"))
+    assert foresight.lines(found)[2:4] == [
+        "a new revision: 3 groups of 1 pod would be updated",
+        "in place: 2 pods, recreated: 1",
+    ]
+    told = foresight.document(found)
+    assert (told["inPlacePods"], told["recreatedPods"], told["notInPlace"]) == (2, 1, "")
+
+
+def test_the_first_field_that_is_no_image_is_named() -> None:
+    scheduled = way(NEW, "IfPossible", scheduling={})
+    larger = builders.leaderworkerset_object(image="app:2", replicas=3, size=2)
+    field = "spec.leaderWorkerTemplate.size"
+    for new, expected in ((scheduled, "spec.scheduling"), (way(larger, "IfPossible"), field)):
+        found = foresight.foresee(at_rest(way(OLD, "IfPossible")), new)
+        assert f"in place: 0 pods: {expected} is not the image of a container" in foresight.lines(found)
+        assert foresight.document(found)["notInPlace"] == expected
+        assert len(foresight.document(found)["steps"]) == 3
+
+
+def test_where_nothing_may_be_recreated_such_a_field_holds_the_rollout() -> None:
+    larger = way(builders.leaderworkerset_object(image="app:2", replicas=3, size=2), "Only")
+    found = foresight.foresee(at_rest(way(OLD, "Only")), larger)
+    assert foresight.lines(found)[-2:] == [
+        "no group is created or removed; 3 groups would keep the old revision",
+        "in place: impossible, and the rollout is held: spec.leaderWorkerTemplate.size is not the image of a container",
+    ]
+    assert foresight.document(found)["heldGroups"] == 3

@@ -4,36 +4,20 @@ A named group is recreated like one that failed: its leader is deleted in the fo
 """
 
 import asyncio
-from dataclasses import dataclass, field
 
 import click
 
-from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ConflictError, NotFoundError
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import leaderworkerset
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.dryrun import dry_run_option
-from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.rollouts.changing import Change
+from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.core.leaderworkerset import budget
-from leaderworkerset.observation.following import SetInformers
-from leaderworkerset.steering import patches, restarts
-from leaderworkerset.steering.restarts import Turn
-from leaderworkerset.views.groups import Group, GroupName, View, places
-from leaderworkerset.views.reasons import reasons
-from leaderworkerset.views.selection import Selection
-from leaderworkerset.views.wording import counted
-
-NO_BUDGET = 2**31
+from leaderworkerset.steering import patches
 
 
 @click.command("restart")
@@ -67,32 +51,6 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     say(asyncio.run(act()))
 
 
-@dataclass(frozen=True, slots=True)
-class RestartRequest:
-    """What to restart: all of a LeaderWorkerSet, some of its groups, or one rank of a group."""
-
-    name: str
-    groups: tuple[GroupName, ...] = ()
-    rank: int | None = None
-
-    @classmethod
-    def parse(cls, words: tuple[str, ...]) -> "RestartRequest":
-        """Read the names; all are of one LeaderWorkerSet."""
-        chosen = [targets.parse(word) for word in words]
-        if len({one.name for one in chosen}) > 1:
-            raise UsageError("name groups of one LeaderWorkerSet")
-        if len(chosen) > 1 and any(one.group is None or one.rank is not None for one in chosen):
-            raise UsageError("name a LeaderWorkerSet, or some of its groups, or one rank")
-        first: Selection = chosen[0]
-        groups = sorted({one.group for one in chosen if one.group is not None}, key=lambda one: (str(type(one)), one))
-        return cls(first.name, tuple(groups), first.rank)
-
-    def __str__(self) -> str:
-        """Return the groups or the rank as text."""
-        where = f"group {self.groups[0]}" if len(self.groups) == 1 else f"groups {places(self.groups)}"
-        return where if self.rank is None else f"rank {self.groups[0]}/{self.rank}"
-
-
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:
     """Make a new revision of the same program, or check that; return what was done, or would be."""
     return await changing.carry_out(session, lambda: change(session, name), is_trial=is_trial)
@@ -108,99 +66,3 @@ async def change(session: Session, name: str) -> Change:
             f"{error}: nothing was changed; resume it first: `{session.lws} rollout resume {name}`"
         ) from error
     return Change(lws=obj, done=f"{name} restarts: `{session.lws} rollout status {name}` follows it", patch=patch)
-
-
-@dataclass(slots=True)
-class Restart:
-    """The restart of some groups, a few at a time."""
-
-    session: Session
-    wanted: RestartRequest
-    force: bool = False
-    _old: dict[GroupName, str] = field(default_factory=dict)
-    _progress: ProgressLine = field(default_factory=ProgressLine)
-
-    async def run(self, timeout: float) -> str:
-        """Delete the pods in turns; return when all groups are ready again."""
-        await subjects.read(self.session, self.wanted.name)
-        informers = SetInformers(self.session.client, ObjectKey(self.session.namespace, self.wanted.name))
-        try:
-            async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
-                self._old = self._pods_to_delete(self._view(informers))
-                while (turn := await objects.until(lambda: self._next(self._view(informers)))).left:
-                    for rank in turn.now:
-                        await self._delete(rank.pod, rank.uid)
-        except TimeoutError as error:
-            view = informers.view()
-            raise TimedOutError(
-                f"{self.wanted.name} {self.wanted} not restarted after {timeout:g} s{reasons(view) if view else ''}"
-            ) from error
-        finally:
-            self._progress.clear()
-        return f"{self.wanted.name} {self.wanted} restarted"
-
-    async def preview(self) -> str:
-        """Return which pods would be deleted, and how many groups at once."""
-        obj = await subjects.read(self.session, self.wanted.name)
-        view = await subjects.view_of(self.session, obj)
-        chosen = self._pods_to_delete(view)
-        pace = "all at once" if self.force else f"at most {counted(self._budget(view), 'group')} unavailable at a time"
-        lines = [f"{self.wanted.name} {self.wanted} would be recreated, {pace}, in this order:"]
-        ordered = sorted(view.groups, key=lambda one: one.index, reverse=True)
-        groups = [group for group in ordered if group.name in chosen]
-        lines += [f"  {self._what(group)}" for group in groups]
-        lws = leaderworkerset.decode(obj)
-        if self.wanted.rank and restarts.takes_group(lws, groups[0]):
-            policy = lws.spec.leader_worker_template.restart_policy
-            lines.append(f"with the restart policy {policy}, all ranks of the group with it")
-        return "\n".join([*lines, changing.DRY])
-
-    def _what(self, group: Group) -> str:
-        if self.wanted.rank:
-            return f"rank {group.name}/{self.wanted.rank}: pod {group.ranks[self.wanted.rank].pod}"
-        workers = sum(rank.object is not None for rank in group.ranks[1:])
-        return f"group {group.name}: pod {group.ranks[0].pod} and {counted(workers, 'worker')}"
-
-    def _view(self, informers: SetInformers) -> View:
-        view = informers.view()
-        if view is None:
-            raise CommandError(f"{self.wanted.name} is gone")
-        return view
-
-    def _pods_to_delete(self, view: View) -> dict[GroupName, str]:
-        if over := [one for one in view.groups if one.is_over and one.name in self.wanted.groups]:
-            named = f"{self.wanted.name}/{over[0].name}"
-            why = "has no restart left, and its pods are kept for diagnosis" if over[0].is_exhausted else "has ended"
-            raise CommandError(
-                f"group {named} {why}: nothing was restarted; `{self.session.lws} recover {named}` lets it try again"
-            )
-        found = restarts.pods_to_delete(view, self.wanted.groups, self.wanted.rank)
-        lacking = [index for index in self.wanted.groups if index not in found]
-        if lacking:
-            raise CommandError(
-                f"{self.wanted.name} has no pod for {RestartRequest(self.wanted.name, tuple(lacking), self.wanted.rank)} now: "
-                f"nothing was restarted; {self.wanted.name} has {counted(len(view.groups) + view.more, 'group')}"
-            )
-        return found
-
-    def _next(self, view: View) -> Turn | None:
-        """Return the next turn, or that all are done; None while the command only waits."""
-        turn = restarts.turn(view, self._old, self._budget(view), rank=self.wanted.rank)
-        done = max(0, len(self._old) - len(turn.left))  # a group that takes a place of one is waited for, too
-        self._progress.show(
-            f"{self.wanted.name}: {done} of {counted(len(self._old), 'group')} restarted{reasons(view)}"
-        )
-        return turn if turn.now or not turn.left else None
-
-    def _budget(self, view: View) -> int:
-        if self.force:
-            return NO_BUDGET
-        return max(budget.read(leaderworkerset.decode(view.object).spec).unavailable, 1)
-
-    async def _delete(self, pod: str, uid: str) -> None:
-        key = ObjectKey(self.session.namespace, pod)
-        propagation = None if self.wanted.rank else "Foreground"
-        try:
-            await self.session.client.delete(PODS, key, propagation=propagation, uid=uid)  # type: ignore[arg-type]  # a literal
-        except (NotFoundError, ConflictError):
-            return  # the pod of this UID was deleted by another client

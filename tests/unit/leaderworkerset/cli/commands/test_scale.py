@@ -9,3 +9,9 @@ from leaderworkerset.cli import app
 def test_a_number_that_the_field_cannot_hold_is_refused(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["scale", "web", "--replicas", number]) == 2
     assert f"{number} is not in the range 0<=x<=2147483647" in capsys.readouterr().err
+
+
+def test_which_groups_go_is_said_of_leaderworkersets_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    for further in (["--role", "decode"], ["--output", "name"]):
+        assert app.run(["scale", "split", "--replicas", "1", "--prefer-broken", *further]) == 2
+        assert "--prefer-broken and --recreate-broken are for LeaderWorkerSets" in capsys.readouterr().err

@@ -1,5 +1,6 @@
 """What is done next for a pod, as tables."""
 
+import copy
 from dataclasses import replace
 from datetime import timedelta
 
@@ -271,3 +272,33 @@ def test_a_container_that_crashed_long_ago_by_a_clock_that_was_set_waits_as_befo
     crashed = replace(running(), backoff=Backoff(timedelta(seconds=40), NOW))
     moved = set_up(pod(), crashed).after_jump(timedelta(days=400)).containers["main"]
     assert moved.backoff.wait(after(5) + timedelta(days=400)) == timedelta(seconds=40)
+
+
+def test_a_container_whose_image_was_changed_is_stopped_and_started_whatever_its_policy() -> None:
+    """Kubernetes' words for it; what ended by itself before is decided about by its policy."""
+    found = pod(containers=[container("main") | {"image": "app:2"}], restartPolicy="Never")
+    runs = replace(running("main"), image="app:1")
+    text = "Container main definition changed, will be restarted"
+    assert steps(found, set_up(found, runs)) == (Stop("main", after(30), text, replaced=True),)
+    assert steps(found, set_up(found, replace(runs, image="app:2"))) == ()
+    ending = state.stopping(runs, after(30), "done", replaced=True)
+    assert state.stopping(ending, after(30), "").replaced
+    over = state.ended(ending, Exit(143), "", after(1))
+    assert steps(found, set_up(found, over), 1) == (Start("main"),)
+    assert not state.launched(over, "id", "", NOW, "app:2").replaced
+    assert steps(found, set_up(found, replace(over, replaced=False)), 1) == (WindDown(after(31)),)
+
+
+def test_an_init_container_goes_on_with_its_image_and_a_sidecar_does_not() -> None:
+    def named(name: str) -> JSONObject:
+        found: JSONObject = copy.deepcopy(WITH_SIDECAR)
+        for one in found["spec"]["initContainers"]:
+            one["image"] = "app:2" if one["name"] == name else "app:1"
+        return found
+
+    proxy, init = (replace(running(name), image="app:1") for name in ("proxy", "init"))
+    proxy = replace(proxy, passed=True)
+    assert steps(named("init"), set_up(WITH_SIDECAR, proxy, init)) == ()
+    (stop,) = steps(named("proxy"), set_up(WITH_SIDECAR, proxy, init))
+    assert isinstance(stop, Stop)
+    assert stop.name == "proxy"

@@ -7,11 +7,11 @@ from tests.simulation.virtualtime import VirtualClock
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.commands.rollout import history
-from leaderworkerset.cli.commands.rollout.restart import RestartRequest
 from leaderworkerset.cli.commands.rollout.rolloutstatus import Deadline
 from leaderworkerset.cli.commandtable import COMMANDS
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.rollouts.restarting import RestartRequest
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.steering.pasts import Entry
 

@@ -1,0 +1,77 @@
+"""What `lws scale --prefer-broken` says, and what `--recreate-broken` does after it.
+
+With indexes the highest groups go, ready or not. So a group that is not ready and stays is recreated once those that go
+are gone and there is room: in the end there are as many groups as wanted, and none of them is the broken one.
+"""
+
+import asyncio
+from collections.abc import Sequence
+
+from kuberuntime import timeouts
+from kuberuntime.objects.meta import ObjectKey
+from leaderworkerset.cli.cluster.target import Session
+from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
+from leaderworkerset.cli.watchwarnings import following
+from leaderworkerset.observation.following import SetInformers
+from leaderworkerset.steering import scaledown
+from leaderworkerset.steering.scaledown import ScaleDown
+from leaderworkerset.views.groups import GroupName, View, groups_named
+from leaderworkerset.views.wording import counted
+
+
+async def foresee(session: Session, name: str, replicas: int) -> ScaleDown:
+    """Return which groups go; refuse where none would."""
+    view = await subjects.view_of(session, await subjects.writable(session, name))
+    if replicas >= view.desired:
+        raise CommandError(
+            f"{name} has {counted(view.desired, 'group')}: --prefer-broken is about fewer than there are; nothing was changed"
+        )
+    return scaledown.foresee(view, replicas)
+
+
+def said(session: Session, name: str, found: ScaleDown, *, recreates: bool) -> list[str]:
+    """Return what goes, what stays, and what can be done about that."""
+    told = list(scaledown.lines(name, found))
+    if found.over:
+        told.append(f"`{session.lws} recover {name}/{found.over[0]}` lets it try again")
+    if found.staying and not recreates:
+        told.append("--recreate-broken recreates what stays and is not ready, once the others are gone")
+    return told
+
+
+async def recreate(session: Session, name: str, found: ScaleDown, timeout: float) -> str:
+    """Recreate the groups that stay and are not ready, once those that go are gone; return what was done."""
+    if not found.staying:
+        return f"{name}: no group that stays has to be recreated"
+    loop = asyncio.get_running_loop()
+    begin = loop.time()
+    await _await_end(session, name, found.going, timeout)
+    view = await subjects.view_of(session, await subjects.read(session, name))
+    still = tuple(group.name for group in view.groups if group.name in found.staying and not group.is_ready)
+    if not still:
+        return f"{name}: {groups_named(found.staying)} got ready meanwhile"
+    left = max(timeout - (loop.time() - begin), 0)
+    return await Restart(session, RestartRequest(name, still)).run(left)
+
+
+async def _await_end(session: Session, name: str, going: Sequence[GroupName], timeout: float) -> None:
+    """Wait until no pod of the groups is left."""
+    informers = SetInformers(session.client, ObjectKey(session.namespace, name))
+
+    def are_gone() -> bool | None:
+        view = informers.view()
+        return True if view is None or not _present(view, going) else None
+
+    try:
+        async with timeouts.within(timeout), following(*informers.all, session.lifeline) as objects:
+            await objects.until(are_gone)
+    except TimeoutError as error:
+        raise TimedOutError(
+            f"{name} {groups_named(going)} not gone after {timeout:g} s: nothing was recreated"
+        ) from error
+
+
+def _present(view: View, going: Sequence[GroupName]) -> bool:
+    return any(rank.object is not None for group in view.groups if group.name in going for rank in group.ranks)

@@ -1,0 +1,68 @@
+"""The nodes that are closed for maintenance, and the groups that have to leave them; only where maintenance is enabled.
+
+Its own declaration of the pods that the controllers read anyway adds an index and their tolerations.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from kuberuntime.cache.informer import Change
+from kuberuntime.client.requests import Selection
+from kuberuntime.controller.controller import Watch
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api import groupname
+from leaderworkerset.controllers import indexes, kept
+from leaderworkerset.controllers.caches import Cache, Caches
+from leaderworkerset.core.maintenance.closing import closing, must_leave
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+
+NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
+POD_CACHE: Final = Cache(indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_values}, keep=kept.movable_pod)
+
+CACHES: Final = (NODE_CACHE, POD_CACHE)
+
+
+class MaintenanceNodes:
+    """The taints that close nodes, by the nodes' names; follows the cache of nodes."""
+
+    def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
+        self._nodes, self._pods = caches[NODE_CACHE], caches[POD_CACHE]
+        self._settings = settings
+        self._closed: dict[str, tuple[JSONObject, ...]] = {}
+        self._nodes.subscribe(self._node_changed)
+
+    def leaving(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
+        """Return the leaders of the groups of a LeaderWorkerSet with pods that have to leave closed nodes, and these nodes."""
+        if not self._closed or not self._settings.moves(meta.annotations(lws)):
+            return {}
+        key, found = meta.key(lws), dict[str, set[str]]()
+        for node, taints in self._closed.items():
+            for pod in self._pods.store.by_index(indexes.BY_NODE, node):
+                if indexes.lws_key(pod) == key and must_leave(pod, taints):
+                    found.setdefault(groupname.leader_of(pod), set()).add(node)
+        return found
+
+    def watches(self) -> Sequence[Watch]:
+        """Return the watches, and the LeaderWorkerSets that a change enqueues."""
+        return (Watch(self._nodes, self._keys_of_node), Watch(self._pods, self._keys_of_pod))
+
+    def _node_changed(self, change: Change) -> None:
+        taints = () if change.new is None else closing(change.new, self._settings.taint)
+        if taints:
+            self._closed[meta.name(change.object)] = taints
+        else:
+            self._closed.pop(meta.name(change.object), None)
+
+    def _keys_of_node(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a node that was closed or opened to the LeaderWorkerSets with pods on it."""
+        old, new = (() if one is None else closing(one, self._settings.taint) for one in (change.old, change.new))
+        if old == new:
+            return ()
+        return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
+
+    def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
+        """Map a pod that was just placed on a closed node to its LeaderWorkerSet."""
+        placed, before = ("" if one is None else meta.spec(one).get("nodeName") for one in (change.new, change.old))
+        return (indexes.lws_key(change.object),) if placed != before and placed in self._closed else ()

@@ -1,0 +1,1 @@
+"""Groups that are moved off nodes under maintenance: which nodes, which pods, which groups now (docs/adr/0023)."""

@@ -1,0 +1,37 @@
+"""Which nodes are closed for maintenance, and which pods have to leave them.
+
+In: nodes and pods, as cached. A node is closed by a cordon, by the configured taint, and by any taint with the effect
+`NoExecute` but those by which Kubernetes describes a node (`node.kubernetes.io/…`): what cannot be reached for a moment is
+not under maintenance, and pods on lost nodes are handled as lost. A pod that tolerates all that closes a node stays: it would
+be placed there again, and its group moved without end.
+"""
+
+from typing import Final
+
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject
+
+OF_KUBERNETES: Final = "node.kubernetes.io/"
+ENDED: Final = ("Failed", "Succeeded")
+
+
+def closing(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
+    """Return the taints that close a node, none if it is open; `taint` is the configured key, empty for none."""
+    spec = meta.spec(node)
+    cordoned = (placement.CORDONED,) if spec.get("unschedulable") else ()
+    return (*cordoned, *(one for one in spec.get("taints") or () if _closes(one, taint)))
+
+
+def _closes(taint: JSONObject, configured: str) -> bool:
+    key, effect = taint.get("key") or "", taint.get("effect")
+    if configured and key == configured:
+        return effect in placement.REPELLING
+    return effect == "NoExecute" and not key.startswith(OF_KUBERNETES)
+
+
+def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
+    """Return whether the pod runs where it would not be placed now; one that ends already does not count."""
+    if meta.is_deleting(pod) or meta.status(pod).get("phase") in ENDED:
+        return False
+    lasting = [one for one in placement.read_tolerations(meta.spec(pod)) if one.seconds is None]
+    return not all(any(one.tolerates(taint) for one in lasting) for taint in taints)

@@ -1,0 +1,215 @@
+"""Brings a marked group to another revision in place, step by step (docs/adr/0024-update-in-place.md).
+
+In: a live group whose leader carries a mark: a revision (`core/leaderworkerset/inplace.py`). Out: the next writes. `STEPS`
+lists the steps; the first row that holds applies. Each is decided from what the API server shows, so a manager may die after
+any write. The StatefulSets end as if they had created the pods: a pod gets the label of the revision that its StatefulSet
+has then, so nothing is left for it to replace.
+
+```
+marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done
+          the workers' StatefulSet    images and labels of all pods,    their new        it may replace pods again,
+          gets the new template, and  the leader's as the last          containers are   and finds none to replace
+          replaces no pods                                              ready
+```
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from kuberuntime.plan import Action, Patch, Together, guarded_patch
+from leaderworkerset.api import groupname, labels, leaderworkerset
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
+from leaderworkerset.core.leaderworkerset import groupfacts, revisions
+from leaderworkerset.core.policies import inplacepods
+from leaderworkerset.core.policies.policy import LiveGroup
+
+
+class InPlaceStep(StrEnum):
+    """What an update in place of one group does next."""
+
+    DONE = "done"
+    AWAIT_REVISION = "await revision"
+    HOLD = "hold"
+    AWAIT_CONTROLLER = "await controller"
+    PATCH_WORKERS = "patch workers"
+    PATCH_LEADER = "patch leader"
+    AWAIT_WORKERS = "await workers"
+    LET_GO = "let go"
+    AWAIT_LEADER = "await leader"
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A group whose leader is marked, and the StatefulSet of its workers, if there is one."""
+
+    group: LiveGroup
+    workers: JSONObject | None
+
+    @property
+    def key(self) -> str:
+        """Return the revision that the group is brought to."""
+        return meta.annotations(self.group.leader).get(labels.IN_PLACE_REVISION, "")
+
+    @cached_property
+    def target(self) -> LeaderWorkerSet | None:
+        """Return the LeaderWorkerSet of that revision, if it is known; raise ValueError if it cannot be read."""
+        return self.revised(self.key)
+
+    def revised(self, key: str) -> LeaderWorkerSet | None:
+        """Return the LeaderWorkerSet as it is in a revision, None where there is no such revision."""
+        group = self.group
+        found = revisions.find(revisions.owned(group.revisions, group.obj), key)
+        return None if found is None else leaderworkerset.decode(revisions.restore(group.obj, found))
+
+    @cached_property
+    def members(self) -> Sequence[JSONObject]:
+        """Return the workers of the StatefulSet that are not being deleted."""
+        if self.workers is None:
+            return ()
+        return [pod for pod in self.group.pods if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)]
+
+    @property
+    def made_of(self) -> str:
+        """Return the revision of the workers' StatefulSet that its pods get."""
+        return str(meta.status(self.workers or {}).get("updateRevision") or "")
+
+    @cached_property
+    def outdated(self) -> Sequence[JSONObject]:
+        """Return the workers that are not of the revision yet."""
+        return [pod for pod in self.members if not self.is_of(pod, self.made_of)]
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether all workers exist."""
+        return self.workers is None or len(self.members) >= int(meta.spec(self.workers).get("replicas", 1))
+
+    @property
+    def leader_made_of(self) -> str:
+        """Return the revision of the leader StatefulSet that the leader gets."""
+        return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
+
+    def is_of(self, pod: JSONObject, made_of: str) -> bool:
+        """Return whether a pod is of the revision, and of this one of its StatefulSet."""
+        own = meta.labels(pod)
+        return (_key_of(pod), own.get(labels.STATEFULSET_REVISION)) == (self.key, made_of)
+
+
+def _hold(now: Marked) -> tuple[Action, ...]:
+    """Give the workers' StatefulSet the template of the revision, and have it replace no pod."""
+    assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
+    images = _images(now.target.spec.leader_worker_template.worker_template)
+    own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
+    template = own | {"spec": _containers(images)}
+    strategy = {"type": groupfacts.HELD, "rollingUpdate": None}
+    return (_strategic(now.workers, own | {"spec": {"updateStrategy": strategy, "template": template}}),)
+
+
+def _let_go(now: Marked) -> tuple[Action, ...]:
+    """Have the workers' StatefulSet replace pods again, of which none is of another revision."""
+    assert now.workers is not None  # noqa: S101 - the row says so
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}
+    return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
+
+
+def _patch(now: Marked, pod: JSONObject, made_of: str) -> Patch:
+    """Give a pod the images of the revision and its labels, and record what it runs until then."""
+    assert now.target is not None  # noqa: S101 - the rows before say so
+    is_leader = groupname.is_leader(pod)
+    before, after = now.revised(_key_of(pod)), _template(now.target, is_leader=is_leader)
+    known = {} if before is None else _images(_template(before, is_leader=is_leader))
+    changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
+    own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
+    if changed:
+        own["annotations"] = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed)}
+    return _strategic(pod, {"metadata": own} | ({"spec": _containers(changed)} if changed else {}))
+
+
+def _has_taken_over(pod: JSONObject) -> bool:
+    return groupfacts.is_pod_ready(pod) and inplacepods.is_settled(pod)
+
+
+def _strategic(obj: JSONObject, change: JSONObject) -> Patch:
+    """Return the patch of an object as it was read, in which containers are merged by their names."""
+    resource = PODS if obj["kind"] == PODS.kind else STATEFULSETS
+    return replace(guarded_patch(resource, obj, change), kind="strategic")
+
+
+def _template(lws: LeaderWorkerSet, *, is_leader: bool) -> JSONObject:
+    return lws.leader_template if is_leader else lws.spec.leader_worker_template.worker_template
+
+
+def _images(template: JSONObject) -> Mapping[str, str]:
+    return {one["name"]: one["image"] for one in meta.spec(template).get("containers") or [] if one.get("image")}
+
+
+def _containers(images: Mapping[str, str]) -> JSONObject:
+    return {"containers": [{"name": name, "image": image} for name, image in images.items()]}
+
+
+def _key_of(obj: JSONObject) -> str:
+    return meta.labels(obj).get(labels.TEMPLATE_REVISION_HASH, "")
+
+
+class StepRule(NamedTuple):
+    """A step: when it is next, and its writes."""
+
+    step: InPlaceStep
+    holds: Callable[[Marked], bool]
+    actions: Callable[[Marked], tuple[Action, ...]] = lambda _: ()
+
+
+STEPS: Final = (
+    StepRule(InPlaceStep.DONE, lambda now: not groupfacts.updating_to(now.group.leader, now.workers)),
+    StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
+    StepRule(
+        InPlaceStep.HOLD,
+        lambda now: now.workers is not None and _key_of(now.workers) != now.key,
+        _hold,
+    ),
+    StepRule(
+        InPlaceStep.AWAIT_CONTROLLER,
+        lambda now: now.workers is not None and not (meta.is_observed(now.workers) and now.made_of),
+    ),
+    StepRule(
+        InPlaceStep.PATCH_WORKERS,
+        lambda now: bool(now.outdated),
+        lambda now: (Together(sequences=tuple((_patch(now, pod, now.made_of),) for pod in now.outdated)),),
+    ),
+    StepRule(
+        InPlaceStep.PATCH_LEADER,
+        lambda now: now.is_whole and not now.is_of(now.group.leader, now.leader_made_of),
+        lambda now: (_patch(now, now.group.leader, now.leader_made_of),),
+    ),
+    StepRule(InPlaceStep.AWAIT_WORKERS, lambda now: not (now.is_whole and all(map(_has_taken_over, now.members)))),
+    StepRule(
+        InPlaceStep.LET_GO,
+        lambda now: now.workers is not None and groupfacts.is_held(now.workers),
+        _let_go,
+    ),
+    StepRule(InPlaceStep.AWAIT_LEADER, lambda _: True),
+)
+"""The steps in their order. Where nothing is to be written, a change of what is awaited leads to the next decision."""
+
+
+def next_step(marked: Marked) -> StepRule:
+    """Return the step of a group; raise ValueError for a revision that cannot be read."""
+    return next(row for row in STEPS if row.holds(marked))
+
+
+def decide(group: LiveGroup) -> tuple[Action, ...]:
+    """Return the next writes of a group that is updated in place; none for any other."""
+    if labels.IN_PLACE_REVISION not in meta.annotations(group.leader):
+        return ()
+    workers = groupname.find_workers(group.leader, group.statefulsets)
+    if workers is not None and meta.is_of_predecessor(workers, group.leader):
+        return ()
+    if workers is None and groupfacts.own_size(group.leader) != 1:
+        return ()  # created from the leader's revision first
+    marked = Marked(group, workers)
+    return next_step(marked).actions(marked)

@@ -1,0 +1,100 @@
+"""Workers that end together with their leader, and those that end after it."""
+
+import pytest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State
+from tests.integration.lws.test_hash import settled as settled_by_key
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PODS
+from kuberuntime.plan import Propagation
+from leaderworkerset.api import groupname, labels
+
+HOLD = "tests.example.com/hold"
+PARALLEL = {labels.POD_TERMINATION_POLICY: "Parallel"}
+
+
+async def hold(space: Space, leader: str, *, held: bool = True) -> None:
+    """Let a leader take as long to end as the test wants, or let it go."""
+    await space.patch({"metadata": {"finalizers": [HOLD] if held else None}}, leader, resource=PODS)
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+async def test_workers_of_a_group_that_is_scaled_away_are_gone_before_their_leader(space: Space, identity: str) -> None:
+    """N-PT-1, N-PT-2."""
+    await space.create(lws(replicas=2, size=3, annotations=PARALLEL, groupIdentity=identity))
+    state = await settled_by_key(space, 2, 3) if identity == "Hash" else await space.settled()
+    leaders = [name for name, pod in state.pods.items() if groupname.is_leader(pod)]
+    for leader in leaders:
+        await hold(space, leader)
+    await space.edit(replicas=1)
+
+    def only_a_leader_is_left(state: State) -> None:
+        assert len(state.pods) == 4
+        assert [groupname.is_leader(pod) for pod in state.pods.values() if meta.is_deleting(pod)] == [True]
+
+    await space.until(only_a_leader_is_left)
+    for leader in leaders:
+        await hold(space, leader, held=False)
+    await (settled_by_key(space, 1, 3) if identity == "Hash" else space.settled())
+
+
+async def test_the_next_group_of_an_index_starts_when_both_are_gone(space: Space) -> None:
+    """N-PT-2, N-PT-4: also where the workers take longer than their leader."""
+    await space.create(lws(replicas=1, size=2, annotations=PARALLEL))
+    before = await space.settled()
+    await hold(space, "web-0")
+    await hold(space, "web-0-1")
+    await space.delete("web-0", PODS)
+
+    def workers_are_going(state: State) -> None:
+        assert meta.is_deleting(state.statefulsets["web-0"])
+
+    await space.until(workers_are_going)
+    await hold(space, "web-0", held=False)
+
+    def next_leader_waits(state: State) -> None:
+        assert meta.uid(state.pods["web-0"]) != meta.uid(before.pods["web-0"])
+        assert meta.is_deleting(state.pods["web-0-1"])
+        assert meta.is_deleting(state.statefulsets["web-0"])
+
+    await space.until(next_leader_waits)
+    await hold(space, "web-0-1", held=False)
+    state = await space.settled()
+    assert not set(state.uids("web").values()) & set(before.uids("web").values())
+
+
+@pytest.mark.parametrize("propagation", ["Background", "Foreground"])
+async def test_a_set_that_is_deleted_takes_all_pods_at_once(space: Space, propagation: Propagation) -> None:
+    """N-PT-3: also where it is gone before its leaders."""
+    await space.create(lws(replicas=1, size=2, annotations=PARALLEL))
+    await space.settled()
+    await hold(space, "web-0")
+    await space.delete("web", propagation=propagation)
+    await space.until(lambda state: _assert_pods(state, {"web-0"}))
+    await hold(space, "web-0", held=False)
+    await space.until(lambda state: _assert_pods(state, set()))
+
+
+def _assert_pods(state: State, names: set[str]) -> None:
+    assert state.pods.keys() == names
+
+
+async def test_without_the_annotation_workers_stay_as_long_as_their_leader(space: Space) -> None:
+    """N-PT-1; the annotation may be set later, and counts at once, without a rollout (unlike N-PT-5)."""
+    await space.create(lws(replicas=2, size=2))
+    before = await space.settled()
+    await hold(space, "web-1")
+    await space.edit(replicas=1)
+    await space.until(lambda state: _assert_going(state, {"web-1"}))
+    assert "web-1-1" in space.state.pods
+    await space.patch({"metadata": {"annotations": PARALLEL}})
+    await space.until(lambda state: _assert_pods(state, {"web-0", "web-0-1", "web-1"}))
+    await hold(space, "web-1", held=False)
+    state = await space.settled()
+    assert state.pods["web-0"]["metadata"]["uid"] == before.pods["web-0"]["metadata"]["uid"]
+
+
+def _assert_going(state: State, names: set[str]) -> None:
+    assert {name for name, pod in state.pods.items() if meta.is_deleting(pod)} == names

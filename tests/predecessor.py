@@ -1,0 +1,51 @@
+"""Version 0.1.0 of the tree, which was never published: its sources, from the history of this clone."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import Resource
+
+ROOT: Final = Path(__file__).parents[1]
+COMMIT: Final = "ca3d4f618f456b5b8d08eaa716141d3d95867470"
+
+OBJECTS: Final = """
+import json
+from dataclasses import astuple
+from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.objects import build_all
+from leaderworkerset.kinds.managed import MANAGED
+print(json.dumps([(astuple(resource), obj) for resource, obj in build_all(MANAGED, InstallSettings())]))
+"""
+"""Prints what `lws install` of that version applies."""
+
+
+def sources(directory: Path) -> Path:
+    """Unpack its sources into a directory; skip the test where this clone does not have them."""
+    known = subprocess.run(
+        ["git", "cat-file", "-e", f"{COMMIT}^{{commit}}"], cwd=ROOT, check=False, capture_output=True
+    )
+    if known.returncode:
+        pytest.skip(f"this clone does not have commit {COMMIT[:8]}, which is version 0.1.0")
+    packed = subprocess.run(["git", "archive", COMMIT, "src"], cwd=ROOT, check=True, capture_output=True).stdout
+    subprocess.run(["tar", "-x", "-C", str(directory)], input=packed, check=True)
+    return directory / "src"
+
+
+def environment(src: Path) -> dict[str, str]:
+    """Return what lets a Python run these sources instead of the ones that are installed."""
+    return {"PYTHONPATH": str(src), "PYTHONSAFEPATH": "1"}
+
+
+def objects(src: Path) -> list[tuple[Resource, JSONObject]]:
+    """Return all objects of its installation."""
+    printed = subprocess.run(
+        [sys.executable, "-c", OBJECTS], env=os.environ | environment(src), check=True, capture_output=True
+    ).stdout
+    return [(Resource(*resource), obj) for resource, obj in json.loads(printed)]

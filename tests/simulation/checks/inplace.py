@@ -1,0 +1,88 @@
+"""What must hold of LeaderWorkerSets that are updated in place, beside what holds of all (`invariants.py`).
+
+- Where only images ever changed, no available group is deleted for it: neither by the partition nor by a manager.
+- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared.
+- A group that is marked for its update is not one that nobody waits for: it counts against the bounds of the rollout.
+"""
+
+import json
+from typing import Final
+
+from tests.simulation.checks.facts import Group, Index
+from tests.simulation.checks.invariants import PATCHED, Invariants, what
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset.revisions import COVERED
+from localkube.apiserver.storage.store import Change
+
+ENDED: Final = "OnDelete"
+
+
+class InPlaceInvariants(Invariants):
+    """Checks while a simulation of updates in place runs."""
+
+    patched = PATCHED | {PODS.group_resource}
+
+    def _check_groups(self, change: Change) -> None:
+        if change.key.resource == PODS.group_resource and change.type != "DELETED":
+            self._check_end(change)
+        super()._check_groups(change)
+
+    def _check_end(self, change: Change) -> None:
+        """Check that a leader whose deletion begins is not deleted for images alone."""
+        leader, before = change.object, change.previous
+        if not meta.is_deleting(leader) or before is None or meta.is_deleting(before):
+            return
+        group = self.facts.group_of(leader)
+        if group is None or self._is_tolerant or group.is_hurt or group.has_failed or group.index in self._excused:
+            return
+        wanted = self._replicas()
+        if group.index in self._settled() and isinstance(group.index, int) and group.index < wanted:
+            self._violate(f"group {group.index} was deleted by {what(change)}, though only images changed")
+
+    def _replicas(self) -> int:
+        """Return below which index no group goes: none where more than images changed."""
+        specs = self.facts.specs
+        if len({json.dumps(_without_images(spec), sort_keys=True) for spec in specs}) != 1:
+            return 0
+        return min(int(spec["replicas"]) for spec in specs)
+
+    def _settled(self) -> set[Index]:
+        """Return the groups that have been available for so long that whoever decides knows it."""
+        now = self._clock.monotonic()
+        return {index for index in self._available if self._available_since.get(index, 0.0) <= now - self.lag}
+
+    def _check_revisions(self, groups: dict[Index, Group], change: Change) -> None:
+        """Leave out groups that are being updated: their containers are replaced one by one."""
+        super()._check_revisions({index: one for index, one in groups.items() if not _is_updating(one)}, change)
+
+    def unanswered_failures(self) -> list[str]:
+        """Return also the groups at rest whose update was left in the middle."""
+        groups = sorted(self.facts.groups().items())
+        left = [f"group {index} is between two revisions" for index, one in groups if _is_mixed(one)]
+        held = [f"StatefulSet {name} replaces no pods"
+                for name, one in self.facts.objects.get(STATEFULSETS.group_resource, {}).items()
+                if meta.spec(one)["updateStrategy"]["type"] == ENDED]  # fmt: skip
+        return [*super().unanswered_failures(), *left, *held]
+
+
+def _is_updating(group: Group) -> bool:
+    return labels.IN_PLACE_REVISION in meta.annotations(group.leader)
+
+
+def _is_mixed(group: Group) -> bool:
+    pods = (group.leader, *group.workers)
+    revisions = {meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH) for pod in pods}
+    running = [(meta.status(pod).get("containerStatuses") or [{}])[0].get("image") for pod in pods]
+    return len(revisions) > 1 or running != [meta.spec(pod)["containers"][0]["image"] for pod in pods]
+
+
+def _without_images(spec: JSONObject) -> JSONObject:
+    found: JSONObject = json.loads(json.dumps({name: spec.get(name) for name in COVERED}))
+    for template in (found["leaderWorkerTemplate"].get(name) for name in ("leaderTemplate", "workerTemplate")):
+        for container in template["spec"]["containers"] if template else ():
+            container.pop("image")
+    return found

@@ -1,0 +1,90 @@
+"""LeaderWorkerSets that are updated in place.
+
+In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, images change more often, also while the
+update before is under way, pods fail in the middle of it, and users switch the way of updates.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+import msgspec
+from tests.simulation.checks.inplace import InPlaceInvariants
+from tests.simulation.schedules import faultplans, happenings
+from tests.simulation.schedules.forking import Send, branch
+from tests.simulation.schedules.happenings import KEY, Happening, Play
+from tests.simulation.schedules.kubelet import SLOW_PODS
+from tests.simulation.schedules.lean import LeanWorld
+from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+
+MOST_ROLLS: Final = 0.6
+"""The share of schedules in which only images change."""
+
+
+async def roll_again(play: Play) -> None:
+    """Ask for another image, and for a third one while groups are on the way to it."""
+    await happenings.roll(play)
+    await asyncio.sleep(play.random.uniform(0.0, 3.0))
+    await happenings.roll(play)
+
+
+async def roll_and_fail(play: Play) -> None:
+    """Ask for another image, and let a container fail meanwhile."""
+    await happenings.roll(play)
+    await asyncio.sleep(play.random.uniform(0.0, 2.0))
+    await happenings.restart_container(play)
+
+
+async def switch(play: Play) -> None:
+    """Turn updates in place off and on again, while one may be under way."""
+    play.note("user", "turns off", "updates in place")
+    play.checks.tolerate()
+    for value in (None, "IfPossible"):
+        patch: JSONObject = {"metadata": {"annotations": {labels.IN_PLACE: value}}}
+        await play.attempt(play.world.client.patch(LEADERWORKERSETS, KEY, patch, kind="merge"))
+        await asyncio.sleep(play.random.uniform(0.0, 4.0))
+
+
+ROLLS: Final[Sequence[Happening]] = (
+    happenings.roll, happenings.roll, happenings.roll_and_return, roll_again, roll_and_fail, happenings.change_limits,
+)  # fmt: skip
+EDITS: Final[Sequence[Happening]] = (*happenings.EDITS, *ROLLS, switch)
+
+
+def of_in_place(lws: JSONObject, way: str = "IfPossible") -> JSONObject:
+    """Return the LeaderWorkerSet with the way of its updates."""
+    annotations = lws["metadata"].get("annotations") or {}
+    return lws | {"metadata": lws["metadata"] | {"annotations": annotations | {labels.IN_PLACE: way}}}
+
+
+async def play_in_place(world: LeanWorld, name: str, branches: Sequence[int], send: Send) -> None:
+    """Play branches of a family; every verdict is sent."""
+    world.reseed(name)
+    random = Random(name)
+    lws = of_in_place(draw_leaderworkerset(random))
+    managers = random.choice((1, 1, 2))
+    if random.random() < 0.5:
+        world.kubelet.pace = SLOW_PODS
+    world.settings = replace(world.settings, managers=(faultplans.CALM,) * managers)
+    for number in range(managers):
+        world.start_manager(f"manager-{number}", faultplans.CALM)
+    await asyncio.sleep(3.0)
+    await world.create(lws)
+    await world.at_rest()
+    for number in branches:
+        seed = f"{name}.{number}"
+
+        async def one(send: Send, seed: str = seed) -> None:
+            random = Random(seed)
+            script = draw_script(random, managers, None)
+            edits = ROLLS if random.random() < MOST_ROLLS else EDITS
+            picked = [(0.0, random.choice(ROLLS)), *happenings.draw(random, edits)]
+            send(msgspec.json.encode(await play(world, seed, replace(script, picked=picked), InPlaceInvariants)))
+
+        await branch(one, send)

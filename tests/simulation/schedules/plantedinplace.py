@@ -1,0 +1,46 @@
+"""Bugs of updates in place, to be found: budgets, deletions, restarts that are no failures, and StatefulSets left held."""
+
+from typing import Any
+from unittest.mock import patch
+
+from leaderworkerset.core.leaderworkerset import inplace as of_sets
+from leaderworkerset.core.leaderworkerset.fold import below
+from leaderworkerset.core.pod import inplacesteps as of_groups
+from leaderworkerset.core.policies import inplacepods
+
+
+def lets_the_partition_fall() -> Any:
+    """Mark groups, and lower the partition below them at once, so that the StatefulSet controller deletes their leaders."""
+    real = of_sets.Route.release
+
+    def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
+        return real(self, statefulset, folded, size, span)[0], span.start
+
+    return patch.object(of_sets.Route, "release", release)
+
+
+def marks_all_at_once() -> Any:
+    """Update all groups in place at the same time, whatever may be unavailable."""
+    real = of_sets.Route.release
+
+    def release(self: Any, statefulset: Any, folded: Any, size: int, span: range) -> tuple[int, int]:
+        chosen, partition = real(self, statefulset, folded, size, span)
+        return (below(folded.members, span.stop) if chosen else 0), partition
+
+    return patch.object(of_sets.Route, "release", release)
+
+
+def takes_updates_for_failures() -> Any:
+    """Recreate a group because its containers were restarted with another image."""
+    return patch.object(inplacepods, "excused", lambda pod: {})
+
+
+def trusts_readiness_of_before() -> Any:
+    """Take a group for updated while its pods still run, and are ready with, what they ran before."""
+    return patch.object(inplacepods, "is_settled", lambda pod: True)
+
+
+def never_lets_go() -> Any:
+    """Leave the StatefulSet of the workers such that it replaces no pods."""
+    rows = tuple(row for row in of_groups.STEPS if row.step is not of_groups.InPlaceStep.LET_GO)
+    return patch.object(of_groups, "STEPS", rows)

@@ -1,0 +1,75 @@
+"""How long groups take to end, in virtual seconds: with their leader, or after it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import pytest
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.test_life import fail
+from tests.simulation.workloads import groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
+from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.model import Program
+
+GRACE: Final = 30.0
+
+Act: TypeAlias = Callable[[World], Awaitable[None]]
+
+
+async def scale(world: World) -> None:
+    await world.edit(replicas=1)
+
+
+async def roll(world: World) -> None:
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+
+
+async def crash(world: World) -> None:
+    await fail(world, "web-1-1")
+
+
+async def delete(world: World) -> None:
+    await world.delete(LEADERWORKERSETS, "web")
+
+
+def seconds_of_end(act: Act, *, policy: str = "") -> float:
+    """Return after how many seconds the last pod of group 1 is gone; no program ends before it is killed."""
+    ended: list[float] = []
+
+    async def scenario(world: World) -> None:
+        lws = groups(replicas=2, size=4)
+        if policy:
+            lws["metadata"]["annotations"] = {labels.POD_TERMINATION_POLICY: policy}
+        await world.create(lws)
+        await world.ready()
+        begin, group = world.clock.monotonic(), {f"web-1{worker}" for worker in ("", "-1", "-2", "-3")}
+        before = {uid for name, uid in (await world.uids()).items() if name in group}
+
+        def seen(change: Change) -> None:
+            if change.type == "DELETED" and meta.uid(change.object) in before:
+                ended.append(world.clock.monotonic() - begin)
+
+        world.observe(PODS, seen)
+        await act(world)
+        await world.at_rest()
+
+    simulate(scenario, Settings(script=lambda _: Program(term=None)))
+    assert len(ended) == 4
+    return ended[-1]
+
+
+@pytest.mark.parametrize("act", [scale, roll, delete])
+def test_a_group_ends_in_one_grace_period_instead_of_two(act: Act) -> None:
+    """N-PT-1 to N-PT-3."""
+    assert seconds_of_end(act) == pytest.approx(2 * GRACE, abs=4)
+    assert seconds_of_end(act, policy="Parallel") == pytest.approx(GRACE, abs=2)
+
+
+def test_a_group_that_failed_ends_in_one_anyway() -> None:
+    """R-POD-5: its leader is deleted in the foreground."""
+    assert seconds_of_end(crash) == pytest.approx(GRACE, abs=4)
+    assert seconds_of_end(crash, policy="Parallel") == pytest.approx(GRACE, abs=4)

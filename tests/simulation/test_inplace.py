@@ -1,0 +1,51 @@
+"""Updates in place in a simulated cluster: the pods stay, and the StatefulSet controller deletes none (ADR 24)."""
+
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.workloads import SLOW, groups, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS, STATEFULSETS
+from leaderworkerset.api import labels
+from localkube.apiserver.storage.store import Change
+
+
+def settings(seed: int = 1) -> Settings:
+    return Settings(seed=seed, managers=(SLOW,), others=SLOW)
+
+
+def in_place(how: str = "IfPossible", **fields: int) -> JSONObject:
+    lws = groups(**fields)
+    lws["metadata"].setdefault("annotations", {})[labels.IN_PLACE] = how
+    return lws
+
+
+def test_new_images_come_to_the_same_pods_group_by_group() -> None:
+    ready: dict[str, bool] = {}
+    fewest: list[int] = []
+
+    def leader_changed(change: Change) -> None:
+        if change.key.name in ("web-0", "web-1", "web-2"):
+            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
+            fewest.append(sum(ready.values()))
+
+    async def scenario(world: World) -> None:
+        await world.create(in_place(replicas=3, size=4))
+        await world.ready()
+        before = await world.uids()
+        ready.update({"web-0": True, "web-1": True, "web-2": True})
+        world.observe(PODS, leader_changed)
+        await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
+        status = meta.status(await world.ready())
+        after = await world.objects(PODS)
+        assert {meta.name(pod): meta.uid(pod) for pod in after} == before
+        assert {meta.status(pod)["containerStatuses"][0]["image"] for pod in after} == {"app:2"}
+        assert {meta.status(pod)["containerStatuses"][0]["restartCount"] for pod in after} == {1}
+        assert (status["readyReplicas"], status["updatedReplicas"]) == (3, 3)
+        for one in await world.objects(STATEFULSETS):
+            assert meta.status(one)["currentRevision"] == meta.status(one)["updateRevision"]
+            assert meta.spec(one)["updateStrategy"]["rollingUpdate"]["partition"] == 0
+        assert not [entry for entry in world.trace if entry.verb == "DELETE" and "/pods/" in entry.object]
+
+    simulate(scenario, settings())
+    assert min(fewest) == 2
