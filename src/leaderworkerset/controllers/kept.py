@@ -86,6 +86,7 @@ _ROLLED: Final = (
     "status.observedGeneration",
     "status.replicas",
     "status.availableReplicas",
+    "status.updatedReplicas",
     "status.currentRevision",
     "status.updateRevision",
 )

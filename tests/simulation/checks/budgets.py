@@ -29,6 +29,8 @@ class Budgets:
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
+        self.is_meddled = False
+        """Whether somebody changed what is ours: leaders that are created and deleted for it may take evidence and counts along."""
         self._used: Counter[Key] = Counter()
         self._counted: set[Key] = set()
         self._exhausted: set[UID] = set()
@@ -74,7 +76,7 @@ class Budgets:
         for pod in self._facts.objects.get(PODS.group_resource, {}).values():
             if is_kept(pod) and meta.uid(pod) not in evidence:
                 yield f"{meta.name(pod)} is kept, and its group is not exhausted"
-        for group in exhausted:
+        for group in exhausted if not self.is_meddled else ():
             yield from self._spent(group)
         yield from (
             f"group {index} is not whole, and not exhausted"

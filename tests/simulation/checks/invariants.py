@@ -85,6 +85,8 @@ class Invariants:
         """Returns how many writes about a leader and the record of its recreations failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
         """Returns whether a manager could not go on between two moments."""
+        self.refused: Callable[[str], bool] = lambda path: False
+        """Returns whether a write of Kubernetes' controllers to the object of a path was ever refused as a conflict."""
         self._clock = clock
         self.lag = 0.0
         """Seconds that observers may be behind: what became available within them may be unknown to who decides."""
@@ -119,6 +121,7 @@ class Invariants:
     def tolerate(self) -> None:
         """Expect no bounds of availability any more: somebody changes what is ours."""
         self._is_tolerant = True
+        self.budgets.is_meddled = True
 
     def unanswered_failures(self) -> list[str]:
         """Return the groups at rest that were not recreated though a container of theirs was restarted."""

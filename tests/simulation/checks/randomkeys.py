@@ -27,6 +27,7 @@ from leaderworkerset.core.policies.replacement import is_gated
 from localkube.apiserver.storage.store import Change, Store
 
 FINISHED: Final = {"Failed", "Succeeded"}
+DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 TPU_HOSTS: Final = "TPU_WORKER_HOSTNAMES"
 
 
@@ -50,7 +51,7 @@ class RandomKeyInvariants(Invariants):
         return [*super().unanswered_failures(), *self._at_rest(), *repeated]
 
     def _at_rest(self) -> Iterator[str]:
-        is_full = bool(exhausted(self.facts))
+        is_full = bool(exhausted(self.facts)) or self._stands()
         for group in self.facts.groups().values():
             if not is_full and is_gated(group.leader) and not meta.is_deleting(group.leader):
                 yield f"{meta.name(group.leader)} waits though nobody writes any more"
@@ -58,6 +59,22 @@ class RandomKeyInvariants(Invariants):
         for lws in self.facts.objects.get(LEADERWORKERSETS.group_resource, {}).values():
             if not is_full and meta.is_condition_true(lws, "UpdateInProgress"):
                 yield "an update is reported though nobody writes any more"
+
+    def _stands(self) -> bool:
+        """Return whether a Deployment takes itself to be scaled for ever, as a write of its controller was refused.
+
+        It divides a new size among its ReplicaSets, each of which remembers it. One whose write was refused and whose number
+        is right already is not written again, and remembers the old one: https://github.com/kubernetes/kubernetes/issues/102551.
+        `lws explain` names it (LWS-E089).
+        """
+        deployments = self.facts.objects.get(DEPLOYMENTS.group_resource, {})
+        for found in self.facts.objects.get(REPLICA_SETS.group_resource, {}).values():
+            owner = meta.controller_of(found)
+            size = meta.spec(deployments.get(owner["name"] if owner else "") or {}).get("replicas")
+            remembered = meta.annotations(found).get(DESIRED)
+            if meta.spec(found).get("replicas") == size and remembered != str(size):
+                return self.refused(REPLICA_SETS.path(meta.namespace(found), meta.name(found)))
+        return False
 
     def _step(self, change: Change) -> None:
         super()._step(change)

@@ -76,6 +76,11 @@ class Play:
         """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
         return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
 
+    def refused(self, path: str) -> bool:
+        """Return whether a write of Kubernetes' controllers to the object of a path was ever refused as a conflict."""
+        found = (entry for entry in self.world.trace.entries if entry.actor == "controllers" and entry.object == path)
+        return any(entry.answer == "409" for entry in found)
+
     def wires(self) -> list[FaultyTransport]:
         """Return the wires of all managers that were."""
         return self.world.spent + self.transports()

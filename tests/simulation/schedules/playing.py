@@ -141,7 +141,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
     checks = world.wire.witness = invariants(world.server.backend.store, world.clock)
     checks.events = world.wire.replacements
     it = Play(world, checks, random)
-    checks.lost, checks.interrupted = it.lost, it.interrupted
+    checks.lost, checks.interrupted, checks.refused = it.lost, it.interrupted, it.refused
     checks.lag = HOPS * max(schedule.latency[1] for schedule in (*script.managers, script.others))
     begin, writes = world.clock.monotonic(), len(world.trace.entries)
     for name, schedule in zip(sorted(world.managers), script.managers, strict=True):

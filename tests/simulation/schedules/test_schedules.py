@@ -36,8 +36,9 @@ def play(*arguments: str) -> "subprocess.CompletedProcess[str]":
         ("--seeds", str(SEEDS)),
         ("--seeds", "0", "--misuse", "10"),
         ("--seeds", "0", "--clocks", "10"),
+        ("--seeds", "0", "--in-place", "10"),
     ],
-    ids=["deaths", "random", "misuse", "clocks"],
+    ids=["deaths", "random", "misuse", "clocks", "in place"],
 )
 def test_nothing_is_violated(what: tuple[str, ...]) -> None:
     played = play(*what, "--processes", "1")

@@ -31,12 +31,19 @@ class Leaders:
     has_older: bool
 
 
-def replicas(lws: LeaderWorkerSet, living: JSONObject | None, groups: Collection[GroupFacts], created: str) -> int:
+def replicas(
+    lws: LeaderWorkerSet,
+    living: JSONObject | None,
+    groups: Collection[GroupFacts],
+    given: int | None,
+    created: str,
+) -> int:
     """Return how many leaders the Deployment shall have: fewer only once its rollout, if any, has made its first leader.
 
     Between its first two steps a rollout has one ReplicaSet with pods. If the Deployment gets just its size then, it is taken
     to be scaled for ever, and never rolls out (docs/adr/0017). A rollout that fails is not waited for; pods that could not
-    be created before its revision was `created` say nothing about it.
+    be created before its revision was `created` say nothing about it. `given` is the size that it was given last, if
+    known: another one is somebody else's, and is taken back before it is observed where nothing rolls out.
     """
     wanted = lws.spec.replicas
     present = wanted if living is None else int(meta.spec(living).get("replicas", 1))
@@ -45,10 +52,11 @@ def replicas(lws: LeaderWorkerSet, living: JSONObject | None, groups: Collection
     progress = meta.find_condition(living, "Progressing") or {}  # none before the Deployment controller has seen it
     found = {group.revision for group in groups if not group.is_deleting}
     begins = bool(found) and key_of(living) not in found
+    may_begin = begins or (given in (None, present) and not meta.is_observed(living))
     failure = meta.find_condition(living, "ReplicaFailure") or {}
     fails = failure.get("status") == "True" and str(failure.get("lastTransitionTime")) >= created
     stands = fails or progress.get("status") == "False"
-    return present if (begins or not meta.is_observed(living)) and not stands else wanted
+    return present if may_begin and not stands else wanted
 
 
 def build(obj: JSONObject, lws: LeaderWorkerSet, *, key: str, size: int) -> JSONObject:

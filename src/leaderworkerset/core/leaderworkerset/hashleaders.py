@@ -23,7 +23,8 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     """Decide about the Deployment and its leaders."""
     obj, lws, key, observed = facts.obj, facts.lws, facts.revision.key, facts.observed
     revision = next((one for one in observed.revisions if revisions.key_of(one) == key), {})
-    size = deployments.replicas(lws, facts.living, observed.groups, meta.created(revision))
+    given = observed.applied.source.replicas if observed.applied else None
+    size = deployments.replicas(lws, facts.living, observed.groups, given, meta.created(revision))
     source, applies = follow(obj, key, size, 0, facts.living, observed.applied)
     turn = gatedleaders.Replacement((), observed.gated.surplus)
     if not applies:

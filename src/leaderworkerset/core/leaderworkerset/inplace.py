@@ -57,19 +57,21 @@ class Route:
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
         """Return which groups of the released `span` of indexes are updated in place, and the partition that keeps them.
 
-        It is above what the leader StatefulSet would replace although it must not be recreated. What has begun is brought to
-        its end, whatever the setting.
+        It is above what the leader StatefulSet would replace although it must not be recreated: also what its controller, whose
+        caches may be behind, has not counted as updated yet. What has begun is brought to its end, whatever the setting.
         """
         if not span or revisions.key_of(statefulset) != self.key:
             return 0, span.start
-        made = folded.statefulset_revisions.get(str(meta.status(statefulset).get("updateRevision")), 0)
-        outdated = folded.members & ~folded.deleting & ~made
+        status, living = meta.status(statefulset), folded.members & ~folded.deleting
+        made = living & folded.statefulset_revisions.get(str(status.get("updateRevision")), 0)
+        is_counted = int(status.get("updatedReplicas") or 0) >= made.bit_count()
+        outdated = living & ~(made if is_counted else made & ~below(made, span.stop))
         ready = folded.available(size) & ~folded.leaders.get(self.key, 0)
         fresh = 0 if self.setting is InPlace.OFF else ready & self._possible(folded)
         held = ready & ~self._possible(folded) if self.setting is InPlace.ONLY else 0
         inside = below(outdated, span.stop) & ~below(outdated, span.start)
-        chosen = inside & (folded.updating | fresh)
-        return chosen, max(span.start, (chosen | inside & held).bit_length())
+        chosen = inside & ~made & (folded.updating | fresh)
+        return chosen, max(span.start, (chosen | inside & (held | made)).bit_length())
 
     def _possible(self, folded: Folded) -> int:
         return sum(folded.leaders.get(revision, 0) for revision, why in self.obstacles.items() if not why)

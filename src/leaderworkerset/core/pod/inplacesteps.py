@@ -90,6 +90,12 @@ class Marked:
         return self.workers is None or len(self.members) >= int(meta.spec(self.workers).get("replicas", 1))
 
     @property
+    def is_counted(self) -> bool:
+        """Return whether the controller of the workers, whose caches may be behind, knows all of them as updated."""
+        status = meta.status(self.workers or {})
+        return self.workers is None or int(status.get("updatedReplicas") or 0) >= len(self.members)
+
+    @property
     def leader_made_of(self) -> str:
         """Return the revision of the leader StatefulSet that the leader gets."""
         return meta.annotations(self.group.leader).get(labels.IN_PLACE_STATEFULSET_REVISION, "")
@@ -186,7 +192,10 @@ STEPS: Final = (
         lambda now: now.is_whole and not now.is_of(now.group.leader, now.leader_made_of),
         lambda now: (_patch(now, now.group.leader, now.leader_made_of),),
     ),
-    StepRule(InPlaceStep.AWAIT_WORKERS, lambda now: not (now.is_whole and all(map(_has_taken_over, now.members)))),
+    StepRule(
+        InPlaceStep.AWAIT_WORKERS,
+        lambda now: not (now.is_whole and now.is_counted and all(map(_has_taken_over, now.members))),
+    ),
     StepRule(
         InPlaceStep.LET_GO,
         lambda now: now.workers is not None and groupfacts.is_held(now.workers),

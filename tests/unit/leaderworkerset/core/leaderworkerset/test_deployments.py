@@ -256,7 +256,8 @@ def test_a_rollout_makes_its_first_leader_before_there_are_fewer(
     groups = [groupfacts.describe(leader, None) for leader in leaders]
     lws = leaderworkerset.decode(builders.hash_object(replicas=wanted))
 
-    assert deployments.replicas(lws, live, groups, CREATED) == expected
+    assert deployments.replicas(lws, live, groups, 3, CREATED) == expected
+    assert deployments.replicas(lws, live, groups, None, CREATED) == expected
 
 
 def test_a_deployment_that_keeps_its_size_for_a_while_is_applied_with_it() -> None:

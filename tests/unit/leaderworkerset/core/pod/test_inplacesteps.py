@@ -52,6 +52,7 @@ def group(
     workers["metadata"] |= {"generation": 2, "resourceVersion": "5"}
     workers["spec"]["updateStrategy"] = {"type": "OnDelete" if held else "RollingUpdate"}
     workers["status"] |= {"observedGeneration": observed, "updateRevision": "w-new" if key == AFTER else "w-old"}
+    workers["status"]["updatedReplicas"] = ran.get("counted", 1)
     made_of = "w-new" if worker else "w-old"
     members = [] if worker is None else [
         pod(builders.worker_pod(led, ready=ran.get("ready", True)), new=worker, container=ran.get("ran", "runc://a"), made_of=made_of)
@@ -90,8 +91,9 @@ def test_every_step_is_in_the_table_and_in_the_walk() -> None:
         group(worker=None),
         group(worker=True, leader=True, ran="runc://b", ready=False),
         group(worker=None, leader=True),
+        group(worker=True, leader=True, ran="runc://b", counted=0),
     ],
-    ids=["a worker is missing", "a worker is not ready", "a worker is missing later"],
+    ids=["a worker is missing", "a worker is not ready", "a worker is missing later", "its controller is behind"],
 )
 def test_the_workers_are_waited_for(observed: LiveGroup) -> None:
     assert inplacesteps.next_step(Marked(observed, observed.statefulsets[0])).step is InPlaceStep.AWAIT_WORKERS
