@@ -1,0 +1,52 @@
+"""What must hold of moves whatever happens: how many groups are away, and how often each was moved.
+
+In: changes of pods, in the order in which the API server commits them. Out: sentences. A group is away from the deletion of its
+leader until as many groups are whole as there shall be.
+"""
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
+from localkube.apiserver.storage.store import Change
+
+
+class Moves:
+    """Counts the groups of one LeaderWorkerSet whose leaders were deleted; nothing else may delete any meanwhile."""
+
+    def __init__(self, replicas: int, size: int, limit: int) -> None:
+        self._replicas = replicas
+        self._size = size
+        self._limit = limit
+        self._pods: dict[str, JSONObject] = {}
+        self.moved: list[str] = []
+        """The UIDs of the leaders that were deleted, one entry for each move."""
+        self.broken: list[str] = []
+
+    def pod_changed(self, change: Change) -> None:
+        """Follow a pod; a leader that begins to go is a move."""
+        name, pod = meta.name(change.object), change.object
+        known = self._pods.get(name)
+        was_there = known is not None and meta.uid(known) == meta.uid(pod) and not meta.is_deleting(known)
+        if change.type == "DELETED":
+            self._pods.pop(name, None)
+        else:
+            self._pods[name] = pod
+        if was_there and groupname.is_leader(pod) and (change.type == "DELETED" or meta.is_deleting(pod)):
+            self.moved.append(meta.uid(pod))
+            away = self._replicas - self._whole()
+            if away > self._limit:
+                self.broken.append(f"{away} groups are away when {name} is moved, and {self._limit} may be")
+
+    def on(self, *nodes: str) -> set[str]:
+        """Return the UIDs of the leaders of groups with a pod on one of these nodes."""
+        labels = {groupname.label(pod) for pod in self._pods.values() if meta.spec(pod).get("nodeName") in nodes}
+        leaders = (pod for pod in self._pods.values() if groupname.is_leader(pod))
+        return {meta.uid(pod) for pod in leaders if groupname.label(pod) in labels}
+
+    def _whole(self) -> int:
+        staying = [groupname.label(pod) for pod in self._pods.values() if _stays(pod)]
+        return sum(staying.count(label) == self._size for label in set(staying))
+
+
+def _stays(pod: JSONObject) -> bool:
+    return meta.is_condition_true(pod, "Ready") and not meta.is_deleting(pod)
