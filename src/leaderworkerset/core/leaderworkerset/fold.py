@@ -9,6 +9,7 @@ leaders, or that is of one revision too many: users can write any label, and mem
 itself, counted by the status, and missing for the rollout (R-ROLL-8, R-STAT-5).
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
@@ -208,6 +209,19 @@ def below(indexes: int, end: int) -> int:
     ('0b110', '0b10110')
     """
     return indexes if end >= indexes.bit_length() else indexes & ((1 << max(end, 0)) - 1)
+
+
+def down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
+    """Move the partition down to `base`, or to just above the highest existing group that is ready and not updated."""
+    top = min(partition, total - 1)
+    highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
+    return highest + 1 if highest < top else partition
+
+
+def shortest_with(indexes: int, wanted: int) -> int:
+    """Return how many of the lowest bits of a set hold `wanted` members."""
+    lengths = range(indexes.bit_length() + 1)
+    return bisect_left(lengths, wanted, key=lambda end: below(indexes, end).bit_count())
 
 
 def highest(indexes: int) -> Iterator[int]:

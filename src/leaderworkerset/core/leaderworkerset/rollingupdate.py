@@ -41,7 +41,6 @@ intended differences from the Go controller (an eighth is in `budget`):
   releases all at once, or waits for ever for those without workers. Here the size counts that a group was created with.
 """
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -54,7 +53,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.leaderworkerset import budget
 from leaderworkerset.core.leaderworkerset.budget import Budget
-from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, highest
+from leaderworkerset.core.leaderworkerset.fold import Folded, States, below, down_to_outdated, highest, shortest_with
 from leaderworkerset.core.leaderworkerset.groupfacts import is_of_one_revision
 from leaderworkerset.core.leaderworkerset.inplace import RECREATE, Route
 from leaderworkerset.core.leaderworkerset.revisions import Resolution, key_of
@@ -287,7 +286,7 @@ def _replicas_kept(now: CaseFacts, step: RolloutStep) -> int:
     spare = max(staying.bit_count() - max(limits.replicas - limits.unavailable, 0), 0)
     surplus = staying >> min(step.replicas, staying.bit_length())
     kept = surplus.bit_count() - spare
-    return step.replicas if kept <= 0 else step.replicas + _length_with(surplus, kept)
+    return step.replicas if kept <= 0 else step.replicas + shortest_with(surplus, kept)
 
 
 def count_unready(states: States, wanted: int) -> int:
@@ -305,7 +304,7 @@ def rolling_partition(limits: Budget, current: Current, states: States) -> int:
     step = limits.unavailable + limits.surge - (limits.burst - total)
     base = max(total - _tail(ready & states.updated, total) - step, 0)
     partition = base + min(base, total) - below(ready | states.exhausted, base).bit_count()
-    return min(_down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
+    return min(down_to_outdated(ready & ~states.updated, base, partition, total), current.partition)
 
 
 def _affordable(now: CaseFacts, partition: int) -> int:
@@ -321,13 +320,7 @@ def _affordable(now: CaseFacts, partition: int) -> int:
     spare = staying - (limits.replicas - limits.unavailable - below(states.broken, current.replicas).bit_count())
     going = below(ready & ~states.updated, current.partition) >> partition
     kept = going.bit_count() - max(spare, 0)
-    return partition if kept <= 0 else partition + _length_with(going, kept)
-
-
-def _length_with(indexes: int, wanted: int) -> int:
-    """Return how many of the lowest bits of a set hold `wanted` members."""
-    lengths = range(indexes.bit_length() + 1)
-    return bisect_left(lengths, wanted, key=lambda end: below(indexes, end).bit_count())
+    return partition if kept <= 0 else partition + shortest_with(going, kept)
 
 
 def _tail(done: int, total: int) -> int:
@@ -335,13 +328,6 @@ def _tail(done: int, total: int) -> int:
     if done.bit_length() < total:
         return 0
     return total - (~done & ((1 << total) - 1)).bit_length()
-
-
-def _down_to_outdated(ready_and_outdated: int, base: int, partition: int, total: int) -> int:
-    """Move the partition down to `base`, or to just above the highest existing group that is ready and not updated."""
-    top = min(partition, total - 1)
-    highest = max(below(ready_and_outdated, top + 1).bit_length() - 1, base - 1)
-    return highest + 1 if highest < top else partition
 
 
 def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int, key: str) -> list[int]:

@@ -1,0 +1,45 @@
+"""What the columns of `kubectl get` are made of: a heading with what shows the value of an object."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TypeAlias
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.model.kind import Column
+from localkube.apiserver.tables import table
+from localkube.apiserver.tables.table import NONE
+
+Cell: TypeAlias = Callable[[JSONObject, datetime], object]
+
+
+def column(name: str, cell: Cell, *, kind: str = "string", wide: bool = False) -> tuple[Column, Cell]:
+    """Return a column with its cell; `wide` columns are shown on request."""
+    return Column(name, kind, f"{name} of the object.", priority=int(wide)), cell
+
+
+def at(path: str, default: object = NONE) -> Cell:
+    """Return a cell with the value at a dotted path."""
+    names = path.split(".")
+
+    def cell(obj: JSONObject, _now: datetime) -> object:
+        value: object = obj
+        for name in names:
+            value = value.get(name) if isinstance(value, dict) else None
+        return default if value in (None, "") else value
+
+    return cell
+
+
+def count(*fields: str) -> Cell:
+    """Return a cell with the total number of entries of the fields."""
+    return lambda obj, _: sum(len(obj.get(field) or ()) for field in fields)
+
+
+def listed(items: Iterable[object], empty: str = NONE) -> str:
+    """Return the items joined by commas, `empty` if there are none."""
+    return ",".join(map(str, items)) or empty
+
+
+NAME: tuple[Column, Cell] = (table.NAME, lambda obj, _: meta.name(obj))
+AGE: tuple[Column, Cell] = (table.AGE, lambda obj, now: table.age(obj["metadata"].get("creationTimestamp"), now))
