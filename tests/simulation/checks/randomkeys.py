@@ -51,7 +51,7 @@ class RandomKeyInvariants(Invariants):
         return [*super().unanswered_failures(), *self._at_rest(), *repeated]
 
     def _at_rest(self) -> Iterator[str]:
-        is_full = bool(exhausted(self.facts)) or self._stands()
+        is_full = bool(exhausted(self.facts)) or self.is_ambiguous
         for group in self.facts.groups().values():
             if not is_full and is_gated(group.leader) and not meta.is_deleting(group.leader):
                 yield f"{meta.name(group.leader)} waits though nobody writes any more"

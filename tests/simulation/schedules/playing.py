@@ -158,7 +158,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
             await recover(it)
     checks.violations += [*checks.unanswered_failures(), *checks.closed_gates(), *world.torn.groups()]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
-    wanted = None if exhausted(checks.facts) else endstate.declared(checks.facts)
+    wanted = None if exhausted(checks.facts) or checks.is_ambiguous else endstate.declared(checks.facts)
     final = endstate.final(checks.facts)
     if not checks.violations and random.random() < 0.25:
         checks.violations += await _end(it)
@@ -172,7 +172,7 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         seconds=world.clock.monotonic() - begin,
         faults=dict(faults),
         happened=[happening.__name__ for _, happening in script.picked],
-        declared=endstate.encode(wanted) if wanted and not (checks.is_ambiguous or checks.facts.has_stayed) else b"",
+        declared=endstate.encode(wanted) if wanted and not checks.facts.has_stayed else b"",
         final=endstate.encode(final),
         trace=str(world.trace),
         made=sum(1 for entry in world.trace.entries[writes:] if entry.actor == "manager-0" and not entry.is_background),
