@@ -85,8 +85,8 @@ class Invariants:
         """Returns how many writes about a leader and the record of its recreations failed since then."""
         self.interrupted: Callable[[float, float], bool] = lambda begin, end: False
         """Returns whether a manager could not go on between two moments."""
-        self.refused: Callable[[str], bool] = lambda path: False
-        """Returns whether a write of Kubernetes' controllers to the object of a path was ever refused as a conflict."""
+        self.refused: Callable[[str, float], bool] = lambda path, since: False
+        """Returns whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         self._clock = clock
         self.lag = 0.0
         """Seconds that observers may be behind: what became available within them may be unknown to who decides."""

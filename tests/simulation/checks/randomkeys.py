@@ -40,6 +40,8 @@ class RandomKeyInvariants(Invariants):
         self._orphans: set[str] = set()
         self._gone: set[str] = set()
         """Groups that had pods, and none any more. A controller that is behind may create another one for a moment."""
+        self._resized: tuple[object, float] = (None, 0.0)
+        """The size of the Deployment, and since when it has that."""
         self._born: dict[str, float] = {}
         """When pods were created, by UID: who decides may not know of those that are younger than observers may be behind."""
 
@@ -78,13 +80,16 @@ class RandomKeyInvariants(Invariants):
             size = meta.spec(deployments.get(owner["name"] if owner else "") or {}).get("replicas")
             remembered = meta.annotations(found).get(DESIRED)
             if meta.spec(found).get("replicas") == size and remembered != str(size):
-                return self.refused(REPLICA_SETS.path(meta.namespace(found), meta.name(found)))
+                return self.refused(REPLICA_SETS.path(meta.namespace(found), meta.name(found)), self._resized[1])
         return False
 
     def _step(self, change: Change) -> None:
         super()._step(change)
         if change.key.resource == PODS.group_resource and change.type == "ADDED":
             self._born[meta.uid(change.object)] = self._clock.monotonic()
+        size = meta.spec(change.object).get("replicas")
+        if change.key.resource == DEPLOYMENTS.group_resource and size != self._resized[0]:
+            self._resized = (size, self._clock.monotonic())
         if change.key.resource == LEADERWORKERSETS.group_resource and change.type != "DELETED":
             self._check_available(change.object)
 

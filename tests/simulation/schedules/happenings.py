@@ -76,10 +76,10 @@ class Play:
         """Return whether a manager died, stood still or lost its lease between two moments, or shortly before them."""
         return any(begin - STANDSTILL <= at <= end for wire in self.wires() for at in wire.interruptions)
 
-    def refused(self, path: str) -> bool:
-        """Return whether a write of Kubernetes' controllers to the object of a path was ever refused as a conflict."""
+    def refused(self, path: str, since: float) -> bool:
+        """Return whether a write of Kubernetes' controllers to the object of a path was refused as a conflict since then."""
         found = (entry for entry in self.world.trace.entries if entry.actor == "controllers" and entry.object == path)
-        return any(entry.answer == "409" for entry in found)
+        return any(entry.answer == "409" and entry.at >= since for entry in found)
 
     def wires(self) -> list[FaultyTransport]:
         """Return the wires of all managers that were."""
