@@ -1,10 +1,14 @@
 """`kubectl top`: what pods and nodes use, and an autoscaler that follows it."""
 
 import json
+import subprocess
+import time
 
 import pytest
 from tests.kubectl.conftest import Place
 from tests.kubectl.test_deployments import web
+
+PATIENCE = 30.0
 
 BUSY = ["sh", "-c", "while :; do :; done"]
 
@@ -26,6 +30,24 @@ AUTOSCALER = {
 }
 
 
+def measured(place: Place) -> str:
+    """Return the row of the pods of the Deployment, once the first of them has been measured: kubectl fails until then."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        result = subprocess.run(
+            place.command("top", "pods", "-l", "app=web", "--no-headers"),
+            capture_output=True,
+            text=True,
+            check=False,
+            env=place.environment,
+        )
+        if result.returncode == 0:
+            return result.stdout
+        assert "metrics not available yet" in result.stderr, result.stderr
+        assert time.monotonic() < deadline, result.stderr
+        time.sleep(0.2)
+
+
 def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> None:
     if place.name != "embedded":
         pytest.skip("kwok runs no processes, and nobody measures there")
@@ -37,7 +59,7 @@ def test_top_shows_what_pods_use_and_an_autoscaler_follows_it(place: Place) -> N
     }
     place.apply(busy)
     place.run("rollout", "status", "deployment/web", "--timeout=60s")
-    name, cores, memory = place.run("top", "pods", "-l", "app=web", "--no-headers").split()
+    name, cores, memory = measured(place).split()
     assert name.startswith("web-")
     assert cores.endswith("m")
     assert int(cores[:-1]) > 10
