@@ -1,5 +1,6 @@
 """The controller of disruption budgets: what wakes it, what it keeps of foreign objects, and its rights."""
 
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -38,11 +39,12 @@ def member(index: int = 0, *, node: str = "n", **metadata: Any) -> JSONObject:
 def watched(settings: DisruptionSettings) -> dict[str, Any]:
     """Return what a new driver does with changes, by the kind of the object."""
     clock = VirtualClock()
-    client = Client(InProcessTransport(ApiServer(Store(), builtin.kinds(), clock), "test"))
-    spec = disruption.specify(settings)
-    caches = Caches(client, spec.caches)
-    driver = spec.build(caches, client, clock)
-    return {watch.informer.resource.kind: watch.keys for watch in driver.watches()}
+    with closing(Store()) as store:
+        client = Client(InProcessTransport(ApiServer(store, builtin.kinds(), clock), "test"))
+        spec = disruption.specify(settings)
+        caches = Caches(client, spec.caches)
+        driver = spec.build(caches, client, clock)
+        return {watch.informer.resource.kind: watch.keys for watch in driver.watches()}
 
 
 @pytest.mark.parametrize(
