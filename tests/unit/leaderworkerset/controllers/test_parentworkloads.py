@@ -102,16 +102,17 @@ def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], *
 
     async def scenario() -> Parent:
         server = ApiServer(Store(), builtin.kinds(), VirtualClock())
-        await server.start()
-        client = Client(InProcessTransport(server, "tester"))
-        fields = {"controllerRef": ANY, "podGroupTemplates": {"type": "array", "items": ANY}}
-        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, define(WORKLOADS, fields, APPROVED), manager="tests")
-        guarded = Guarded(server, "manager")
-        owner = await make(client)
-        guarded.errors = errors
-        found = await parentworkloads.find(Client(guarded), lws_of(owner))
-        await server.close()
-        return found
+        try:
+            await server.start()
+            client = Client(InProcessTransport(server, "tester"))
+            fields = {"controllerRef": ANY, "podGroupTemplates": {"type": "array", "items": ANY}}
+            await client.apply(CUSTOM_RESOURCE_DEFINITIONS, define(WORKLOADS, fields, APPROVED), manager="tests")
+            guarded = Guarded(server, "manager")
+            owner = await make(client)
+            guarded.errors = errors
+            return await parentworkloads.find(Client(guarded), lws_of(owner))
+        finally:
+            await server.close()
 
     return virtualtime.run(scenario())
 
