@@ -15,19 +15,13 @@ import time
 from pathlib import Path
 
 from bench.groups import LWS, MANIFEST, peak_memory
-from bench.idle import processes
+from bench.idle import cpu_seconds, processes
 from bench.record import report
 
 SIZE = 4
 PATIENCE = 1200
 PROBE = ", readinessProbe: {{httpGet: {{port: 8000}}, periodSeconds: {}}}}}]"
 PROBES_MORE = 6
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the processor time that a process has used itself."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return round((int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK"), 1)
 
 
 def measure(pods: int, network: str, directory: str, probe_every: int) -> dict[str, float]:
@@ -53,8 +47,8 @@ def measure(pods: int, network: str, directory: str, probe_every: int) -> dict[s
             lws("wait", "--local=bench", "many", "--timeout", "0")
         return {
             "seconds": seconds,
-            "cluster_cpu_seconds": cpu_seconds(cluster),
-            "launcher_cpu_seconds": cpu_seconds(launcher),
+            "cluster_cpu_seconds": round(cpu_seconds(cluster), 1),
+            "launcher_cpu_seconds": round(cpu_seconds(launcher), 1),
             "cluster_memory_mib": round(peak_memory(cluster), 1),
             "launcher_memory_mib": round(peak_memory(launcher), 1),
             "cluster_files": len(list(Path(f"/proc/{cluster}/fd").iterdir())),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from bench.idle import cpu_seconds
 from bench.record import Line, report
 from tests.integration.clusters import objects
 from tests.integration.manager.groups import Space
@@ -43,14 +44,14 @@ class Bench:
     @asynccontextmanager
     async def phase(self, measurement: str, **facts: Any) -> AsyncIterator[Line]:
         """Measure what happens within the context; whoever enters may add numbers to the line."""
-        mark, cpu, begun = self.world.audit.mark(), self.cpu_seconds(), time.monotonic()
+        mark, cpu, begun = self.world.audit.mark(), cpu_seconds(self.process), time.monotonic()
         more: Line = {}
         yield more
         seconds = time.monotonic() - begun
         writes = self.world.writes(mark)
         line = {
             "seconds": round(seconds, 2),
-            "cpu_seconds": round(self.cpu_seconds() - cpu, 2),
+            "cpu_seconds": round(cpu_seconds(self.process) - cpu, 2),
             "writes": sum(writes.values()),
             "event_writes": sum(count for write, count in writes.items() if "events" in write),
             "status_writes": sum(count for write, count in writes.items() if write.endswith("/status")),
@@ -59,11 +60,6 @@ class Bench:
         line |= more
         report(measurement, server=self.manager, run=self.run, **facts, **line, kinds=writes)
         self.lines.append({"measurement": measurement, "server": self.manager, "run": self.run, **line})
-
-    def cpu_seconds(self) -> float:
-        """Return the processor time that the manager has used."""
-        fields = Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def resident_mebibytes(self) -> float:
         """Return the memory that it has now."""

@@ -192,6 +192,11 @@ class Plan:
     def __bool__(self) -> bool:
         return bool(self.actions) or self.requeue_after is not None or self.error is not None
 
+    def within(self, seconds: float) -> "Plan":
+        """Return the plan, made again at the latest after these seconds."""
+        soon = seconds if self.requeue_after is None else min(seconds, self.requeue_after)
+        return replace(self, requeue_after=soon)
+
 
 def flat(actions: Actions) -> Iterator[WriteAction | Emit]:
     """Yield the actions, and in place of those that are made of others these."""

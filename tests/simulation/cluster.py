@@ -9,7 +9,7 @@ transport with faults of its own, and randomness of its own, so that a seed deci
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -329,3 +329,15 @@ def without_logs() -> Iterator[None]:
         yield
     finally:
         structlog.configure(wrapper_class=before)
+
+
+def count_ready(world: World, names: Collection[str], counts: list[int]) -> None:
+    """From now on, while all of these pods are ready, add how many still are to `counts` whenever one of them changes."""
+    ready = dict.fromkeys(names, True)
+
+    def changed(change: Change) -> None:
+        if change.key.name in ready:
+            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
+            counts.append(sum(ready.values()))
+
+    world.observe(PODS, changed)

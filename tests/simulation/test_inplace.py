@@ -1,13 +1,12 @@
 """Updates in place in a simulated cluster: the pods stay, and the StatefulSet controller deletes none (ADR 24)."""
 
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, World, count_ready, simulate
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
 from leaderworkerset.api import labels
-from localkube.apiserver.storage.store import Change
 
 
 def settings(seed: int = 1) -> Settings:
@@ -21,20 +20,13 @@ def in_place(how: str = "IfPossible", **fields: int) -> JSONObject:
 
 
 def test_new_images_come_to_the_same_pods_group_by_group() -> None:
-    ready: dict[str, bool] = {}
-    fewest: list[int] = []
-
-    def leader_changed(change: Change) -> None:
-        if change.key.name in ("web-0", "web-1", "web-2"):
-            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
-            fewest.append(sum(ready.values()))
+    counts: list[int] = []
 
     async def scenario(world: World) -> None:
         await world.create(in_place(replicas=3, size=4))
         await world.ready()
         before = await world.uids()
-        ready.update({"web-0": True, "web-1": True, "web-2": True})
-        world.observe(PODS, leader_changed)
+        count_ready(world, ("web-0", "web-1", "web-2"), counts)
         await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
         status = meta.status(await world.ready())
         after = await world.objects(PODS)
@@ -48,4 +40,4 @@ def test_new_images_come_to_the_same_pods_group_by_group() -> None:
         assert not [entry for entry in world.trace if entry.verb == "DELETE" and "/pods/" in entry.object]
 
     simulate(scenario, settings())
-    assert min(fewest) == 2
+    assert min(counts) == 2

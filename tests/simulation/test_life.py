@@ -1,13 +1,12 @@
 """The life of a LeaderWorkerSet in a simulated cluster: it becomes ready, rolls, is restored, scales and ends."""
 
-from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.cluster import Settings, World, count_ready, simulate
 from tests.simulation.states import differences
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.runner import Exit
 
 NAMES = {f"web-{group}{worker}" for group in range(3) for worker in ("", "-1", "-2", "-3")}
@@ -48,20 +47,13 @@ def test_groups_become_ready_and_then_nothing_is_written() -> None:
 
 
 def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -> None:
-    ready: dict[str, bool] = {}
-    fewest: list[int] = []
-
-    def leader_changed(change: Change) -> None:
-        if change.key.name in ("web-0", "web-1", "web-2"):
-            ready[change.key.name] = change.type != "DELETED" and meta.is_condition_true(change.object, "Ready")
-            fewest.append(sum(ready.values()))
+    counts: list[int] = []
 
     async def scenario(world: World) -> None:
         await world.create(groups(replicas=3, size=4))
         await world.ready()
         before = await world.uids()
-        ready.update({"web-0": True, "web-1": True, "web-2": True})
-        world.observe(PODS, leader_changed)
+        count_ready(world, ("web-0", "web-1", "web-2"), counts)
         await world.edit(leaderWorkerTemplate={"workerTemplate": template("app:2")})
         await world.ready()
         after = await world.objects(PODS)
@@ -70,7 +62,7 @@ def test_a_new_image_rolls_group_by_group_and_never_takes_more_than_one_down() -
         assert not set(before.values()) & {meta.uid(pod) for pod in after}
 
     simulate(scenario, settings())
-    assert min(fewest) == 2
+    assert min(counts) == 2
 
 
 def test_a_failed_worker_recreates_its_group_once_and_no_other() -> None:

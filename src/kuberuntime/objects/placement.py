@@ -3,6 +3,7 @@
 In: the spec of a pod. Out: values that compare and hash by content, so that equal pods are evaluated once.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,6 +59,12 @@ class NodeTerm:
 def read_tolerations(spec: JSONObject) -> tuple[Toleration, ...]:
     """Return the tolerations of a pod."""
     return tuple(map(_read_toleration, spec.get("tolerations") or []))
+
+
+def tolerate(tolerations: Iterable[Toleration], taints: Iterable[JSONObject]) -> bool:
+    """Return whether none of the taints keeps a pod with these tolerations away."""
+    known = tuple(tolerations)
+    return all(any(one.tolerates(taint) for one in known) for taint in taints)
 
 
 def read_node_selector(spec: JSONObject) -> tuple[Requirement, ...]:

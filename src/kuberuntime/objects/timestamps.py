@@ -19,3 +19,18 @@ def parse(text: str) -> datetime:
     datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
     """
     return datetime.fromisoformat(text)
+
+
+def read(text: str) -> datetime | None:
+    """Read a timestamp that anybody may have written; None for what is none, or has no zone.
+
+    >>> read("2026-01-02T03:04:05.123456789Z")
+    datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
+    >>> read("2026-01-02"), read("soon")
+    (None, None)
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
 
-from kuberuntime.objects import meta, ordinals
+from kuberuntime.objects import decimals, meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import GroupIdentity
@@ -75,6 +75,11 @@ def subdomain(leader: JSONObject) -> str:
 def is_leader(pod: JSONObject) -> bool:
     """Return whether the pod is a leader."""
     return meta.labels(pod).get(labels.WORKER_INDEX) == labels.LEADER_WORKER_INDEX
+
+
+def rank(pod: JSONObject) -> int | None:
+    """Return the rank of a pod in its group by its label, None where that is no number."""
+    return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
 def leader_of(pod: JSONObject) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from kuberuntime.objects import decimals
+from kuberuntime.objects import decimals, timestamps
 
 MARK: Final = "::lws progress "
 """The beginning of a line about progress."""
@@ -80,7 +80,7 @@ def of_line(line: str) -> Progress | None:
 def of_annotation(text: str) -> Progress | None:
     """Read the annotation of a leader pod, None if there is none that is usable."""
     pairs = _pairs(text) if len(text) <= LONGEST else {}
-    found, at = _read(pairs), _moment(pairs.get("at", ""))
+    found, at = _read(pairs), timestamps.read(pairs.get("at", ""))
     if found is None or at is None:
         return None
     rate = float(pairs["rate"]) if _RATE.fullmatch(pairs.get("rate", "")) else 0.0
@@ -162,21 +162,13 @@ def hang_of(text: str) -> Hang | None:
         stored = msgspec.json.decode(text, type=_StoredHang)
     except msgspec.DecodeError:
         return None
-    since, ranks = _moment(stored.since), [_silent(one) for one in stored.ranks[:MOST_RANKS]]
+    since, ranks = timestamps.read(stored.since), [_silent(one) for one in stored.ranks[:MOST_RANKS]]
     usable = tuple(one for one in ranks if one is not None)
     return Hang(since=since, ranks=usable) if since is not None and usable else None
 
 
 def _silent(stored: _StoredRank) -> SilentRank | None:
-    since, words = _moment(stored.since), " ".join(stored.waits[:LONGEST_WORDS].split())
+    since, words = timestamps.read(stored.since), " ".join(stored.waits[:LONGEST_WORDS].split())
     if since is None or stored.rank < 0 or not 0 < len(stored.pod) <= LONGEST_NAME:
         return None
     return SilentRank(pod=stored.pod, uid=stored.uid, rank=stored.rank, since=since, waits=words)
-
-
-def _moment(text: str) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else None

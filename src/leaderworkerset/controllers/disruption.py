@@ -13,12 +13,11 @@ from typing import Final
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
-from kuberuntime.client.requests import Selection
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES, POD_DISRUPTION_BUDGETS
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from kuberuntime.plan import Plan
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
@@ -60,7 +59,6 @@ POD_CACHE: Final = Cache(
     },
     keep=kept.evictable_pod,
 )
-NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
 
 
 class ClosedNodes:
@@ -84,7 +82,7 @@ class DisruptionDriver(Driver):
         self._sets = caches[indexes.LEADERWORKERSET_CACHE]
         self._pods = caches[POD_CACHE]
         self._budgets = caches[BUDGET_CACHE]
-        self._nodes = caches[NODE_CACHE] if settings.watches_nodes else None
+        self._nodes = caches[indexes.CLOSABLE_NODE_CACHE] if settings.watches_nodes else None
         self._closed = ClosedNodes(self._nodes) if self._nodes is not None else None
         self._client = client
         self._clock = clock
@@ -181,6 +179,6 @@ def specify(settings: DisruptionSettings) -> ControllerSpec:
     def build(caches: Caches, client: Client, clock: Clock) -> DisruptionDriver:
         return DisruptionDriver(caches, client, clock, settings)
 
-    nodes = (NODE_CACHE,) if settings.watches_nodes else ()
+    nodes = (indexes.CLOSABLE_NODE_CACHE,) if settings.watches_nodes else ()
     caches = (indexes.LEADERWORKERSET_CACHE, POD_CACHE, BUDGET_CACHE, *nodes)
     return ControllerSpec(name=NAME, caches=caches, build=build, writes=permissions.DISRUPTION)

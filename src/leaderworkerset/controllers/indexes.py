@@ -14,7 +14,15 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.requests import Selection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, SERVICES, STATEFULSETS, Resource
+from kuberuntime.objects.resources import (
+    CONTROLLER_REVISIONS,
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    SERVICES,
+    STATEFULSETS,
+    Resource,
+)
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -113,6 +121,7 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
 STATEFULSET_CACHE: Final = Cache(ours(STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
+CLOSABLE_NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
 POD_CACHE: Final = Cache(
     ours(PODS),
     {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},

@@ -88,8 +88,7 @@ class Memory:
         left = min(self.changed_at + QUIET, self.written_at + PACE) - now
         if left <= TICK:
             return plan
-        again = left if plan.requeue_after is None else min(left, plan.requeue_after)
-        return replace(plan, actions=without(plan.actions, write), requeue_after=again)
+        return replace(plan, actions=without(plan.actions, write)).within(left)
 
 
 class LeaderWorkerSetDriver(Driver):

@@ -7,28 +7,25 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from kuberuntime.cache.informer import Change
-from kuberuntime.client.requests import Selection
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES
 from leaderworkerset.api import groupname
 from leaderworkerset.controllers import indexes, kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.maintenance.closing import closing, must_leave
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 
-NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
 POD_CACHE: Final = Cache(indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_values}, keep=kept.movable_pod)
 
-CACHES: Final = (NODE_CACHE, POD_CACHE)
+CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)
 
 
 class MaintenanceNodes:
     """The taints that close nodes, by the nodes' names; follows the cache of nodes."""
 
     def __init__(self, caches: Caches, settings: MaintenanceSettings) -> None:
-        self._nodes, self._pods = caches[NODE_CACHE], caches[POD_CACHE]
+        self._nodes, self._pods = caches[indexes.CLOSABLE_NODE_CACHE], caches[POD_CACHE]
         self._settings = settings
         self._closed: dict[str, tuple[JSONObject, ...]] = {}
         self._nodes.subscribe(self._node_changed)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, NODES, STATEFULSETS, Resource
 from leaderworkerset.views.disaggregation import SetView
@@ -133,8 +133,5 @@ class Observed:
 
     def since(self, stamp: str | None) -> timedelta | None:
         """Return the time since a timestamp of the API, None if there is none."""
-        try:
-            moment = datetime.fromisoformat(stamp or "")
-        except ValueError:
-            return None
-        return self.now - moment if moment.tzinfo else None
+        moment = timestamps.read(stamp or "")
+        return None if moment is None else self.now - moment

@@ -23,7 +23,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Query
 from kuberuntime.clock import Clock
 from kuberuntime.errors import KubeError
-from kuberuntime.objects import decimals, meta
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import groupname, labels, progressnotes, runsettings
@@ -187,7 +187,7 @@ class ProgressFollower:
         if settings.timeout is None:
             return
         known = self._groups.get(_group_of(leader.pod), {}).values()
-        group = sorted((pod for pod in known if not meta.is_deleting(pod)), key=_rank)
+        group = sorted((pod for pod in known if not meta.is_deleting(pod)), key=lambda pod: groupname.rank(pod) or 0)
         since = last_sign(group, newest)
         if since is None or since == leader.told or self._clock.now() - since < settings.timeout:
             return
@@ -216,7 +216,7 @@ class ProgressFollower:
         return SilentRank(
             pod=meta.name(pod),
             uid=meta.uid(pod),
-            rank=_rank(pod),
+            rank=groupname.rank(pod) or 0,
             since=max(filter(None, (last, _started(pod))), default=self._clock.now()),
             waits=words,
         )
@@ -235,7 +235,7 @@ class ProgressFollower:
                     text = (text + chunk)[:64]
         except (KubeError, TimeoutError):
             return None
-        return moment(text.partition(b" ")[0])
+        return timestamps.read(text.partition(b" ")[0].decode("ascii", errors="replace"))
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
@@ -258,27 +258,15 @@ def last_sign(group: Sequence[JSONObject], newest: Progress | None) -> datetime 
     return max(filter(None, [*started, None if newest is None else newest.at]))
 
 
-def moment(stamp: bytes) -> datetime | None:
-    """Read the time before a line of a log, None if there is none.
-
-    >>> moment(b"2026-01-02T03:04:05.123456789Z")
-    datetime.datetime(2026, 1, 2, 3, 4, 5, 123456, tzinfo=datetime.timezone.utc)
-    """
-    try:
-        found = datetime.fromisoformat(stamp.decode("ascii", errors="replace"))
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
 def _add(steps: Steps, line: bytes) -> str:
     """Add a line of a log with its time; return the time as it is written, empty if there is none."""
-    stamp, _, text = line.partition(b" ")
-    at = moment(stamp)
+    before, _, text = line.partition(b" ")
+    stamp = before.decode("ascii", errors="replace")
+    at = timestamps.read(stamp)
     if at is None:
         return ""
     steps.add(text.decode(errors="replace"), at)
-    return stamp.decode("ascii", errors="replace")
+    return stamp
 
 
 def _containers(pod: JSONObject) -> list[str]:
@@ -291,12 +279,8 @@ def _started(pod: JSONObject) -> datetime | None:
         ((one.get("state") or {}).get("running") or {}).get("startedAt")
         for one in meta.status(pod).get("containerStatuses") or []
     ]
-    moments = [moment(str(one).encode()) for one in found]
+    moments = [timestamps.read(str(one)) for one in found]
     return None if not moments or None in moments else max(filter(None, moments))
-
-
-def _rank(pod: JSONObject) -> int:
-    return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, "")) or 0
 
 
 def _set_of(pod: JSONObject) -> ObjectKey:

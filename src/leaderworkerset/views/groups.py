@@ -223,7 +223,7 @@ def view(lws: JSONObject, pods: Iterable[JSONObject]) -> View:
 
 def place_of(pod: JSONObject) -> tuple[GroupName, int] | None:
     """Return group and rank of a pod by its labels, None where it has none."""
-    group, rank = name_of(groupname.label(pod)), decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
+    group, rank = name_of(groupname.label(pod)), groupname.rank(pod)
     return None if group is None or rank is None else (group, rank)
 
 

@@ -2,7 +2,7 @@
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.placement import REPELLING, read_tolerations
+from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
 
 
 def is_closed(node: JSONObject) -> bool:
@@ -14,8 +14,7 @@ def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
     """Return whether a node that is closed would not accept the pod again."""
     if meta.spec(node).get("unschedulable"):
         return True
-    tolerations = read_tolerations(meta.spec(pod))
-    return any(not any(one.tolerates(taint) for one in tolerations) for taint in _taints(node))
+    return not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
 
 
 def _taints(node: JSONObject) -> list[JSONObject]:

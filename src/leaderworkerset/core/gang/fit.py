@@ -49,7 +49,7 @@ class _NodeSpace:
             return False
         if need.terms is not None and not any(term.matches(self.name, self.labels) for term in need.terms):
             return False
-        return all(any(one.tolerates(taint) for one in need.tolerations) for taint in self.taints)
+        return placement.tolerate(need.tolerations, self.taints)
 
     def count(self, need: Need) -> int:
         """Return how many such pods fit."""

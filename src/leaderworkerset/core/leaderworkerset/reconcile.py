@@ -98,15 +98,9 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
             status = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
             leaders = replace(leaders, assessment=replace(leaders.assessment, status=status))
         decision = _compose(facts, prepared, leaders)
-        return decision if left is None else replace(decision, plan=_within(decision.plan, left.total_seconds()))
+        return decision if left is None else replace(decision, plan=decision.plan.within(left.total_seconds()))
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
-
-
-def _within(plan: Plan, seconds: float) -> Plan:
-    """Return the plan, made again at the latest after these seconds."""
-    soon = seconds if plan.requeue_after is None else min(seconds, plan.requeue_after)
-    return replace(plan, requeue_after=soon)
 
 
 def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:

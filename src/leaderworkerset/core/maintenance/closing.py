@@ -33,5 +33,5 @@ def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
     """Return whether the pod runs where it would not be placed now; one that ends already does not count."""
     if meta.is_deleting(pod) or meta.status(pod).get("phase") in ENDED:
         return False
-    lasting = [one for one in placement.read_tolerations(meta.spec(pod)) if one.seconds is None]
-    return not all(any(one.tolerates(taint) for one in lasting) for taint in taints)
+    lasting = (one for one in placement.read_tolerations(meta.spec(pod)) if one.seconds is None)
+    return not placement.tolerate(lasting, taints)

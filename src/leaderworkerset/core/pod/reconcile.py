@@ -98,13 +98,7 @@ def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
         return Plan(restartpolicy.finish(group, end))
     plan = _go_on(group, gang)
     left = finishing.time_left(finishing.settings_of(group.lws), group.leader, group.revisions, group.now)
-    return plan if left is None else _within(plan, left.total_seconds())
-
-
-def _within(plan: Plan, seconds: float) -> Plan:
-    """Return the plan, made again at the latest after these seconds."""
-    soon = seconds if plan.requeue_after is None else min(seconds, plan.requeue_after)
-    return replace(plan, requeue_after=soon)
+    return plan if left is None else plan.within(left.total_seconds())
 
 
 def _go_on(group: LiveGroup, gang: Gang) -> Plan:

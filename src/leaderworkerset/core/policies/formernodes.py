@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from kuberuntime.objects import decimals, meta, names, ordinals
+from kuberuntime.objects import meta, names, ordinals
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
@@ -91,7 +91,9 @@ def remember(group: LiveGroup, size: int) -> tuple[Apply, ...]:
     if not stays(meta.annotations(group.obj)):
         return ()
     members = failures.members(Members(leader, group.pods, group.gone, group.statefulsets))
-    by_rank = {_rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)}
+    by_rank = {
+        groupname.rank(pod): str(meta.spec(pod).get("nodeName") or "") for pod in members if not meta.is_deleting(pod)
+    }
     if by_rank.keys() != set(range(size)) or "" in by_rank.values():
         return ()
     text = ",".join(node for _, node in sorted(by_rank.items()))
@@ -154,10 +156,6 @@ def _rank_of(pod: str, leader: str) -> int | None:
     """Return the rank of a pod of the group with this leader, by their names."""
     ordinal = ordinals.split(pod)
     return 0 if pod == leader else None if ordinal is None else ordinal.number
-
-
-def _rank(pod: JSONObject) -> int | None:
-    return decimals.natural(meta.labels(pod).get(labels.WORKER_INDEX, ""))
 
 
 def _preference(operator: str, node: str) -> JSONObject:

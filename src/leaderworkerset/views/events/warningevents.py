@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 
@@ -138,8 +138,4 @@ def last_seen(event: JSONObject) -> datetime:
 
 def _moment(stamp: str | None) -> datetime:
     """Read a time of the API; the minimum of datetime if there is none."""
-    try:
-        read = datetime.fromisoformat(stamp or "")
-    except ValueError:
-        return BEGINNING
-    return read if read.tzinfo else BEGINNING
+    return timestamps.read(stamp or "") or BEGINNING

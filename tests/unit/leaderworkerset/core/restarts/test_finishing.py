@@ -146,7 +146,7 @@ def test_the_deadline_counts_from_when_the_template_was_first_wanted() -> None:
 def test_the_sooner_of_two_moments_is_the_next() -> None:
     lws = annotated({labels.COMPLETION_DEADLINE: "1h"})
     new = group(builders.leader_pod(LWS), lws=lws, statefulsets=(), revisions=(created(10) | {"data": {}},))
-    assert of_pod._within(of_pod.reconcile(new), 1.0).requeue_after == 1.0
+    assert of_pod.reconcile(new).within(1.0).requeue_after == 1.0
 
 
 @pytest.mark.parametrize(
