@@ -95,6 +95,8 @@ KEPT: Final = (
     labels.FORMER_NODES,
     labels.FORMER_LEADER,
     labels.AVOIDED_NODE,
+    labels.MOVE_GROUP,
+    labels.MOVING,
     labels.HISTORY_OF,
     labels.PAUSED_PARTITION,
     labels.GANG_GROUP,

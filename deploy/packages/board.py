@@ -84,6 +84,10 @@ ROWS: Final = (
                 "Groups that failed",
                 (Query(f"sum by (state) (lws_groups_failing{{{OF_SETS}}})", "{{state}}"),),
             ),
+            Panel(
+                "Groups moved off nodes in a quarter of an hour",
+                (Query(f"sum(increase(lws_group_moves_total{{{JOB}}}[15m]))", "moved"),),
+            ),
             Panel("Recreations of a group in a row", (Query(f"lws_group_recreations_in_a_row{{{OF_SETS}}}", SET),)),
             Panel(
                 "Time to ready",

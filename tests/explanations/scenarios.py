@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from tests.explanations.builders import (
+    KEY,
     ago,
     conditions,
     container,
@@ -106,6 +107,42 @@ def _surge() -> Observed:
     told = {"type": "PodScheduled", "status": "False", "message": "0/1 nodes are available: 1 Insufficient cpu."}
     surge = pod(1, status={"conditions": [told]})
     return observed([ready(0, 0), surge], of=lws(1, 1, status=UPDATING, rolloutStrategy=rollout))
+
+
+def _moving(*nodes: str) -> JSONObject:
+    told = {"type": "MoveInProgress", "status": "True", "reason": "GroupsMoving"}
+    told |= {"message": f"Groups have to leave nodes: {', '.join(nodes)}"}
+    return {"readyReplicas": 2, "updatedReplicas": 2, "conditions": [*conditions(Available="True"), told]}
+
+
+def _closed(name: str) -> JSONObject:
+    return node(name) | {"spec": {"unschedulable": True}}
+
+
+def _waiting_to_move() -> Observed:
+    nodes = {NODES: [_closed("node-7"), node("node-8")]}
+    return observed([ready(0, node="node-8"), ready(1, node="node-7")], nodes, of=lws(2, 1, status=_moving("node-7")))
+
+
+def _never_moved() -> Observed:
+    rollout = {"rollingUpdateConfiguration": {"maxUnavailable": 0, "maxSurge": 1}}
+    template = {"workerTemplate": {"spec": {"containers": [{"name": "main", "image": "vllm:1"}]}}}
+    of = lws(2, 1, status=_moving("node-0"), groupIdentity="Hash", rolloutStrategy=rollout, template=template)
+    return observed([keyed(0), keyed(1, node="node-8")], {NODES: [_closed("node-0"), node("node-8")]}, of=of)
+
+
+def _only_in_place() -> Observed:
+    def revision(key: str, size: int) -> JSONObject:
+        named = {labels.NAME: "web", labels.TEMPLATE_REVISION_HASH: key}
+        return {
+            "metadata": {"name": f"web-{key}", "labels": named},
+            "data": {"spec": {"networkConfig": {"size": size}}},
+        }
+
+    leaders = {"metadata": {"name": "web", "labels": {labels.TEMPLATE_REVISION_HASH: "new"}}}
+    objects = {CONTROLLER_REVISIONS: [revision(KEY, 1), revision("new", 2)], STATEFULSETS: [leaders]}
+    of = lws(1, 1, status=UPDATING, metadata={"annotations": {labels.IN_PLACE: "Only"}})
+    return observed([ready(0)], objects, of=of)
 
 
 def _without_gate() -> Observed:
@@ -466,6 +503,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         },
     ),
+    "LWS-E094": _waiting_to_move(),
+    "LWS-E095": _never_moved(),
+    "LWS-E096": _only_in_place(),
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
     ),

@@ -1,4 +1,7 @@
-"""Moves in a simulated cluster: nodes are closed, some of them in passing, while managers die and requests fail (ADR 23)."""
+"""Moves in a simulated cluster: nodes are closed, some of them in passing, while managers die and requests fail (ADR 23).
+
+In a second schedule groups roll, fail, are scaled and are asked to move, all meanwhile.
+"""
 
 import asyncio
 import os
@@ -7,24 +10,29 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.simulation.checks.moves import Moves
+from tests.simulation.checks.moves import Moves, MovesAmongOthers
 from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.evictors import set_cordoned
 from tests.simulation.faults import Schedule
 from tests.simulation.schedules import plantedmoves
-from tests.simulation.workloads import groups
+from tests.simulation.workloads import groups, template
 
 from kuberuntime import timeouts
+from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.managed import OptIns, managed
 from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.kubelet.processes.runner import Exit
 
 REPLICAS = 6
 SIZE = 2
 NODES = 5
+STEPS = 8
 SEEDS = range(int(os.environ.get("SEEDS", "1")))
 LONG = 600.0
 """Virtual seconds in which every node is emptied."""
@@ -87,17 +95,19 @@ def play(seed: int, identity: str, limit: int) -> Moves:
     random = Random(f"{seed} {identity} {limit}")
     found = Moves(REPLICAS, SIZE, limit)
     faulty = Schedule(latency=(0.001, 0.02), rate=0.02)
-    simulate(
-        lambda world: live(world, random, found, moving(identity, limit)),
-        Settings(
-            seed=seed,
-            managers=(faulty,),
-            others=Schedule(latency=(0.001, 0.02)),
-            nodes=NodeSettings(count=NODES),
-            kinds=managed(opted=OptIns(maintenance=MaintenanceSettings())),
-        ),
-    )
+    simulate(lambda world: live(world, random, found, moving(identity, limit)), settings(seed, faulty))
     return found
+
+
+def settings(seed: int, manager: Schedule) -> Settings:
+    """Return what is simulated: one manager with maintenance enabled."""
+    return Settings(
+        seed=seed,
+        managers=(manager,),
+        others=Schedule(latency=(0.001, 0.02)),
+        nodes=NodeSettings(count=NODES),
+        kinds=managed(opted=OptIns(maintenance=MaintenanceSettings())),
+    )
 
 
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
@@ -108,15 +118,99 @@ def test_no_more_groups_are_away_than_may_be_and_each_moves_once(seed: int, limi
     assert play(seed, identity, limit).broken == []
 
 
+async def end_a_process(world: World, random: Random, found: MovesAmongOthers) -> None:
+    """End the process of any pod with an error."""
+    found.disturbed()
+    if processes := sorted(world.runner.processes):
+        world.runner.end(random.choice(processes), Exit(1))
+
+
+async def mark_a_leader(world: World, random: Random) -> str:
+    """Ask for the move of any group; return the UID of its leader."""
+    leader = random.choice([pod for pod in await world.objects(PODS) if groupname.is_leader(pod)])
+    patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
+    try:
+        await world.client.patch(PODS, meta.key(leader), patch, kind="merge")
+    except (ConflictError, NotFoundError):  # another one has its name, or none
+        return ""
+    return meta.uid(leader)
+
+
+async def live_among_others(world: World, random: Random, found: MovesAmongOthers, spec: JSONObject) -> None:
+    """Close and open nodes, roll, fail, scale and mark; in the end closed nodes are empty, and marked leaders are gone."""
+    world.observe(PODS, found.pod_changed)
+    await world.create(spec)
+    await world.ready()
+    closed, marked = set[str](), set[str]()
+    for step in range(STEPS):
+        match random.choice(["close", "close", "open", "roll", "fail", "scale", "mark", "kill"]):
+            case "close" if len(closed) < NODES - 2:
+                closed.add(node := f"node-{random.randrange(NODES)}")
+                await set_cordoned(world, node, cordoned=True)
+            case "open" if closed:
+                closed.remove(node := random.choice(sorted(closed)))
+                await set_cordoned(world, node, cordoned=False)
+            case "roll":
+                await world.edit(leaderWorkerTemplate={"workerTemplate": template(f"app:{step}")})
+            case "fail":
+                await end_a_process(world, random, found)
+            case "scale":
+                await world.at_rest()  # a Deployment that is scaled in mid-rollout may stop rolling (docs/adr/0017)
+                found.disturbed(replicas := random.randrange(3, REPLICAS + 2))
+                await world.edit(replicas=replicas)
+            case "mark":
+                marked.add(await mark_a_leader(world, random))
+            case "kill":
+                await kill(world, random)
+        await asyncio.sleep(random.choice((0.0, 0.05, 2.0, 90.0)))
+    await world.ready()
+    assert found.on(*closed) == set()
+    assert not marked & set((await world.uids()).values())
+    lws = await world.get(LEADERWORKERSETS, "web")
+    assert not meta.is_condition_true(lws, "MoveInProgress")
+
+
+def play_among_others(seed: int, identity: str, limit: int) -> MovesAmongOthers:
+    """Play one schedule of both; return what was counted."""
+    random = Random(f"among {seed} {identity} {limit}")
+    seen: list[MovesAmongOthers] = []
+
+    async def scenario(world: World) -> None:
+        seen.append(MovesAmongOthers(REPLICAS, SIZE, limit, world.clock.monotonic))
+        spec = moving(identity, limit)
+        spec["metadata"]["annotations"] |= {labels.RESTART_FIRST_DELAY: "1s", labels.RESTART_LONGEST_DELAY: "2s"}
+        await live_among_others(world, random, seen[0], spec)
+
+    simulate(scenario, settings(seed, Schedule(latency=(0.001, 0.02))))
+    return seen[0]
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize("limit", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_moves_rollouts_and_failures_share_one_budget(seed: int, limit: int, identity: str) -> None:
+    """ADR 23: one count; and whatever was asked for happens in the end."""
+    assert play_among_others(seed, identity, limit).broken == []
+
+
+@pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
+@pytest.mark.parametrize(
+    "bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves, plantedmoves.forgets_who_is_away]
+)
+def test_a_planted_bug_is_found_among_rollouts_and_failures(bug: Callable[[], Any], identity: str) -> None:
+    with bug():
+        assert not all(_is_clean(play_among_others, seed, identity) for seed in range(10))
+
+
 @pytest.mark.parametrize("identity", ["Ordinal", "Hash"])
 @pytest.mark.parametrize("bug", [plantedmoves.moves_all_at_once, plantedmoves.never_moves])
 def test_a_planted_bug_is_found(bug: Callable[[], Any], identity: str) -> None:
     with bug():
-        assert not all(_is_clean(seed, identity) for seed in range(5))
+        assert not all(_is_clean(play, seed, identity) for seed in range(5))
 
 
-def _is_clean(seed: int, identity: str) -> bool:
+def _is_clean(played: Callable[[int, str, int], Moves], seed: int, identity: str) -> bool:
     try:
-        return not play(seed, identity, 1).broken
+        return not played(seed, identity, 1).broken
     except (AssertionError, TimeoutError, ExceptionGroup):
         return False

@@ -60,6 +60,8 @@ SET_BY_US: Final = frozenset(
         "IN_PLACE_REVISION",
         "IN_PLACE_STATEFULSET_REVISION",
         "IN_PLACE_BEFORE",
+        "MOVE_GROUP",
+        "MOVING",
         "HISTORY_OF",
         "PAUSED_PARTITION",
         "GANG_GROUP",

@@ -61,6 +61,12 @@ WORKLOAD_SCHEDULING_CREATED: Final = ConditionOutcome(
     "scheduling prerequisites created",
     "the objects exist that `spec.scheduling` needs before the leaders; absent without that field",
 )
+MOVE_IN_PROGRESS: Final = ConditionOutcome(
+    "MoveInProgress",
+    "GroupsMoving",
+    "Groups have to leave nodes",
+    "groups are to leave their nodes, and are moved as the budget allows; absent until the first one is",
+)
 CONDITIONS: Final = (
     AVAILABLE,
     PROGRESSING,
@@ -69,10 +75,14 @@ CONDITIONS: Final = (
     FAILED,
     DEGRADED,
     WORKLOAD_SCHEDULING_CREATED,
+    MOVE_IN_PROGRESS,
 )
 
 NOT_DEGRADED: Final = ("AsExpected", "No replica has exhausted its restart budget")
 """Reason and message of `DEGRADED` while it is False (N-ST-11)."""
+
+NOT_MOVING: Final = ("AsExpected", "No group has to leave a node")
+"""Reason and message of `MOVE_IN_PROGRESS` once it is False."""
 
 STOPPED: Final = {
     AVAILABLE.type: "Not all replicas are ready",

@@ -122,8 +122,11 @@ PROGRESS: Final = PREFIX + "progress"
 HANG: Final = PREFIX + "hang"
 GROUP_ENDED: Final = PREFIX + "group-ended"
 
-# Maintenance of nodes (docs/adr/0023-moves.md): whether the groups of a set are moved off nodes that are closed.
+# Maintenance of nodes (docs/adr/0023-moves.md): whether the groups of a set are moved off nodes that are closed; on a leader,
+# that its group shall leave its nodes now; the key of the taint of nodes to which such a group shall not return meanwhile.
 MOVE_OFF_CLOSED_NODES: Final = PREFIX + "move-off-closed-nodes"
+MOVE_GROUP: Final = PREFIX + "move-group"
+MOVING: Final = PREFIX + "moving"
 
 # The revision history (docs/adr/0012-revision-history.md): the label of a revision that is kept although no group uses
 # it, and the annotation of a LeaderWorkerSet that sets how many of them are kept.

@@ -230,6 +230,20 @@ COMMANDS: Final = named(
             needs=Needs.CLUSTER | Needs.LOGS,
         ),
         Command(
+            "drain",
+            "Empty nodes: cordon them, and wait until their groups are elsewhere.",
+            ("lws drain node-7", "lws drain node-7 node-8 --dry-run", "lws drain node-7 --cancel"),
+            at="rollout.emptynodes",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
+            "move",
+            "Move one group off its nodes.",
+            ("lws move web/3", "lws move web/3 --off node-7"),
+            at="rollout.movegroup",
+            needs=Needs.CLUSTER | Needs.LOGS,
+        ),
+        Command(
             "recover",
             "Let groups that used up their restarts try again.",
             ("lws recover web", "lws recover web/1"),

@@ -159,8 +159,10 @@ DISRUPTION_BUDGET: Final = Projection(
 )
 """The disruption budget of a group: whether it is open, and what the API server says of the group's pods."""
 
-MOVABLE_POD: Final = Projection("spec.nodeName", "spec.tolerations", "status.phase")
-"""A pod of a group, where groups are moved off closed nodes: where it is, and whether it would stay there."""
+MOVABLE_POD: Final = Projection(
+    f"metadata.annotations['{labels.MOVE_GROUP}']", "spec.nodeName", "spec.tolerations", "status.phase"
+)
+"""A pod of a group, where groups are moved off nodes: where it is, and whether it would stay there, or shall go."""
 
 
 SERVICE: Final = Projection()

@@ -1,6 +1,6 @@
-"""The nodes that are closed for maintenance, and the groups that have to leave them; only where maintenance is enabled.
+"""The nodes that are closed for maintenance, and the groups that have to leave nodes; only where maintenance is enabled.
 
-Its own declaration of the pods that the controllers read anyway adds an index and their tolerations.
+Groups whose leader is marked leave their nodes, whether these are closed or not. Its own declaration of the pods that the controllers read anyway adds an index and their tolerations.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,13 +10,23 @@ from kuberuntime.cache.informer import Change
 from kuberuntime.controller.controller import Watch
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.controllers import indexes, kept
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.maintenance.closing import closing, must_leave
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 
-POD_CACHE: Final = Cache(indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_values}, keep=kept.movable_pod)
+MARKED: Final = "marked"
+
+
+def marked_values(pod: JSONObject) -> Iterable[str]:
+    """Index a leader whose group shall move by its LeaderWorkerSet."""
+    return indexes.leader_values(pod) if labels.MOVE_GROUP in meta.annotations(pod) else ()
+
+
+POD_CACHE: Final = Cache(
+    indexes.POD_CACHE.what, {indexes.BY_NODE: indexes.node_values, MARKED: marked_values}, keep=kept.movable_pod
+)
 
 CACHES: Final = (indexes.CLOSABLE_NODE_CACHE, POD_CACHE)
 
@@ -31,15 +41,22 @@ class MaintenanceNodes:
         self._nodes.subscribe(self._node_changed)
 
     def leaving(self, lws: JSONObject) -> Mapping[str, Collection[str]]:
-        """Return the leaders of the groups of a LeaderWorkerSet with pods that have to leave closed nodes, and these nodes."""
+        """Return the leaders of the groups of a LeaderWorkerSet that have to leave nodes, and these nodes."""
+        key = meta.key(lws)
+        found = {meta.name(leader): self._nodes_of(leader) for leader in self._pods.store.by_index(MARKED, str(key))}
         if not self._closed or not self._settings.moves(meta.annotations(lws)):
-            return {}
-        key, found = meta.key(lws), dict[str, set[str]]()
+            return found
         for node, taints in self._closed.items():
             for pod in self._pods.store.by_index(indexes.BY_NODE, node):
                 if indexes.lws_key(pod) == key and must_leave(pod, taints):
                     found.setdefault(groupname.leader_of(pod), set()).add(node)
         return found
+
+    def _nodes_of(self, leader: JSONObject) -> set[str]:
+        """Return the nodes of a marked leader's group."""
+        group = indexes.group_value(indexes.lws_key(leader), groupname.label(leader))
+        placed = (indexes.node_values(pod) for pod in self._pods.store.by_index(indexes.BY_GROUP, group))
+        return {node for nodes in placed for node in nodes}
 
     def watches(self) -> Sequence[Watch]:
         """Return the watches, and the LeaderWorkerSets that a change enqueues."""
@@ -60,6 +77,8 @@ class MaintenanceNodes:
         return {indexes.lws_key(pod) for pod in self._pods.store.by_index(indexes.BY_NODE, meta.name(change.object))}
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:
-        """Map a pod that was just placed on a closed node to its LeaderWorkerSet."""
+        """Map a pod that was just placed on a closed node to its LeaderWorkerSet, and a leader that was just marked, or no more."""
         placed, before = ("" if one is None else meta.spec(one).get("nodeName") for one in (change.new, change.old))
-        return (indexes.lws_key(change.object),) if placed != before and placed in self._closed else ()
+        marked, was = (() if one is None else marked_values(one) for one in (change.new, change.old))
+        has_news = marked != was or (placed != before and placed in self._closed)
+        return (indexes.lws_key(change.object),) if has_news else ()

@@ -14,6 +14,7 @@ The others are counted when something happens, at the edges of the controllers: 
 
 ```
 lws_group_recreations_total{cause}                       container-restarted, pod-deleted
+lws_group_moves_total                                    groups whose leader was deleted as they had to leave a node
 lws_ignored_objects_total{resource}                      objects that could not be read, and count as absent
 lws_time_to_ready_seconds                                from created (or last available) to all groups ready
 ```
@@ -59,6 +60,7 @@ class LeaderWorkerSetMetrics:
         self._recreations = Counter(
             "lws_group_recreations_total", "Groups recreated, by cause.", ("cause",), registry=registry
         )
+        self._moves = Counter("lws_group_moves_total", "Groups moved off nodes.", registry=registry)
         self._ready = Histogram(
             "lws_time_to_ready_seconds",
             "From the creation of a LeaderWorkerSet, or since it was last available, until all its groups are ready.",
@@ -71,7 +73,9 @@ class LeaderWorkerSetMetrics:
         self._pods: Store | None = None
 
     def recorded(self, event: Event) -> None:
-        """Count a recreation; its cause is derived from the pods of the group."""
+        """Count a move, or a recreation; the cause of this is derived from the pods of the group."""
+        if event.reason == decisionevents.MOVING_GROUP:
+            self._moves.inc()
         if event.reason == decisionevents.RECREATE_GROUP and event.related is not None and self._pods is not None:
             self._recreations.labels(cause_of(event.related, self._pods)).inc()
 

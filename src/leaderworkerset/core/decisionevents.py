@@ -29,6 +29,8 @@ IGNORED_OBJECT: Final = "IgnoredObject"
 FAILED_CREATE: Final = "FailedCreate"
 FAILED_UPDATE: Final = "FailedUpdate"
 
+NODES_NAMED: Final = 5
+
 
 def reference(obj: JSONObject) -> JSONObject:
     """Return a reference to an object, as the `regarding` and `related` of events have it."""
@@ -94,8 +96,18 @@ def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
 
 def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:
     """Return the event of a group whose leader was deleted as nodes are closed for maintenance (docs/adr/0023)."""
-    note = f"Deleted leader pod {leader} to move its group off {', '.join(sorted(nodes))}"
+    note = f"Deleted leader pod {leader} to move its group off {nodes_named(nodes)}"
     return Event("Normal", MOVING_GROUP, "Delete", note, reference(obj))
+
+
+def nodes_named(nodes: Collection[str]) -> str:
+    """Return the first nodes by name, and how many more there are: a large group may be on hundreds.
+
+    >>> nodes_named({"b", "a"}), nodes_named([f"n{index}" for index in range(9)])
+    ('a, b', 'n0, n1, n2, n3, n4 and 4 more')
+    """
+    more = f" and {len(nodes) - NODES_NAMED} more" if len(nodes) > NODES_NAMED else ""
+    return f"{', '.join(sorted(nodes)[:NODES_NAMED])}{more}"
 
 
 def _of_group(event: Event, note: str, group: int | None) -> Event:

@@ -14,6 +14,7 @@ from leaderworkerset.diagnosis.causes import (
     hangs,
     images,
     lostnodes,
+    pendingmoves,
     prerequisites,
     refusals,
     rollouts,
@@ -120,6 +121,8 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     unattended.OUTDATED,
     rollouts.STANDS,
     rollouts.BETWEEN_STEPS,
+    rollouts.ONLY_IN_PLACE,
+    pendingmoves.NEVER,
     # There is no error yet.
     rollouts.DELETING,
     starts.RECREATED,
@@ -127,6 +130,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     rollouts.PARTITION,
     rollouts.BLOCKED,
     rollouts.ROLLING,
+    pendingmoves.WAITS,
     sets.SET_ROLLING,
 )
 

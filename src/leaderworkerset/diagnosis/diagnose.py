@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.diagnosis import evictions, ranks
+from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes import hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
@@ -26,7 +27,12 @@ WORST: Final = (Verdict.STUCK, Verdict.UNKNOWN, Verdict.PROGRESSING, Verdict.HEA
 
 
 def is_as_wanted(view: View, chosen: Selection) -> bool:
-    """Return whether there is nothing to explain: all selected ranks are ready, on the newest revision."""
+    """Return whether there is nothing to explain: all selected ranks are ready, on the newest revision, and stay."""
+    return is_whole(view, chosen) and not departures.is_moving(view)
+
+
+def is_whole(view: View, chosen: Selection) -> bool:
+    """Return whether all selected ranks are ready, on the newest revision."""
     if meta.is_deleting(view.object):
         return False
     hung = [group.name for group in hangs.hung_groups(view)]
@@ -44,13 +50,15 @@ def diagnose(observed: Observed, chosen: Selection) -> Diagnosis:
     if observed.of_set is not None:
         return _of_set(observed, observed.of_set)
     if is_as_wanted(observed.view, chosen):
-        return _healthy(observed.view, chosen)
+        return _healthy(observed, chosen)
     cut = replace(observed, view=narrow(observed.view, Selection(chosen.name, chosen.group)))
     if chosen.rank is not None:
         alone = _first(replace(cut, rank=chosen.rank))
         if alone is not None and alone[0].verdict is Verdict.STUCK:
             return _told(observed, chosen, *alone)
     found = _first(cut)
+    if found is None and is_whole(observed.view, chosen):
+        return _healthy(observed, chosen)
     return _told(observed, chosen, *found) if found else _unknown(cut, chosen)
 
 
@@ -109,7 +117,8 @@ def _told(observed: Observed, chosen: Selection, cause: Cause, finding: Finding)
     )
 
 
-def _healthy(view: View, chosen: Selection) -> Diagnosis:
+def _healthy(observed: Observed, chosen: Selection) -> Diagnosis:
+    view = observed.view
     ended = [group for group in view.groups if group.end is GroupEnd.COMPLETE and chosen.group in (None, group.name)]
     if chosen.group is not None:
         text = f"{chosen} is {'complete' if ended else 'ready'}"
@@ -121,7 +130,7 @@ def _healthy(view: View, chosen: Selection) -> Diagnosis:
         text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
-    blocked = evictions.blocked(view)
+    blocked = evictions.blocked(view, chosen.group, observed.get(POD_DISRUPTION_BUDGETS))
     text += f"; {blocked}" if blocked else ""
     return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
 

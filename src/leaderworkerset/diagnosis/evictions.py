@@ -1,35 +1,57 @@
 """Why evictions of a group wait: other groups are away, and no more may be. Pure.
 
-Only the annotation of a LeaderWorkerSet is known here, not the setting of the manager.
+The annotation of a LeaderWorkerSet says how many may be away. The setting of the manager is not known here: without the
+annotation, a group whose own budget is closed cannot be evicted now.
 """
 
+from collections.abc import Iterable
+
 from kuberuntime.objects import meta
-from leaderworkerset.api import labels
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.core.disruption import disruptionsettings as settings
+from leaderworkerset.core.disruption import groupbudget
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.views.groups import View
+from leaderworkerset.views.groups import GroupName, View, name_of
 from leaderworkerset.views.wording import counted
 
 NAMED = 5
 """The maximum number of groups that are named."""
 
 
-def blocked(view: View) -> str:
-    """Return what keeps the groups that are ready from being evicted, empty if nothing does."""
-    annotations = meta.annotations(view.object)
+def are_asked_for(view: View) -> bool:
+    """Return whether only the groups' own budgets tell what the manager allows: no annotation does, and groups are away."""
+    has_own = labels.DISRUPTION_BUDGET in meta.annotations(view.object)
+    return not has_own and any(group.is_ready for group in view.groups) and bool(_away(view))
+
+
+def blocked(view: View, group: GroupName | None, budgets: Iterable[JSONObject] = ()) -> str:
+    """Return what keeps a group (None: all that are ready) from being evicted, empty if nothing does."""
+    annotations, away = meta.annotations(view.object), _away(view)
     if labels.DISRUPTION_BUDGET not in annotations:
-        return ""
+        asked = [one for one in budgets if group in (None, name_of(groupname.label(one)))]
+        is_closed = asked and all(meta.is_controlled(one, view.object) and _is_closed(one) for one in asked)
+        return f"evictions of it wait: {_named(away)}" if away and is_closed else ""
     try:
         limit = settings.limit(DisruptionSettings(), annotations, decode(view.object).spec)
     except ValueError:
         return ""
-    away = [f"{view.name}/{group.name}" for group in view.groups if not group.is_ready]
     if limit == 0:
         return f"nothing of it can be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
     if limit is None or len(away) < limit:
         return ""
+    return f"evictions of it wait: {_named(away)}, and no more than {counted(limit, 'group')} may be"
+
+
+def _is_closed(budget: JSONObject) -> bool:
+    return meta.spec(budget).get("minAvailable") != groupbudget.OPEN
+
+
+def _away(view: View) -> list[str]:
+    return [f"{view.name}/{group.name}" for group in view.groups if not group.is_ready]
+
+
+def _named(away: list[str]) -> str:
     more = f" and {len(away) - NAMED} more" if len(away) > NAMED else ""
-    is_are = "is" if len(away) == 1 else "are"
-    may = counted(limit, "group")
-    return f"evictions of it wait: {', '.join(away[:NAMED])}{more} {is_are} away, and no more than {may} may be"
+    return f"{', '.join(away[:NAMED])}{more} {'is' if len(away) == 1 else 'are'} away"

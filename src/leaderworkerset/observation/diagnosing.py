@@ -23,6 +23,7 @@ from kuberuntime.objects.resources import (
     LEASES,
     NODES,
     PERSISTENT_VOLUME_CLAIMS,
+    POD_DISRUPTION_BUDGETS,
     PODS,
     SERVICES,
     STATEFULSETS,
@@ -33,7 +34,7 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.gang.volcano import GROUP_NAME
-from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis import departures, evictions, ranks
 from leaderworkerset.diagnosis.causes import volumes
 from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
@@ -77,9 +78,11 @@ async def observe_view(
     lists: Lister, plain: View, chosen: Selection, clock: Clock, *, is_brief: bool = False
 ) -> Observed:
     """Read the objects that explain a LeaderWorkerSet whose pods were read; a brief diagnosis needs no amounts."""
-    if is_as_wanted(plain, chosen):
-        return Observed(view=plain, now=clock.now())
     reader = Reader(lists)
+    if is_as_wanted(plain, chosen):
+        if evictions.are_asked_for(plain):
+            await reader.read(Want(Query(POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}")))
+        return Observed(view=plain, now=clock.now(), objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wanted(plain):
             tasks.create_task(reader.read(want))
@@ -170,8 +173,9 @@ class Reader:
             self.unread.add(resource)
 
     async def read_nodes(self, shown: View) -> None:
-        """Read the nodes of ranks that are not ready; all nodes if ranks wait for one."""
-        members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
+        """Read the nodes of ranks that are not ready, or may have to leave them; all nodes if ranks wait for one."""
+        is_moving = departures.is_moving(shown)
+        members = [rank for group in shown.groups for rank in group.ranks if is_moving or not rank.is_ready]
         names = {rank.node for rank in members if rank.node}
         if not members or (not names and not any(map(ranks.is_unscheduled, members))):
             return

@@ -1,6 +1,7 @@
 """The manager as it ships, with maintenance enabled and the rights that it is installed with: nodes are emptied (ADR 23)."""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,17 +9,21 @@ import pytest
 from tests.integration.clusters.cluster import Cluster, transport
 from tests.integration.clusters.embedded import embedded_cluster
 from tests.integration.clusters.kubernetes import KubernetesCluster
-from tests.integration.clusters.objects import lws
+from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
+from tests.integration.lws.test_commands import session_of
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
 
 from kuberuntime.client.client import Client
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import ObjectKey
-from kuberuntime.objects.resources import PODS
-from leaderworkerset.api import labels
+from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import NODES, PODS
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.cli.rollouts.draining import Drain
+from leaderworkerset.cli.rollouts.moving import GroupMove
+from leaderworkerset.views.selection import Selection
 
 pytestmark = pytest.mark.slow
 
@@ -98,3 +103,107 @@ async def test_groups_leave_a_closed_node_one_after_the_other_on_a_real_control_
     cluster: KubernetesCluster, tmp_path: Path
 ) -> None:
     await live(cluster, tmp_path)
+
+
+MANY: Final = 40
+AWAY: Final = 4
+POOL: Final = tuple(f"node-{index}" for index in range(8))
+
+
+def in_pool() -> Any:
+    """Return the templates of groups that run on the nodes of the pool only."""
+    named = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(POOL)}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [named]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    return {"workerTemplate": pod_template(affinity=affinity)}
+
+
+def few_are_away(state: State) -> None:
+    """Expect that no more leaders than the rollout may take away go, or are not there."""
+    staying = [pod for pod in state.pods.values() if groupname.is_leader(pod) and not meta.is_deleting(pod)]
+    assert len(staying) >= MANY - AWAY, len(staying)
+
+
+def groups_on(pods: Iterable[JSONObject], *nodes: str) -> set[str]:
+    return {groupname.label(pod) for pod in pods if meta.spec(pod).get("nodeName") in nodes}
+
+
+async def leader_uids(space: Space) -> dict[str, str]:
+    listing = await space.client.list(PODS, namespace=space.namespace)
+    return {groupname.label(pod): meta.uid(pod) for pod in listing.items if groupname.is_leader(pod)}
+
+
+async def is_open(space: Space, *nodes: str) -> bool:
+    """Return whether nodes accept pods, without a taint of ours."""
+    found = [meta.spec(await space.client.get(NODES, ObjectKey("", name))) for name in nodes]
+    taints = [one["key"] for spec in found for one in spec.get("taints") or []]
+    return labels.MOVING not in taints and not any(spec.get("unschedulable") for spec in found)
+
+
+async def drain(cluster: Cluster, directory: Path) -> None:
+    """`lws drain` of three of eight nodes at once, `lws move` of one group, and a drain that is cancelled."""
+    replica = Replica(directory, "manager", directory / "manager.kubeconfig", dict(CONFIGURATION))
+    client = Client(transport(cluster, "tests"))
+    async with deployed(cluster, replica) as manager, space_of(cluster, manager, client) as space:
+        session = session_of(space)
+        moving = {labels.MOVE_OFF_CLOSED_NODES: "on"}
+        rollout = {"maxUnavailable": AWAY, "maxSurge": 0}
+        await space.create(lws(replicas=MANY, size=2, rollout=rollout, template=in_pool(), annotations=moving))
+        pods, before = (await space.settled()).pods.values(), await leader_uids(space)
+        closed, affected = POOL[:3], groups_on(pods, *POOL[:3])
+        assert sum(len(groups_on(pods, node)) for node in closed) > len(affected), "no group is on two of them"
+        preview = await (await Drain.of(session, closed)).preview()
+        assert f"at most {AWAY} at a time" in preview
+        space.always(few_are_away)
+        try:
+            told = await (await Drain.of(session, closed)).run(LIMIT)
+            assert f"{len(affected)} groups moved" in told
+            after = await leader_uids(space)
+            assert {label for label in before if after[label] != before[label]} == affected
+            state = await space.settled()
+            assert len(state.notes("MovingGroup")) == len(affected)
+            assert not state.notes("RecreateGroup")
+            assert not groups_on(state.pods.values(), *closed)
+            assert await (await Drain.of(session, closed)).cancel()
+            assert await is_open(space, *closed)
+
+            chosen = await GroupMove.of(session, Selection("web", 5), "")
+            assert await chosen.run(LIMIT) == f"web/5 moved off {', '.join(sorted(chosen.nodes))}"
+            moved = (await space.settled()).pods.values()
+            assert not groups_on(moved, *chosen.nodes) & {"5"}
+            assert await is_open(space, *POOL)
+
+            before, last = await leader_uids(space), POOL[7]
+            there = groups_on(moved, last)
+            running = asyncio.create_task((await Drain.of(session, [last])).run(LIMIT))
+            await space.until(lambda state: assert_count(state.notes("MovingGroup"), len(affected) + 2))
+            running.cancel()
+            await asyncio.wait([running])
+            await (await Drain.of(session, [last])).cancel()
+            state = await space.settled()
+            changed = {label for label, uid in (await leader_uids(space)).items() if uid != before[label]}
+            assert changed < there
+            assert await is_open(space, *POOL)
+            assert not meta.is_condition_true(state.leaderworkersets["web"], "MoveInProgress")
+        finally:
+            for node in POOL:
+                await space.cordon(node, unschedulable=False)
+    await client.close()
+    assert "Traceback" not in replica.log.read_text()
+
+
+def assert_count(notes: Sequence[str], least: int) -> None:
+    assert len(notes) >= least
+
+
+async def test_nodes_are_drained_by_the_command_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
+    async with embedded_cluster(tmp_path / "cluster") as cluster:
+        await drain(cluster, tmp_path)
+
+
+@pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
+async def test_nodes_are_drained_by_the_command_on_a_real_control_plane(
+    cluster: KubernetesCluster, tmp_path: Path
+) -> None:
+    """ADR 23: 40 groups on 8 nodes; each that is on a closed one moves once, and at most four are away at any time."""
+    await drain(cluster, tmp_path)

@@ -4,6 +4,9 @@ In: changes of pods, in the order in which the API server commits them. Out: sen
 leader until as many groups are whole as there shall be.
 """
 
+from collections.abc import Callable
+from typing import Final
+
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname
@@ -46,6 +49,37 @@ class Moves:
     def _whole(self) -> int:
         staying = [groupname.label(pod) for pod in self._pods.values() if _stays(pod)]
         return sum(staying.count(label) == self._size for label in set(staying))
+
+
+FRESH: Final = 60.0
+"""Virtual seconds in which a manager may not have heard of a failure, or of another size: it may stand still, or be down."""
+
+
+class MovesAmongOthers(Moves):
+    """Judges leaders of whole groups that are deleted, by moves and rollouts, while groups also fail and are scaled.
+
+    What a manager cannot have known is not its error: what was just `disturbed` is not judged.
+    """
+
+    def __init__(self, replicas: int, size: int, limit: int, clock: Callable[[], float]) -> None:
+        super().__init__(replicas, size, limit)
+        self._clock = clock
+        self._disturbed = -FRESH
+        self.judged = 0
+
+    def disturbed(self, replicas: int | None = None) -> None:
+        """Note a failure, or another number of groups."""
+        self._disturbed = self._clock()
+        self._replicas = replicas or self._replicas
+
+    def pod_changed(self, change: Change) -> None:
+        """Follow a pod; expect that a whole group goes only while enough others are whole."""
+        before, found = self._whole(), len(self.broken)
+        super().pod_changed(change)
+        is_fresh = self._clock() - self._disturbed < FRESH
+        self.judged += before > self._whole() and not is_fresh
+        if before == self._whole() or is_fresh:
+            del self.broken[found:]
 
 
 def _stays(pod: JSONObject) -> bool:

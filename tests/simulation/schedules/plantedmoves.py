@@ -1,4 +1,4 @@
-"""Bugs of moves, to be found: too many groups are moved at once, or none is."""
+"""Bugs of moves, to be found: too many groups are moved at once, or none is, or groups that are away are not counted."""
 
 from typing import Any
 from unittest.mock import patch
@@ -14,3 +14,14 @@ def moves_all_at_once() -> Any:
 def never_moves() -> Any:
     """Let every group wait for ever."""
     return patch.object(moves, "choose", lambda waiting, available, least: [])
+
+
+def forgets_who_is_away() -> Any:
+    """Count groups that wait as available, also those that are not."""
+    real = moves.choose
+
+    def choose(waiting: Any, available: Any, least: int) -> Any:
+        found = list(waiting)
+        return real(found, {*available, *found, *range(1000, 1003)}, least)
+
+    return patch.object(moves, "choose", choose)

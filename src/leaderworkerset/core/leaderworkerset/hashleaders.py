@@ -3,7 +3,7 @@
 Once it is as it was applied, leaders that wait for the end of other groups are let go (`gatedleaders.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import structs
@@ -30,12 +30,14 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     if not applies:
         sized = structs.replace(lws, spec=structs.replace(lws.spec, replicas=size))
         turn = gatedleaders.decide(obj, sized, key, observed.groups, observed.gated, observed.records)
-    moved = _moved(facts, facts.living) if observed.leaving and facts.living and not (applies or turn.actions) else ()
+    waiting = _waiting(facts) if observed.leaving else {}
+    moved = _moved(facts, facts.living, waiting) if waiting and facts.living and not (applies or turn.actions) else ()
     return LeaderDecision(
         resource=DEPLOYMENTS,
         source=source,
         actions=move(facts, moved) if moved else turn.actions,
         moves=bool(moved),
+        waiting={leader: observed.leaving[leader] for leader in waiting},
         applied=deployments.build(obj, lws, key=key, size=size) if applies else None,
         at_step=facts.living is not None,
         assessment=_assess(facts, facts.living, now) if facts.living is not None else None,
@@ -45,17 +47,24 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
     )
 
 
-def _moved(facts: SetFacts, living: JSONObject) -> Sequence[GroupFacts]:
+def _waiting(facts: SetFacts) -> Mapping[str, GroupFacts]:
+    """Return the groups that have to leave closed nodes, and are not ending or given up, by their leaders."""
+    leaving = facts.observed.leaving
+    return {group.leader: group for group in facts.observed.groups if _stays(group) and group.leader in leaving}
+
+
+def _stays(group: GroupFacts) -> bool:
+    return not group.is_deleting and not group.is_exhausted
+
+
+def _moved(facts: SetFacts, living: JSONObject, waiting: Mapping[str, GroupFacts]) -> Sequence[GroupFacts]:
     """Return the groups to move off closed nodes now; none while the Deployment replaces leaders."""
-    observed = facts.observed
-    leaders = deployments.Leaders(living, observed.groups, facts.revision.key, has_older=False)
-    if not deployments.is_current(leaders):
+    groups = facts.observed.groups
+    if not deployments.is_current(deployments.Leaders(living, groups, facts.revision.key, has_older=False)):
         return ()
-    staying = {group.leader: group for group in observed.groups if not group.is_deleting and not group.is_exhausted}
-    available = {name for name, group in staying.items() if group.is_leader_ready}
+    available = {group.leader for group in groups if _stays(group) and group.is_leader_ready}
     limits = budget.read(facts.lws.spec)
-    chosen = moves.choose(sorted(staying.keys() & observed.leaving), available, limits.replicas - limits.unavailable)
-    return [staying[name] for name in chosen]
+    return [waiting[name] for name in moves.choose(sorted(waiting), available, limits.replicas - limits.unavailable)]
 
 
 def _assess(facts: SetFacts, deployment: JSONObject, now: datetime) -> Assessment:

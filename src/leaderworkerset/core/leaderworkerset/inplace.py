@@ -95,14 +95,14 @@ def find_route(
     known = revisions.owned(found, obj)
     new, bound = revisions.find(known, key), _bound(obj, gang)
     obstacles = {
-        revision: "" if revision == key else bound or _obstacle(revisions.find(known, revision), new)
+        revision: "" if revision == key else bound or obstacle_between(revisions.find(known, revision), new)
         for revision in folded.leaders
     }
     chosen = Route(key=key, setting=setting, obstacles=obstacles)
     return chosen, chosen.follow(folded)
 
 
-def _obstacle(old: JSONObject | None, new: JSONObject | None) -> str:
+def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
     """Return why a group of one revision cannot be brought to the other in place; empty if it can."""
     if old is None or new is None:
         return "the ControllerRevision"
@@ -140,7 +140,7 @@ def announce(
     setting = read(meta.annotations(obj))
     if setting is InPlace.OFF or new is None:
         return ()
-    why = _bound(obj, gang) or _obstacle(revisions.find(revisions.owned(found, obj), old), new)
+    why = _bound(obj, gang) or obstacle_between(revisions.find(revisions.owned(found, obj), old), new)
     return (decisionevents.not_in_place(obj, why, is_held=setting is InPlace.ONLY),) if why else ()
 
 

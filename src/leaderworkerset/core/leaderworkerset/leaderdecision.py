@@ -3,7 +3,7 @@
 In: `SetFacts`, the observed state as both read it. Out: `LeaderDecision`, from which `reconcile.py` makes the plan.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -43,7 +43,7 @@ class LeaderDecision:
     The status is assessed once what keeps them is observed (R-STAT-2), unless there is an `error`. `may_create_older` tells that pods of older revisions may
     still be created. `surplus` are groups that end without being replaced, `abandoned` the records of groups that no action
     would delete, `admitted` the leaders with random keys that go ahead now. It `moves` groups whose leaders are deleted as
-    their nodes are closed.
+    their nodes are closed; all that have to leave are `waiting`, by the names of their leaders, with these nodes.
     """
 
     resource: Resource
@@ -61,6 +61,7 @@ class LeaderDecision:
     abandoned: Sequence[JSONObject] = ()
     admitted: Sequence[JSONObject] = ()
     moves: bool = False
+    waiting: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def leaders_of(observed: ObservedLeaderWorkerSet) -> Mapping[str, GroupFacts]:

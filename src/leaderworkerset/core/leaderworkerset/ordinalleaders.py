@@ -4,7 +4,7 @@ Once it is as it was applied, outdated leaders are deleted where the StatefulSet
 (docs/adr/0004).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -46,6 +46,7 @@ def decide(facts: SetFacts, now: datetime) -> LeaderDecision:
         announced=_surge_events(facts, rollout) if applies else (),
         actions=() if applies else _act(facts, rollout, folded, moved),
         moves=bool(moved),
+        waiting={name: observed.leaving[name] for name in _names(lws.name, waiting)} if waiting else {},
         applied=statefulsets.build(facts.obj, lws, key=key, limits=rollout.limits, step=step, living=living)
         if applies
         else None,
@@ -71,6 +72,10 @@ def _waiting(facts: SetFacts, folded: Folded) -> int:
     known, name = leaders_of(facts.observed), facts.lws.name
     found = regular([known[leader] for leader in leaving if leader in known], name, folded)
     return below(found & ~folded.deleting & ~folded.exhausted, facts.lws.spec.replicas)
+
+
+def _names(name: str, groups: int) -> Iterator[str]:
+    return (f"{name}-{index}" for index in highest(groups))
 
 
 def _moved(facts: SetFacts, rollout: Rollout, folded: Folded, waiting: int) -> Sequence[GroupFacts]:

@@ -37,7 +37,7 @@ from kuberuntime.plan import (
     guarded_patch,
 )
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.api.conditions import COMPLETE, FAILED
+from leaderworkerset.api.conditions import COMPLETE, FAILED, MOVE_IN_PROGRESS
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core import decisionevents
@@ -49,6 +49,7 @@ from leaderworkerset.core.leaderworkerset import (
     revisions,
     schedulingcondition,
     services,
+    status,
 )
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
 from leaderworkerset.core.leaderworkerset.leaderdecision import LeaderDecision, SetFacts
@@ -95,12 +96,19 @@ def decide(observed: ObservedLeaderWorkerSet, now: datetime, gang: Gang = NO_GAN
             return Decision(Plan((_delete_finished(facts),)))
         leaders = hashleaders.decide(facts, now) if is_hash else ordinalleaders.decide(facts, now)
         if leaders.assessment is not None and lws.spec.scheduling is not None:
-            status = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
-            leaders = replace(leaders, assessment=replace(leaders.assessment, status=status))
+            new = schedulingcondition.with_preparation(leaders.assessment.status, prepared, lws.generation, now)
+            leaders = replace(leaders, assessment=replace(leaders.assessment, status=new))
+        if leaders.assessment is not None and (leaders.waiting or _has_moved(lws)):
+            found = status.with_moves(leaders.assessment, lws, leaders.waiting, now)
+            leaders = replace(leaders, assessment=found)
         decision = _compose(facts, prepared, leaders)
         return decision if left is None else replace(decision, plan=decision.plan.within(left.total_seconds()))
     except ValueError as error:
         return Decision(Plan(error=f"LeaderWorkerSet {meta.key(obj)}: {error}"))
+
+
+def _has_moved(lws: LeaderWorkerSet) -> bool:
+    return any(one.type == MOVE_IN_PROGRESS.type for one in lws.status.conditions)
 
 
 def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:

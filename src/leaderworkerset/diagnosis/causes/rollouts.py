@@ -5,7 +5,11 @@ from typing import Final
 
 from kuberuntime.objects import intstr, meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.leaderworkerset.revisions import key_of
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels
+from leaderworkerset.core.leaderworkerset import inplace
+from leaderworkerset.core.leaderworkerset.inplace import InPlace
+from leaderworkerset.core.leaderworkerset.revisions import find, key_of
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
@@ -125,6 +129,30 @@ def is_deleting(observed: Observed) -> Finding | None:
     )
 
 
+def is_not_in_place(observed: Observed) -> Finding | None:
+    """Find a rollout that is held, as groups may be updated in place only, and another field than an image differs."""
+    view = observed.view
+    if not view.is_updating or inplace.read(meta.annotations(view.object)) is not InPlace.ONLY:
+        return None
+    known, key = observed.get(CONTROLLER_REVISIONS), key_of(observed.leader_statefulset or {})
+    held = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
+    scheduled = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
+    new = find(known, key)
+    for group in held if key else ():
+        field = scheduled or inplace.obstacle_between(find(known, group.revision), new)
+        if field:
+            return Finding(
+                subject=own(observed),
+                sentence=f"the rollout is held at group {group.name}: {field} differs, and is not the image of a container",
+                evidence=(f"metadata.annotations[{labels.IN_PLACE}]: {InPlace.ONLY}",),
+                steps=(
+                    f"to recreate such groups: {observed.kubectl(f'annotate lws {view.name} {labels.IN_PLACE}={InPlace.IF_POSSIBLE} --overwrite')}",
+                    f"or take the change back: {observed.lws(f'rollout undo {view.name}')}",
+                ),
+            )
+    return None
+
+
 PARTITION: Final = Cause(
     code="LWS-E085",
     title="the partition holds the rollout",
@@ -162,6 +190,13 @@ ROLLING: Final = Cause(
     remedy="Wait.",
     find=goes_on,
     verdict=Verdict.PROGRESSING,
+)
+ONLY_IN_PLACE: Final = Cause(
+    code="LWS-E096",
+    title="groups may be updated in place only",
+    meaning="The annotation `in-place` is `Only`, and a field differs that is not the image of a container. Such groups keep the older revision.",
+    remedy="Take the change back, or set the annotation to `IfPossible`: then these groups are recreated.",
+    find=is_not_in_place,
 )
 DELETING: Final = Cause(
     code="LWS-E090",

@@ -13,6 +13,7 @@ from kuberuntime.serving.metrics import Metrics
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers import metrics as domain
+from leaderworkerset.core import decisionevents
 from leaderworkerset.kinds.managed import MANAGED
 
 
@@ -56,6 +57,14 @@ def test_the_time_to_ready_is_told_by_the_objects_own_times(
 )
 def test_groups_are_counted_by_state(spec: Any, status: Any, counts: tuple[int, ...]) -> None:
     assert tuple(domain.count_groups({"spec": spec, "status": status}).values()) == counts
+
+
+def test_moves_are_counted() -> None:
+    metrics = Metrics()
+    counted = domain.LeaderWorkerSetMetrics(metrics)
+    counted.recorded(decisionevents.moving_group(leaderworkerset_object(), "web-1", {"node-7"}))
+    counted.recorded(decisionevents.updating(leaderworkerset_object(), "Updating replica 1"))
+    assert samples(metrics)["lws_group_moves_total"] == 1
 
 
 def test_what_happens_in_a_cluster_is_shown() -> None:

@@ -4,6 +4,7 @@ import pytest
 from tests.explanations.builders import lws, observed, ready
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
 from leaderworkerset.api import labels
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.views.selection import Selection
@@ -37,3 +38,17 @@ def test_a_group_that_is_ready_says_why_it_cannot_be_evicted(
     budget: str | None, pods: tuple[JSONObject, ...], why: str
 ) -> None:
     assert told(budget, *pods, group=0) == f"web/0 is ready{why}"
+
+
+@pytest.mark.parametrize(
+    ("least", "why"), [(1, "; evictions of it wait: web/2 is away"), (0, "")], ids=["closed", "open"]
+)
+def test_without_the_annotation_the_budget_of_the_group_says_what_the_manager_allows(least: int, why: str) -> None:
+    def budget(group: int, least: int) -> JSONObject:
+        owner = {"kind": "LeaderWorkerSet", "name": "web", "uid": "set", "controller": True}
+        named = {labels.NAME: "web", labels.GROUP_INDEX: str(group)}
+        return {"metadata": {"labels": named, "ownerReferences": [owner]}, "spec": {"minAvailable": least}}
+
+    objects = {POD_DISRUPTION_BUDGETS: [budget(0, least), budget(1, 1 - least)]}
+    seen = observed(ONE_AWAY, objects, of=lws(3, 1))
+    assert diagnose(seen, Selection("web", 0)).sentence == f"web/0 is ready{why}"

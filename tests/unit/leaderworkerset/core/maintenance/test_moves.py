@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 
 from kuberuntime.objects import meta
-from kuberuntime.plan import Apply, Delete, flat
+from kuberuntime.plan import Apply, Delete, PutStatus, flat
 from leaderworkerset.api import leaderworkerset
 from leaderworkerset.core.leaderworkerset import budget, groupfacts, statefulsets
 from leaderworkerset.core.leaderworkerset.decision import Decision, ObservedLeaderWorkerSet, OnDemand
@@ -20,6 +20,13 @@ def lws(replicas: int = 4, **rolling: Any) -> dict[str, Any]:
     made = builders.leaderworkerset_object()
     strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": {"maxUnavailable": 1, "maxSurge": 0} | rolling}
     return made | {"spec": made["spec"] | {"replicas": replicas, "rolloutStrategy": strategy}}
+
+
+def reported(decision: Decision) -> list[tuple[str, str, str]]:
+    """Return status, reason and message of the condition in the status that is written."""
+    writes = [one for one in flat(decision.plan.actions) if isinstance(one, PutStatus)]
+    conditions = [one for write in writes for one in meta.status(write.object)["conditions"]]
+    return [(one["status"], one["reason"], one["message"]) for one in conditions if one["type"] == "MoveInProgress"]
 
 
 def decided(
@@ -93,6 +100,24 @@ def test_a_move_says_which_node_and_is_decided_on_what_the_api_server_has() -> N
     assert deletion.propagation == "Foreground"
     assert deletion.uid
     assert OnDemand.LEADERS in decision.needs
+
+
+def test_the_condition_says_which_nodes_groups_have_to_leave_and_when_none_has_to_any_more() -> None:
+    """ADR 23: it is absent until the first group has to leave a node."""
+    assert reported(decided(lws(), "")) == []
+    assert reported(decided(lws(), "13")) == [("True", "GroupsMoving", "Groups have to leave nodes: node-7")]
+    (write,) = [one for one in flat(decided(lws(), "13").plan.actions) if isinstance(one, PutStatus)]
+    assert [(event.reason, event.note) for event in write.on_success] == [
+        ("GroupsMoving", "Groups have to leave nodes: node-7")
+    ]
+    after = lws() | {"status": meta.status(write.object)}
+    assert [one for one in flat(decided(after, "13").plan.actions) if isinstance(one, PutStatus)] == []
+    assert reported(decided(after, "")) == [("False", "AsExpected", "No group has to leave a node")]
+
+
+def test_groups_that_end_or_are_gone_have_to_leave_nothing() -> None:
+    assert reported(decided(lws(), "3", ending="3")) == []
+    assert reported(decided(lws(), "79")) == []
 
 
 def test_with_surge_an_extra_group_comes_first_and_goes_last() -> None:

@@ -1,0 +1,100 @@
+"""Groups that have to leave nodes, and wait for that, or are never moved. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import intstr, meta
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.diagnosis import departures
+from leaderworkerset.diagnosis.causes.rollouts import configuration
+from leaderworkerset.diagnosis.causes.unattended import own
+from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
+from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import Group, View, groups_named
+from leaderworkerset.views.wording import counted
+
+NAMED: Final = 5
+
+
+def is_never_moved(observed: Observed) -> Finding | None:
+    """Find groups that have to leave nodes, and of which none may be away."""
+    view, why = observed.view, departures.obstacle(observed.view.object)
+    if not departures.is_moving(view) or not why or not _waiting(observed):
+        return None
+    field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
+    return Finding(
+        subject=own(observed),
+        sentence=f"{_what(observed, 'is', 'are')} never moved: {why}",
+        evidence=(_reported(view),),
+        steps=(f"set {field} to 1 or more, and apply it", f"or at once: {_restart(observed)}"),
+    )
+
+
+def waits_for_move(observed: Observed) -> Finding | None:
+    """Find groups that have to leave nodes, and what they wait for."""
+    view = observed.view
+    if not departures.is_moving(view) or not _waiting(observed):
+        return None
+    away = [group for group in view.groups if not group.is_ready and group.index < view.desired]
+    steps = [observed.lws(f"events {view.name}")]
+    allowed = max(intstr.scale_down(configuration(view).get("maxUnavailable", 1), view.desired), 0)
+    if view.is_updating:
+        waits = "waiting for the end of the rollout"
+    elif away and len(away) >= allowed:
+        waits = f"waiting for {groups_named([group.name for group in away[:NAMED]])} to be ready"
+        steps.insert(0, observed.lws(f"explain {view.name}/{away[0].name}"))
+    else:
+        waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
+    return Finding(
+        subject=own(observed),
+        sentence=f"{_what(observed, 'waits', 'wait')} to be moved ({waits})",
+        evidence=(_reported(view),),
+        steps=tuple(steps),
+    )
+
+
+def _waiting(observed: Observed) -> list[Group]:
+    """Return the groups that wait; all of the view where nodes are not known, as the manager says that some do."""
+    nodes, groups = departures.closed(observed.nodes), observed.view.groups
+    found = [group for group in groups if departures.is_marked(group) or departures.nodes_of(group, nodes)]
+    return found if found or observed.knows(NODES) else list(groups)
+
+
+def _what(observed: Observed, one: str, many: str) -> str:
+    """Return the groups, their nodes, and the verb."""
+    view, nodes, waiting = observed.view, departures.closed(observed.nodes), _waiting(observed)
+    named = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
+    if not named and not any(map(departures.is_marked, waiting)):
+        return f"at least one group of {view.name} {one}"
+    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
+    where = f" on closed node{'s' if len(named) > 1 else ''} {', '.join(named[:NAMED])}{more}" if named else ""
+    return (
+        f"{groups_named([group.name for group in waiting])} of {view.name}{where} {one if len(waiting) == 1 else many}"
+    )
+
+
+def _restart(observed: Observed) -> str:
+    view = observed.view
+    return observed.lws(f"restart {view.name}/{_waiting(observed)[0].name}")
+
+
+def _reported(view: View) -> str:
+    condition = meta.find_condition(view.object, MOVE_IN_PROGRESS.type) or {}
+    return f"condition {MOVE_IN_PROGRESS.type}: {condition.get('message', '')}"
+
+
+NEVER: Final = Cause(
+    code="LWS-E095",
+    title="groups that have to leave nodes may not be away",
+    meaning="Groups with random keys are to leave nodes, and maxUnavailable is 0. Extra groups are created by updates only, so no group is ever moved.",
+    remedy="Allow one group to be unavailable, or restart the groups one by one.",
+    find=is_never_moved,
+)
+WAITS: Final = Cause(
+    code="LWS-E094",
+    title="groups wait to be moved",
+    meaning="Groups have to leave nodes that are closed for maintenance. They are moved as a whole, no more at once than a rollout may take away.",
+    remedy="Wait; if a group is away for another reason, find out why. `kubectl uncordon` cancels what has not begun.",
+    find=waits_for_move,
+    verdict=Verdict.PROGRESSING,
+)

@@ -1,0 +1,73 @@
+"""Groups that have to leave nodes: which of a view, which nodes, and why the manager would never move one. Pure."""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
+
+from kuberuntime.objects import meta, placement
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.conditions import MOVE_IN_PROGRESS
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.maintenance.closing import OF_KUBERNETES, must_leave
+from leaderworkerset.core.maintenance.maintenancesettings import OFF
+from leaderworkerset.views.groups import Group, View
+
+Closed: TypeAlias = Mapping[str, tuple[JSONObject, ...]]
+"""The taints that close nodes, by the nodes' names."""
+
+NEVER: Final = "maxUnavailable is 0, and with random keys extra groups are only created by updates"
+
+
+def is_moving(view: View) -> bool:
+    """Return whether groups have to leave nodes, as the manager reports where maintenance is enabled."""
+    return meta.is_condition_true(view.object, MOVE_IN_PROGRESS.type)
+
+
+def closed(nodes: Mapping[str, JSONObject]) -> Closed:
+    """Return what may close nodes: cordons, and every taint that repels, as the key that the manager follows is not known."""
+    found = {name: tuple(_closing(meta.spec(node))) for name, node in nodes.items()}
+    return {name: taints for name, taints in found.items() if taints}
+
+
+def _closing(spec: JSONObject) -> Iterator[JSONObject]:
+    if spec.get("unschedulable"):
+        yield placement.CORDONED
+    for one in spec.get("taints") or []:
+        if one.get("effect") in placement.REPELLING and not str(one.get("key")).startswith(OF_KUBERNETES):
+            yield one
+
+
+def nodes_of(group: Group, nodes: Closed) -> frozenset[str]:
+    """Return the nodes that a group has to leave; one that used up its restarts, or ended, is not moved."""
+    if group.is_over:
+        return frozenset()
+    return frozenset(
+        rank.node
+        for rank in group.ranks
+        if rank.object is not None and rank.node in nodes and must_leave(rank.object, nodes[rank.node])
+    )
+
+
+def is_marked(group: Group) -> bool:
+    """Return whether somebody asked for the move of a group, whatever its nodes."""
+    leader = group.ranks[0].object if group.ranks else None
+    return leader is not None and not meta.is_deleting(leader) and labels.MOVE_GROUP in meta.annotations(leader)
+
+
+def obstacle(lws: JSONObject) -> str:
+    """Return why no available group of a LeaderWorkerSet is ever moved; empty if they are, or if it cannot be read."""
+    if not groupname.is_hash_set(lws):
+        return ""
+    try:
+        limits = budget.read(decode(lws).spec)
+    except ValueError:
+        return ""
+    return "" if limits.unavailable else NEVER
+
+
+def refusal(lws: JSONObject) -> str:
+    """Return why the groups of a LeaderWorkerSet stay on closed nodes for ever; empty if its own fields do not say so."""
+    if meta.annotations(lws).get(labels.MOVE_OFF_CLOSED_NODES) == OFF:
+        return f"its annotation {labels.MOVE_OFF_CLOSED_NODES} is {OFF}"
+    return obstacle(lws)

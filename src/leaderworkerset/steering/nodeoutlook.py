@@ -1,0 +1,90 @@
+"""What closing nodes would do: which groups move, in which order, how many at once, how long it takes, what stays. Pure."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
+from statistics import median_low
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname, leaderworkerset
+from leaderworkerset.core.leaderworkerset import budget
+from leaderworkerset.core.maintenance import moves
+from leaderworkerset.steering.foresight import startups
+from leaderworkerset.views.groups import Group, GroupName, View
+from leaderworkerset.views.wording import counted, duration
+
+MIRROR: Final = "kubernetes.io/config.mirror"
+"""The annotation of pods that a kubelet runs from files; nobody else ends them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leaving:
+    """The groups of one LeaderWorkerSet (`NAMESPACE/NAME`) that leave nodes, in the order in which they move.
+
+    At most `at_once` move at a time, `extra` of them replaced before they go; `takes` is how long all take at the pace of
+    earlier starts, None if that is not known. If `why_not` is not empty, none of them moves.
+    """
+
+    place: str
+    groups: tuple[GroupName, ...]
+    at_once: int
+    extra: int
+    takes: timedelta | None
+    why_not: str = ""
+
+
+def leaving(view: View, groups: Sequence[Group], why_not: str = "") -> Leaving:
+    """Return how these groups of a LeaderWorkerSet leave; raise ValueError for a rollout strategy that cannot be read."""
+    limits = budget.read(leaderworkerset.decode(view.object).spec)
+    extra = 0 if groupname.is_hash_set(view.object) else limits.surge
+    at_once = max(limits.unavailable + extra, 1)
+    available = {group.name for group in view.groups if group.is_ready}
+    ordered = [group.name for group in sorted(groups, key=_turn)]
+    starts = startups(view)
+    return Leaving(
+        place=f"{view.namespace}/{view.name}",
+        groups=tuple(moves.choose(ordered, available, least=0)),
+        at_once=at_once,
+        extra=extra,
+        takes=median_low(starts) * ceil(len(groups) / at_once) if starts else None,
+        why_not=why_not,
+    )
+
+
+def _turn(group: Group) -> tuple[int, str]:
+    """Return the key of a group's turn: the highest index first; with random keys by the leader's name."""
+    return (0, group.ranks[0].pod) if group.key else (-group.index, "")
+
+
+def lines(sets: Iterable[Leaving]) -> Iterator[str]:
+    """Yield a line for each LeaderWorkerSet: the groups that would move, or why they would not."""
+    for one in sets:
+        many = f"{'group' if len(one.groups) == 1 else 'groups'} {', '.join(map(str, one.groups))}"
+        if one.why_not:
+            yield f"  {one.place}: {many} would stay: {one.why_not}"
+            continue
+        extra = f", {counted(one.extra, 'extra group')} first" if one.extra else ""
+        takes = f", about {duration(one.takes)}" if one.takes is not None else ""
+        yield f"  {one.place}: {many} would move, at most {one.at_once} at a time{extra}{takes}"
+
+
+def staying(pods: Iterable[JSONObject]) -> str:
+    """Return the pods that no group takes along, counted by what ends them; empty if there are none."""
+    kinds = [_kind(pod) for pod in pods]
+    others = kinds.count("")
+    words = [counted(others, "pod") + " of no group that moves (`kubectl drain` ends them)"] if others else []
+    words += [f"{counted(count, 'pod')} of {kind}" for kind in (DAEMONS, NODE) if (count := kinds.count(kind))]
+    return ", ".join(words)
+
+
+DAEMONS: Final = "DaemonSets"
+NODE: Final = "the node itself"
+
+
+def _kind(pod: JSONObject) -> str:
+    if MIRROR in meta.annotations(pod):
+        return NODE
+    return DAEMONS if (meta.controller_of(pod) or {}).get("kind") == "DaemonSet" else ""

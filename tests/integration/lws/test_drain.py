@@ -1,0 +1,94 @@
+"""`lws drain` and `lws move` where the manager moves no groups: both say so, and leave what they found."""
+
+import pytest
+from tests.integration.clusters.objects import lws
+from tests.integration.clusters.space import Space
+from tests.integration.lws.test_commands import session_of
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import ObjectKey
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api import labels
+from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.rollouts.draining import Drain
+from leaderworkerset.cli.rollouts.moving import GroupMove
+from leaderworkerset.views.selection import Selection
+
+ON = {labels.MOVE_OFF_CLOSED_NODES: "on"}
+LIMIT = 60.0
+
+
+async def node_of(space: Space, pod: str) -> str:
+    return str(meta.spec((await space.settled()).pods[pod])["nodeName"])
+
+
+async def is_open(space: Space, node: str) -> bool:
+    spec = meta.spec(await space.client.get(NODES, ObjectKey("", node)))
+    return not spec.get("unschedulable") and labels.MOVING not in [one["key"] for one in spec.get("taints") or []]
+
+
+async def test_a_drain_says_that_maintenance_is_not_enabled_and_how_to_open_the_node(space: Space) -> None:
+    await space.create(lws(replicas=2, size=1, annotations=ON))
+    node, session = await node_of(space, "web-1"), session_of(space)
+    before = await space.versions()
+    preview = await (await Drain.of(session, [node])).preview()
+    assert f"  {space.namespace}/web: group 1 would move, at most 1 at a time" in preview
+    try:
+        with pytest.raises(CommandError, match=f"lws drain {node} --cancel") as refused:
+            await (await Drain.of(session, [node])).run(LIMIT)
+        assert f"group 1 of {space.namespace}/web: the manager does not move groups" in str(refused.value)
+        assert "uncordoned" in await (await Drain.of(session, [node])).cancel()
+        assert await is_open(space, node)
+    finally:
+        await space.cordon(node, unschedulable=False)
+    assert await space.versions() == before
+
+
+async def test_a_drain_says_which_annotation_keeps_groups(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1, annotations={labels.MOVE_OFF_CLOSED_NODES: "off"}))
+    node = await node_of(space, "web-0")
+    preview = await (await Drain.of(session_of(space), [f"node/{node}"])).preview()
+    assert f"group 0 would stay: its annotation {labels.MOVE_OFF_CLOSED_NODES} is off" in preview
+    assert "1 pod of no group that moves" in preview
+    assert await is_open(space, node)
+
+
+async def test_a_node_without_groups_is_empty_at_once(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1, annotations=ON))
+    busy = await node_of(space, "web-0")
+    free = next(name for name in ("node-0", "node-1") if name != busy)
+    try:
+        assert "no group is there any more, 0 groups moved" in await (await Drain.of(session_of(space), [free])).run(
+            LIMIT
+        )
+    finally:
+        await space.cordon(free, unschedulable=False)
+
+
+async def test_a_move_that_nobody_carries_out_leaves_no_mark_and_no_taint(space: Space) -> None:
+    await space.create(lws(replicas=2, size=2))
+    node, session = await node_of(space, "web-1"), session_of(space)
+    with pytest.raises(CommandError, match="the manager does not move web/1: enable `maintenance`"):
+        await (await GroupMove.of(session, Selection("web", 1), "")).run(LIMIT)
+    pod = (await space.settled()).pods["web-1"]
+    assert labels.MOVE_GROUP not in meta.annotations(pod)
+    assert await is_open(space, node)
+
+
+async def test_a_group_that_is_not_on_the_node_is_not_moved(space: Space) -> None:
+    await space.create(lws(replicas=1, size=1))
+    await space.settled()
+    move = await GroupMove.of(session_of(space), Selection("web", 0), "node-none")
+    assert await move.run(LIMIT) == "web/0 has no pod on node-none: nothing was moved"
+    with pytest.raises(CommandError, match="web/7 is not there"):
+        await GroupMove.of(session_of(space), Selection("web", 7), "")
+
+
+async def test_a_group_that_would_return_is_not_moved(space: Space) -> None:
+    everything = [{"operator": "Exists"}]
+    made = lws(replicas=1, size=1)
+    made["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["tolerations"] = everything
+    await space.create(made)
+    await space.settled()
+    with pytest.raises(CommandError, match="pod web-0 tolerates the taint"):
+        await GroupMove.of(session_of(space), Selection("web", 0), "")

@@ -1,0 +1,65 @@
+"""What would leave nodes, in which order, and what would stay."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests import builders
+
+from leaderworkerset.steering import nodeoutlook
+from leaderworkerset.steering.nodeoutlook import Leaving
+from leaderworkerset.views.groups import View, view
+
+
+def shown(*, unready: tuple[int, ...] = (), surge: int = 0, unavailable: int = 1) -> View:
+    """Return four groups of one pod."""
+    rolling = {"maxUnavailable": unavailable, "maxSurge": surge}
+    strategy = {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}
+    lws = builders.leaderworkerset_object(size=1, replicas=4, spec={"rolloutStrategy": strategy})
+    return view(lws, [builders.leader_pod(lws, index, ready=index not in unready) for index in range(4)])
+
+
+def on_node(found: View, *indexes: int) -> Leaving:
+    return nodeoutlook.leaving(found, [group for group in found.groups if group.index in indexes])
+
+
+def pod(owner: str = "", **annotations: str) -> dict[str, Any]:
+    owners = [{"kind": owner, "name": "x", "uid": "1", "controller": True}] if owner else []
+    return {"metadata": {"name": "x", "annotations": annotations, "ownerReferences": owners}}
+
+
+def test_the_highest_index_goes_first_after_those_that_are_not_available() -> None:
+    assert on_node(shown(), 0, 2, 3).groups == (3, 2, 0)
+    assert on_node(shown(unready=(0,)), 0, 2, 3).groups == (0, 3, 2)
+
+
+def test_as_many_go_at_once_as_may_be_away_and_as_extra_ones_replace() -> None:
+    found = on_node(shown(surge=2, unavailable=0), 0, 1, 2)
+    assert (found.at_once, found.extra) == (2, 2)
+
+
+def test_groups_with_random_keys_get_no_extra_ones() -> None:
+    lws = builders.hash_object()
+    rolling = {"maxUnavailable": 1, "maxSurge": 2}
+    lws["spec"] |= {"rolloutStrategy": {"type": "RollingUpdate", "rollingUpdateConfiguration": rolling}}
+    whole = view(lws, [builders.hash_leader(lws, letter) for letter in "ba"])
+    found = nodeoutlook.leaving(whole, whole.groups)
+    assert (found.at_once, found.extra, len(found.groups)) == (1, 0, 2)
+    first = next(group for group in whole.groups if group.name == found.groups[0])
+    assert first.ranks[0].pod.endswith("a")
+
+
+def test_the_lines() -> None:
+    moves = Leaving(place="a/web", groups=(3, 1), at_once=2, extra=1, takes=timedelta(seconds=90))
+    stays = Leaving(place="b/llm", groups=("95e88034",), at_once=1, extra=0, takes=None, why_not="it may not")
+    assert list(nodeoutlook.lines([moves, stays])) == [
+        "  a/web: groups 3, 1 would move, at most 2 at a time, 1 extra group first, about 90s",
+        "  b/llm: group 95e88034 would stay: it may not",
+    ]
+
+
+def test_what_stays_is_counted_by_who_ends_it() -> None:
+    pods = [pod(), pod("ReplicaSet"), pod("DaemonSet"), pod("Node", **{nodeoutlook.MIRROR: "x"})]
+    assert nodeoutlook.staying(pods) == (
+        "2 pods of no group that moves (`kubectl drain` ends them), 1 pod of DaemonSets, 1 pod of the node itself"
+    )
+    assert nodeoutlook.staying([]) == ""
