@@ -18,7 +18,7 @@ from tests.simulation.schedules import plantedmoves
 from tests.simulation.workloads import groups, template
 
 from kuberuntime import timeouts
-from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PODS
@@ -131,7 +131,7 @@ async def mark_a_leader(world: World, random: Random) -> str:
     patch = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.MOVE_GROUP: "true"}}}
     try:
         await world.client.patch(PODS, meta.key(leader), patch, kind="merge")
-    except (ConflictError, NotFoundError):  # another one has its name, or none
+    except (ConflictError, InvalidError, NotFoundError):  # another one has its name, or none
         return ""
     return meta.uid(leader)
 

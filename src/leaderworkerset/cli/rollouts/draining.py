@@ -82,9 +82,9 @@ class Drain:
 
     async def run(self, timeout: float) -> str:
         """Close the nodes; return when no group is there any more, and fail when only groups are that nobody moves."""
-        for node in self.nodes:
-            if await nodewrites.close(self.session, node, is_closed=True):
-                say(f"{meta.name(node)} cordoned")
+        async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
+            for node in self.nodes:
+                tasks.create_task(self._close(node))
         client, clock = self.session.client, SystemClock()
         pods = [
             Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(one))) for one in self.nodes
@@ -110,6 +110,10 @@ class Drain:
             f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` ends what else runs there"
         )
         return f"{self._named}: no group is there any more, {counted(len(self._seen), 'group')} moved in {took}; {rest}"
+
+    async def _close(self, node: JSONObject) -> None:
+        if await nodewrites.close(self.session, node, is_closed=True):
+            say(f"{meta.name(node)} cordoned")
 
     def _step(self, pods: Sequence[JSONObject], sets: Informer, now: float) -> Held | None:
         """Return the groups that stay, none if all are gone; None while groups move, or may be about to."""

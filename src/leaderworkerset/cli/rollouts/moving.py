@@ -7,7 +7,7 @@ from typing import Final
 
 from kuberuntime import timeouts
 from kuberuntime.clock import SystemClock
-from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import PODS
@@ -80,8 +80,9 @@ class GroupMove:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
                 async with nodewrites.repelled(self.session, self.nodes), self._marked():
                     began = SystemClock().monotonic()
-                    await objects.until(lambda: self._is_placed(_view(informers), began), every=1.0)
-                await objects.until(lambda: self._is_ready(_view(informers)))
+                    is_placed = await objects.until(lambda: self._is_placed(_view(informers), began), every=1.0)
+                if is_placed:
+                    await objects.until(lambda: self._is_ready(_view(informers)))
         except TimeoutError as error:
             view = informers.view()
             raise TimedOutError(
@@ -89,6 +90,11 @@ class GroupMove:
             ) from error
         finally:
             self._progress.clear()
+        if not is_placed:
+            raise CommandError(
+                f"the manager does not move {self.chosen}: enable `maintenance` in its configuration;"
+                f" `{self.session.lws} restart {self.chosen}` recreates it where the scheduler places it"
+            )
         return f"{self.chosen} moved off {self._named}"
 
     @asynccontextmanager
@@ -98,7 +104,9 @@ class GroupMove:
         try:
             yield
         finally:
-            with suppress(NotFoundError, ConflictError):  # it was moved
+            with suppress(
+                NotFoundError, ConflictError, InvalidError
+            ):  # it was moved, and another one may have its name
                 await self._mark(None)
 
     async def _mark(self, value: str | None) -> None:
@@ -107,15 +115,12 @@ class GroupMove:
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=subjects.MANAGER)
 
     def _is_placed(self, view: View, began: float) -> bool | None:
-        """Return whether the group has nodes again; None while it has not. Fail if the manager does not begin."""
+        """Return that the group has nodes again, or that the manager does not begin; None while it is to be waited for."""
         old = next((one for one in _leaders(view) if one.uid == self.leader.uid), None)
         if old is not None:
             is_going = meta.is_deleting(old.object or {})
             if not is_going and not departures.is_moving(view) and SystemClock().monotonic() - began > PATIENCE:
-                raise CommandError(
-                    f"the manager does not move {self.chosen}: enable `maintenance` in its configuration;"
-                    f" `{self.session.lws} restart {self.chosen}` recreates it where the scheduler places it"
-                )
+                return False
             self._progress.show(f"{self.chosen}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
             return None
         self._progress.show(f"{self.chosen}: waits for nodes{reasons(view)}")
