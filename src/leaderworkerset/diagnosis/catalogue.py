@@ -16,6 +16,7 @@ from leaderworkerset.diagnosis.causes import (
     lostnodes,
     prerequisites,
     refusals,
+    resizes,
     rollouts,
     scheduling,
     schedulinggates,
@@ -111,6 +112,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     starts.BACK_OFF,
     # They run, and get no further.
     hangs.HANGS,
+    resizes.NOT_RESIZED,
     # The group does not form.
     starts.NO_NAMES,
     containers.GATE_CLOSED,
