@@ -237,7 +237,7 @@ async def _have_stayed(play: Play, before: Mapping[str, str]) -> None:
         play.checks.violations.append(f"pods did not stay, or do not run the new image: {before}, then {after}")
 
 
-RESIZED: Final = "resize in place"
+SIZED: Final = "resize in place"
 """The scenario of other CPU and memory."""
 
 BEYOND: Final = "grow beyond the nodes"
@@ -245,7 +245,7 @@ BEYOND: Final = "grow beyond the nodes"
 
 IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
     "roll in place": (roll_in_place,),
-    RESIZED: (resize_in_place,),
+    SIZED: (resize_in_place,),
     BEYOND: (grow_beyond_the_nodes,),
     "revert in place": (happenings.roll_and_return,),
     "fail in place": (roll, fail),
@@ -311,7 +311,7 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
         invariants = GangInvariants
     if name in IN_PLACE:
         lws, invariants = of_in_place(lws), InPlaceInvariants
-    if name in {RESIZED, BEYOND}:
+    if name in {SIZED, BEYOND}:
         lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = sized("app:1", "1")
     if exhaust in SCENARIOS[name]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1

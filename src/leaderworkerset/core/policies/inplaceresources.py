@@ -150,17 +150,11 @@ def _is_unsupported(pod: JSONObject) -> bool:
 
 def _without(container: JSONObject) -> JSONObject:
     resources = container.get("resources") or {}
-    kept = {
-        kind: amounts
-        for kind, amounts in (
-            (kind, {name: one for name, one in (resources.get(kind) or {}).items() if name not in qos.COMPUTE})
-            for kind in ("limits", "requests")
-        )
-        if amounts
+    others = {
+        kind: {name: amount for name, amount in (resources.get(kind) or {}).items() if name not in qos.COMPUTE}
+        for kind in ("limits", "requests")
     }
-    others = {name: value for name, value in resources.items() if name not in ("limits", "requests")}
-    rest = {name: value for name, value in container.items() if name != "resources"}
-    return rest | ({"resources": others | kept} if others | kept else {})
+    return container | {"resources": resources | others}
 
 
 def _parsed(text: str) -> Quantity | None:

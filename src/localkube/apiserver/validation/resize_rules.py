@@ -84,8 +84,6 @@ def _changes(new: JSONObject, old: JSONObject) -> Iterator[FieldError]:
 
 def _change(before: JSONObject, after: JSONObject, where: str, *, is_init: bool) -> Iterator[FieldError]:
     had, has = before.get("resources", {}), after.get("resources", {})
-    if is_init and before.get("restartPolicy") != "Always":
-        yield forbidden("spec", "resources for non-sidecar init containers are immutable")
     for kind in AMOUNTS:
         if had.get(kind, {}).keys() - has.get(kind, {}).keys():
             yield forbidden(f"{where}.resources.{kind}", f"resource {kind} cannot be removed")

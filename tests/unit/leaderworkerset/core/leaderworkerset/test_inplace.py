@@ -249,7 +249,7 @@ def test_cpu_and_memory_of_containers_need_no_other_pods_where_the_api_server_le
         inplace.obstacle(sized(requests=requests), sized(limits=requests)) == f"{place} (the quality of service class)"
     )
     device = requests | {"example.com/device": "1"}
-    assert inplace.obstacle(sized(requests=requests), sized(requests=device)).startswith(f"{place}.requests")
+    assert inplace.obstacle(sized(requests=requests), sized(requests=device)) == f"{place}.requests.example.com/device"
 
 
 def test_groups_of_a_gang_scheduler_are_bound_to_objects_of_their_revision() -> None:

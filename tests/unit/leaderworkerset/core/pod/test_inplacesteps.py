@@ -177,9 +177,8 @@ def test_cpu_and_memory_follow_the_labels_by_the_subresource() -> None:
     old, new = sized("app:1", "1"), sized("app:1", "2")
     observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
     for one in (*observed.pods, *observed.statefulsets):
-        labels_of = one["metadata"]["labels"]
-        labels_of[OWN] = builders.key_of(old if one["kind"] == "Pod" else new)
-        one["metadata"]["annotations"].pop(labels.IN_PLACE_RESOURCES, None)
+        one["metadata"]["labels"][OWN] = builders.key_of(old if one["kind"] == "Pod" else new)
+        one["metadata"].get("annotations", {}).pop(labels.IN_PLACE_RESOURCES, None)
     observed = replace(observed, obj=new, revisions=(builders.revision(old), builders.revision(new, number=2)))
     first, second = flat(inplacesteps.decide(observed))
     assert isinstance(first, Patch) and isinstance(second, Patch)  # noqa: PT018

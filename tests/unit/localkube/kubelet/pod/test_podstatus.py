@@ -113,6 +113,7 @@ def test_a_ready_pod_has_all_conditions_and_addresses() -> None:
         "imageID": "host://",
         "started": True,
         "containerID": "process://id-main",
+        "resources": {},
     }
 
 
