@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Patch, Together, guarded_patch
+from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
@@ -86,6 +86,11 @@ class Marked:
         """Return the leader and the workers."""
         return [self.group.leader, *self.members]
 
+    @property
+    def is_only(self) -> bool:
+        """Return whether the group may be updated in no other way."""
+        return inplace.read(meta.annotations(self.group.obj)) is InPlace.ONLY
+
     @cached_property
     def refusals(self) -> Sequence[tuple[JSONObject, str]]:
         """Return the pods that their nodes do not resize, and why."""
@@ -141,7 +146,7 @@ def _let_go(now: Marked) -> tuple[Action, ...]:
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
-def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Patch, ...]:
+def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     """Give a pod the images of the revision and its labels, record what it runs until then, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
@@ -158,21 +163,23 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Patch, ...]:
     return (patch, *_resize(now, pod, amounts))
 
 
-def _resize(now: Marked, pod: JSONObject, amounts: Mapping[Place, str]) -> tuple[Patch, ...]:
-    """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it."""
+def _resize(now: Marked, pod: JSONObject, amounts: Mapping[Place, str]) -> tuple[Action, ...]:
+    """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it.
+
+    What the API server refuses would be refused again, unless the user changes something, who is waited for with `Only`.
+    """
     due = inplaceresources.due(pod, amounts)
-    if not due:
+    if not due or (groupfacts.is_refused(now.group.leader) and not now.is_only):
         return ()
-    return (
-        Patch(
-            resource=PODS,
-            key=meta.key(pod),
-            patch={"metadata": {"uid": meta.uid(pod)}, "spec": _containers({}, inplaceresources.containers(due))},
-            subresource="resize",
-            kind="strategic",
-            on_failure=(decisionevents.resize_failed(now.group.obj, pod),),
-        ),
+    patch = Patch(
+        resource=PODS,
+        key=meta.key(pod),
+        patch={"metadata": {"uid": meta.uid(pod)}, "spec": _containers({}, inplaceresources.containers(due))},
+        subresource="resize",
+        kind="strategic",
+        on_failure=(decisionevents.resize_failed(now.group.obj, pod),),
     )
+    return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
 
 
 def _resize_all(now: Marked) -> tuple[Action, ...]:
@@ -182,10 +189,14 @@ def _resize_all(now: Marked) -> tuple[Action, ...]:
 def _refuse(now: Marked) -> tuple[Action, ...]:
     """Mark the leader, once for each revision."""
     pod, why = now.refusals[0]
-    is_held = inplace.read(meta.annotations(now.group.obj)) is InPlace.ONLY
-    event = decisionevents.resize_refused(now.group.obj, pod, why, is_held=is_held)
-    mark = guarded_patch(PODS, now.group.leader, {"metadata": {"annotations": {labels.IN_PLACE_REFUSED: now.key}}})
-    return (replace(mark, on_success=(event,)),)
+    event = decisionevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
+    return (replace(_mark_refused(now), on_success=(event,)),)
+
+
+def _mark_refused(now: Marked) -> Patch:
+    leader = now.group.leader
+    change = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.IN_PLACE_REFUSED: now.key}}}
+    return Patch(resource=PODS, key=meta.key(leader), patch=change)
 
 
 def _forget(now: Marked) -> tuple[Action, ...]:
@@ -267,7 +278,7 @@ STEPS: Final = (
     ),
     StepRule(
         InPlaceStep.RESIZE,
-        lambda now: any(inplaceresources.due(pod, inplaceresources.read(pod)) for pod in now.pods),
+        lambda now: any(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods),
         _resize_all,
     ),
     StepRule(

@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Delete, Patch, flat
+from kuberuntime.plan import Delete, Finally, Patch, Together, flat
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.pod import inplacesteps
@@ -188,6 +188,22 @@ def test_cpu_and_memory_follow_the_labels_by_the_subresource() -> None:
     assert second.patch["spec"] == {"containers": [{"name": "main", "resources": resources}]}
     assert second.patch["metadata"] == {"uid": observed.pods[1]["metadata"]["uid"]}
     assert "Cannot resize pod web-0-1: {error}" in {event.note for event in second.on_failure}
+
+
+def test_what_the_api_server_refuses_is_written_again_only_where_there_is_no_other_way() -> None:
+    """An infeasible amount, a quota, or the right that is missing: the leader is marked, as by the kubelet's word."""
+    observed = WALK[InPlaceStep.RESIZE]
+    (together,) = inplacesteps.decide(observed)
+    assert isinstance(together, Together)
+    (first,), _ = together.sequences
+    assert isinstance(first, Finally)
+    (mark,) = first.on_refusal
+    assert (mark.key.name, mark.patch["metadata"]["annotations"]) == ("web-0", {labels.IN_PLACE_REFUSED: AFTER})
+    observed = resizing(group(worker=True, leader=True))
+    observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
+    assert inplacesteps.decide(observed) == ()
+    only_way = NEW | {"metadata": NEW["metadata"] | {"annotations": {labels.IN_PLACE: "Only"}}}
+    assert len([*flat(inplacesteps.decide(replace(observed, obj=only_way)))]) == 2
 
 
 def test_the_statefulset_of_the_workers_gets_cpu_and_memory() -> None:
