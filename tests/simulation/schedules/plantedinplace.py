@@ -40,10 +40,9 @@ def trusts_readiness_of_before() -> Any:
     return patch.object(inplacepods, "is_settled", lambda pod: True)
 
 
-def loses_the_second_write() -> Any:
-    """Never write again what was lost between both writes of a pod: its labels are new, its resources are not."""
-    rows = tuple(row for row in of_groups.STEPS if row.step is not of_groups.InPlaceStep.RESIZE)
-    return patch.object(of_groups, "STEPS", rows)
+def resizes_nothing() -> Any:
+    """Record what pods shall have, and leave their resources as they are."""
+    return patch.object(inplaceresources, "due", lambda pod, amounts: {})
 
 
 def waits_for_what_no_node_has() -> Any:
