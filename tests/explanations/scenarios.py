@@ -475,7 +475,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
             ]
         },
     ),
-    "LWS-E094": observed(
+    "LWS-E097": observed(
         [ready(1), _deferred()], of=lws(2, 1, status=UPDATING | {"readyReplicas": 1, "updatedReplicas": 1})
     ),
     "LWS-E099": observed(

@@ -44,7 +44,7 @@ def _told(pod: JSONObject) -> str:
 
 
 NOT_RESIZED: Final = Cause(
-    code="LWS-E094",
+    code="LWS-E097",
     title="a pod is not resized",
     meaning="CPU and memory change in place, and the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
     remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
