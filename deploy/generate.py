@@ -40,7 +40,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import policy_rules
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE
 from leaderworkerset.install import rbac, rendering
-from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, InstallSettings
+from leaderworkerset.install.installsettings import MOUNTED_CERTIFICATES, NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
@@ -114,6 +114,7 @@ def everything() -> dict[str, str]:
         recorder(),
         disruption_budgets(),
         maintenance(),
+        in_place(),
         overlays(),
         release(),
         operator(),
@@ -200,6 +201,15 @@ def maintenance() -> dict[str, str]:
     """Return the component that lets the manager watch nodes, to move groups, and the role for the manager of an operator."""
     return _with_rules("maintenance", MAINTENANCE_RULES) | {
         "maintenance/operator.yaml": render(obj for _, obj in rbac.maintenance_role(OPERATOR))
+    }
+
+
+def in_place() -> dict[str, str]:
+    """Return the role that lets the manager resize pods, and the same for the manager of an operator."""
+    namespaces = {"manager": NAMESPACE, "operator": OPERATOR}
+    return {
+        f"in-place/{whose}.yaml": render(obj for _, obj in rbac.resize_role(namespace))
+        for whose, namespace in namespaces.items()
     }
 
 

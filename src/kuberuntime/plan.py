@@ -163,12 +163,14 @@ class Together:
 class Finally:
     """Perform `actions`, then `after`, also where one of `actions` failed; the first failure is the one reported.
 
-    `on_failure` comes before `after`, and only where one failed; `{error}` in the texts of its patches is replaced.
+    `on_failure` comes before `after`, and only where one failed, `on_refusal` where the API server answered that it is forbidden
+    or invalid; `{error}` in the texts of their patches is replaced.
     """
 
     actions: "Actions"
-    after: "Actions"
+    after: "Actions" = ()
     on_failure: "tuple[Patch, ...]" = ()
+    on_refusal: "tuple[Patch, ...]" = ()
 
 
 WriteAction: TypeAlias = Apply | Create | Patch | Put | PutStatus | Delete | DeleteCollection

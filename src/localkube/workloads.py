@@ -115,12 +115,13 @@ async def _run_kubelet(
 
 
 def _kubelet_settings(cluster: Cluster, capabilities: Capabilities) -> "KubeletSettings":
-    from localkube.controllers.nodes.nodes import node_names
+    from localkube.controllers.nodes.nodes import capacity_of, node_names
     from localkube.kubelet.processes.kubeletsettings import KubeletSettings
 
-    settings = cluster.settings
+    settings, names = cluster.settings, node_names(cluster.nodes)
     return KubeletSettings(
-        node_names=frozenset(node_names(cluster.nodes)),
+        node_names=frozenset(names),
+        allocatable={name: capacity_of(cluster.nodes.sort(index)) for index, name in enumerate(names)},
         capabilities=capabilities,
         state_directory=settings.directory,
         images=settings.images,

@@ -76,6 +76,15 @@ def _needs(**requests: str) -> JSONObject:
     return {"containers": [{"name": "main", "resources": {"requests": requests}}]}
 
 
+def _deferred() -> JSONObject:
+    """Return a pod that shall have more than its node has room for now."""
+    found = ready(0, metadata={"annotations": {labels.IN_PLACE_RESOURCES: "main.requests.cpu=4"}})
+    pending = {"type": "PodResizePending", "status": "True", "reason": "Deferred"}
+    pending["message"] = "Node didn't have enough resource: cpu, requested: 4000, used: 6000, capacity: 8000"
+    found["status"]["conditions"].append(pending)
+    return found
+
+
 def _manager(**objects: JSONObject) -> Observed:
     kinds = {"deployment": DEPLOYMENTS, "lease": LEASES}
     found = {resource: [objects[word]] if word in objects else [] for word, resource in kinds.items()}
@@ -506,6 +515,9 @@ SCENARIOS: Final[dict[str, Observed]] = {
     "LWS-E094": _waiting_to_move(),
     "LWS-E095": _never_moved(),
     "LWS-E096": _only_in_place(),
+    "LWS-E097": observed(
+        [ready(1), _deferred()], of=lws(2, 1, status=UPDATING | {"readyReplicas": 1, "updatedReplicas": 1})
+    ),
     "LWS-E099": observed(
         [ready(), placed(0, 1, status={"containerStatuses": [container(running={"startedAt": ago(290)})]})]
     ),

@@ -22,7 +22,15 @@ import structlog
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, KubeError, NotFoundError
+from kuberuntime.errors import (
+    AlreadyExistsError,
+    APIError,
+    ConflictError,
+    ForbiddenError,
+    InvalidError,
+    KubeError,
+    NotFoundError,
+)
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
@@ -194,7 +202,9 @@ class Executor:
         failures: list[ExecutionError] = []
         await self._attempt(action.actions, writes, failures)
         if failures and not isinstance(failures[0], RequeueError):
-            report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in action.on_failure)
+            is_refused = isinstance(failures[0].__cause__, ForbiddenError | InvalidError)
+            due = (*action.on_failure, *(action.on_refusal if is_refused else ()))
+            report = tuple(replace(one, patch=_naming(one.patch, failures[0])) for one in due)
             await self._attempt(report, writes, failures)
         await self._attempt(action.after, writes, failures)
         _raise_one(failures)

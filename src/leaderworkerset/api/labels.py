@@ -84,11 +84,14 @@ RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
 # Annotations of our own: whether groups are updated in place (docs/adr/0024-update-in-place.md); on a leader, the revision
-# that its group is brought to and that of the leader StatefulSet that belongs to it; on a pod, what it ran before.
+# that its group is brought to, that of the leader StatefulSet that belongs to it, and the one that it cannot come to; on a
+# pod, what it ran before, and the CPU and memory that it shall have.
 IN_PLACE: Final = PREFIX + "in-place"
 IN_PLACE_REVISION: Final = PREFIX + "in-place-revision"
 IN_PLACE_STATEFULSET_REVISION: Final = PREFIX + "in-place-statefulset-revision"
+IN_PLACE_REFUSED: Final = PREFIX + "in-place-refused"
 IN_PLACE_BEFORE: Final = PREFIX + "in-place-before"
+IN_PLACE_RESOURCES: Final = PREFIX + "in-place-resources"
 
 # Annotations of our own: how the groups of one LeaderWorkerSet end, and where they come back (docs/how-to/places-and-ends.md).
 POD_TERMINATION_POLICY: Final = PREFIX + "pod-termination-policy"

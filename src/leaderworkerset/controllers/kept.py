@@ -9,6 +9,7 @@ from typing import Final
 from kuberuntime.cache.projection import Projection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.qos import COMPUTE
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.core.gang.volcano import GROUP_NAME
@@ -19,6 +20,9 @@ TPU_REQUESTS: Final = tuple(
     for containers in ("containers", "initContainers")
     for amounts in ("limits", "requests")
 )
+
+COMPUTE_AMOUNTS: Final = tuple(f"{kind}.{name}" for kind in ("limits", "requests") for name in COMPUTE)
+"""CPU and memory, which may change in place."""
 
 CONTAINER_ENDS: Final = tuple(
     f"status.{containers}[].{field}"
@@ -51,7 +55,9 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.POD_DELETION_COST}']",
     f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
     f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
+    f"metadata.annotations['{labels.IN_PLACE_REFUSED}']",
     f"metadata.annotations['{labels.IN_PLACE_BEFORE}']",
+    f"metadata.annotations['{labels.IN_PLACE_RESOURCES}']",
     f"metadata.annotations['{labels.GANG_SCHEDULER}']",
     f"metadata.annotations['{labels.GANG_GROUP}']",
     f"metadata.annotations['{GROUP_NAME}']",
@@ -66,6 +72,7 @@ POD: Final = Projection(
     "spec.containers[].name",
     "spec.containers[].image",
     "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution",
+    *(f"spec.containers[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
     *TPU_REQUESTS,
     "status.phase",
     "status.conditions[].type",
@@ -73,6 +80,7 @@ POD: Final = Projection(
     "status.conditions[].reason",
     "status.reason",
     "status.containerStatuses[].containerID",
+    *(f"status.containerStatuses[].resources.{amounts}" for amounts in COMPUTE_AMOUNTS),
     *CONTAINER_ENDS,
 )
 """Leaders and workers: whether they are ready, have failed, where they run, what group and revision they are of."""

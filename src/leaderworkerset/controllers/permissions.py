@@ -45,6 +45,9 @@ POD: Final = (
     Permission(NODES, ("get",)),
 )
 
+RESIZE: Final = (Permission(PODS, ("patch",), "resize"),)
+"""What updates in place need where CPU and memory change (docs/how-to/update-in-place.md)."""
+
 GANG_GATE: Final = (Permission(PODS, ("patch",)),)
 
 DISRUPTION: Final = (

@@ -81,7 +81,7 @@ def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
 
 
 def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
-    """Return the event of a group whose pods get new images and stay (docs/adr/0024-update-in-place.md)."""
+    """Return the event of a group whose pods stay and get what is new (docs/adr/0024-update-in-place.md)."""
     note = f"Updating the group of leader pod {leader} in place"
     event = Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
     return _of_group(event, "Updating groups {numbers} in place", group)
@@ -90,8 +90,21 @@ def updating_in_place(obj: JSONObject, leader: str, group: int | None) -> Event:
 def not_in_place(obj: JSONObject, field: str, *, is_held: bool) -> Event:
     """Return the event of a new revision to which groups cannot be brought in place: they are recreated, or held."""
     what = "holds the rollout" if is_held else "groups are recreated"
-    note = f"Cannot update groups in place, {what}: {field} differs, and is not the image of a container"
+    note = f"Cannot update groups in place, {what}: {field} differs, and cannot change in a pod that runs"
     return Event("Warning" if is_held else "Normal", GROUPS_UPDATING, "Update", note, reference(obj))
+
+
+def resize_failed(obj: JSONObject, pod: JSONObject) -> Event:
+    """Return the event of a pod whose CPU and memory the API server does not let change."""
+    note = f"Cannot resize pod {meta.name(pod)}: {{error}}"
+    return Event("Warning", FAILED_UPDATE, "Update", note, reference(obj), reference(pod))
+
+
+def resize_refused(obj: JSONObject, pod: JSONObject, why: str, *, is_held: bool) -> Event:
+    """Return the event of a pod that the kubelet does not resize: its group is recreated, or keeps what it has."""
+    what = "its group keeps the pods that it has" if is_held else "its group is recreated"
+    note = f"Cannot resize pod {meta.name(pod)}, {what}: {why}"
+    return Event("Warning", GROUPS_UPDATING, "Update", note, reference(obj), reference(pod))
 
 
 def moving_group(obj: JSONObject, leader: str, nodes: Collection[str]) -> Event:

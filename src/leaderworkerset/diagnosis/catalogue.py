@@ -17,6 +17,7 @@ from leaderworkerset.diagnosis.causes import (
     pendingmoves,
     prerequisites,
     refusals,
+    resizes,
     rollouts,
     scheduling,
     schedulinggates,
@@ -112,6 +113,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     starts.BACK_OFF,
     # They run, and get no further.
     hangs.HANGS,
+    resizes.NOT_RESIZED,
     # The group does not form.
     starts.NO_NAMES,
     containers.GATE_CLOSED,

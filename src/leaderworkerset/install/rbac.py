@@ -19,7 +19,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
-from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE
+from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE, RESIZE
 from leaderworkerset.recording.permissions import RECORDING
 from leaderworkerset.webhooks import permissions as webhooks
 
@@ -63,6 +63,11 @@ def disruption_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
 def maintenance_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
     """Build the role of a manager that moves groups off closed nodes, apart, as that of one that records failures."""
     return _cluster_role("lws-maintenance-role", policy_rules(MAINTENANCE), namespace)
+
+
+def resize_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the role of a manager that resizes pods, apart: who asks for no such updates grants nothing more."""
+    return _cluster_role("lws-resize-role", policy_rules(RESIZE), namespace)
 
 
 def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:

@@ -275,9 +275,9 @@ def _recreated(found: Foreseen) -> int:
 def _in_place(found: Foreseen) -> Iterator[str]:
     """Yield how many pods stay, or for which field they cannot."""
     if found.is_barred:
-        yield f"in place: impossible, and the rollout is held: {found.obstacle} is not the image of a container"
+        yield f"in place: impossible, and the rollout is held: {found.obstacle} cannot change in a pod that runs"
     elif found.obstacle:
-        yield f"in place: 0 pods: {found.obstacle} is not the image of a container"
+        yield f"in place: 0 pods: {found.obstacle} cannot change in a pod that runs"
     elif found.in_place:
         yield f"in place: {counted(found.in_place * found.size, 'pod')}, recreated: {_recreated(found) * found.size}"
 

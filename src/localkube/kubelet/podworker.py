@@ -204,7 +204,7 @@ class PodWorker:
         """Write the status, if that in the API differs."""
         cell = self.cell
         self._require_sandbox()
-        new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.settings.host_ip)
+        new = podstatus.build(cell.pod, cell.state, cell.now(), self._node.facts(cell.pod))
         if cell.state.gone or new in (self._published, meta.status(cell.pod)):
             cell.reported.set()
             return

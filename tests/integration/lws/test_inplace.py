@@ -2,7 +2,7 @@
 
 import pytest
 from tests.controlplane import build
-from tests.integration.clusters.objects import lws
+from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, revision_of
 from tests.integration.lws.test_rollout import at_least, images, new_worker
@@ -44,14 +44,95 @@ async def test_images_change_and_pods_stay(space: Space) -> None:
     assert "Updating the group of leader pod web-2 in place" in " ".join(state.notes("GroupsUpdating"))
 
 
+def sized(cpu: str, image: str = "app:1") -> JSONObject:
+    """Return a pod template that requests so much."""
+    template = pod_template(image)
+    (container,) = template["spec"]["containers"]
+    resources = {"requests": {"cpu": cpu, "memory": "64Mi"}, "limits": {"memory": "128Mi"}}
+    return {"spec": template["spec"] | {"containers": [container | {"resources": resources}]}}
+
+
+def in_place_of(cpu: str, way: str, replicas: int = 2, size: int = 2) -> JSONObject:
+    """Return a LeaderWorkerSet that is updated in this way, and whose pods request so much."""
+    return lws(
+        replicas=replicas, size=size, annotations={labels.IN_PLACE: way}, template={"workerTemplate": sized(cpu)}
+    )
+
+
+def cpus(state: State) -> set[str]:
+    """Return what the pods request, and what their kubelets say that they have."""
+    pods = state.of("web").values()
+    asked = {meta.spec(pod)["containers"][0]["resources"]["requests"]["cpu"] for pod in pods}
+    return asked | {meta.status(pod)["containerStatuses"][0]["resources"]["requests"]["cpu"] for pod in pods}
+
+
+def told_of_resizes(state: State) -> str:
+    """Return what was said of resizes, by the kubelet or the API server."""
+    return " ".join([*state.notes("GroupsUpdating"), *state.notes("FailedUpdate")])
+
+
+@pytest.mark.parametrize("running", ["embedded", *build.CLUSTERS], indirect=True)
+@pytest.mark.parametrize("image", ["app:1", "app:2"], ids=["alone", "with another image"])
+async def test_cpu_and_memory_change_and_pods_stay(space: Space, image: str) -> None:
+    """R-ARC-4: nothing is deleted, and StatefulSets end as if they had created the pods; nothing is recorded any more."""
+    await space.create(in_place_of("100m", "Only", replicas=3, size=3))
+    before = await space.settled()
+    space.always(none_is_deleted)
+    space.always(at_least(2))
+    await space.edit_template(workerTemplate=sized("200m", image))
+    state = await space.settled()
+    assert state.uids("web") == before.uids("web")
+    assert (cpus(state), set(images(state).values())) == ({"200m"}, {image})
+    for one in state.statefulsets.values():
+        status, (container,) = meta.status(one), meta.spec(one)["template"]["spec"]["containers"]
+        assert status["currentRevision"] == status["updateRevision"]
+        assert container["resources"]["requests"]["cpu"] == "200m"
+
+    def is_forgotten(state: State) -> None:
+        assert not [pod for pod in state.pods.values() if labels.IN_PLACE_RESOURCES in meta.annotations(pod)]
+
+    await space.until(is_forgotten)
+
+
+async def test_a_group_that_no_node_can_resize_is_recreated(space: Space) -> None:
+    """It has changed nothing: the group ends as in any other rollout, and the next one waits for it.
+
+    kube-apiserver refuses more than the node has; where it did not, the kubelet would call it infeasible.
+    """
+    await space.create(in_place_of("100m", "IfPossible"))
+    before = (await space.settled()).uids("web")
+    await space.edit_template(workerTemplate=sized("2k"))
+
+    def is_recreated(state: State) -> None:
+        assert "Cannot resize pod web-1" in told_of_resizes(state)
+        assert state.uids("web")["web-1"] != before["web-1"]
+        assert meta.spec(state.pods["web-1"])["containers"][0]["resources"]["requests"]["cpu"] == "2k"
+
+    assert (await space.until(is_recreated)).uids("web")["web-0"] == before["web-0"]
+
+
+async def test_a_group_that_may_be_updated_in_no_other_way_keeps_its_pods(space: Space) -> None:
+    """What is said of an infeasible resize: the event names the pod; other amounts come to the same pods."""
+    await space.create(in_place_of("100m", "Only"))
+    before = (await space.settled()).uids("web")
+    space.always(none_is_deleted)
+    await space.edit_template(workerTemplate=sized("2k"))
+
+    def is_told(state: State) -> None:
+        assert "Cannot resize pod web-1" in told_of_resizes(state)
+
+    await space.until(is_told)
+    await space.edit_template(workerTemplate=sized("200m"))
+    state = await space.settled()
+    assert (state.uids("web"), cpus(state)) == (before, {"200m"})
+
+
 async def test_what_is_no_image_recreates_groups_or_holds_the_rollout(space: Space) -> None:
     """The first field that is not an image is named; taken back, nothing has happened."""
     await space.create(in_place("Only", replicas=2, size=2))
     before = (await space.settled()).uids("web")
     await space.edit_template(size=3)
-    why = (
-        "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and is not the image of a container"
-    )
+    why = "Cannot update groups in place, {}: spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"
 
     def is_told(state: State) -> None:
         assert why.format("holds the rollout") in state.notes("GroupsUpdating")

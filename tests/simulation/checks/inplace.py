@@ -1,7 +1,9 @@
 """What must hold of LeaderWorkerSets that are updated in place, beside what holds of all (`invariants.py`).
 
-- Where only images ever changed, no available group is deleted for it: neither by the partition nor by a manager.
-- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared.
+- Where only images and resources ever changed, no available group is deleted for it: neither by the partition nor by a
+  manager, but where no node can have these resources.
+- While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared, with
+  the resources that are.
 - A group that is marked for its update is not one that nobody waits for: it counts against the bounds of the rollout.
 """
 
@@ -14,7 +16,8 @@ from tests.simulation.checks.invariants import PATCHED, Invariants, what
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from leaderworkerset.api import labels
+from leaderworkerset.api import groupname, labels
+from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 from localkube.apiserver.storage.store import Change
 
@@ -39,12 +42,16 @@ class InPlaceInvariants(Invariants):
         group = self.facts.group_of(leader)
         if group is None or self._is_tolerant or group.is_hurt or group.has_failed or group.index in self._excused:
             return
+        if groupfacts.is_refused(leader):
+            return
         wanted = self._replicas()
         if group.index in self._settled() and isinstance(group.index, int) and group.index < wanted:
-            self._violate(f"group {group.index} was deleted by {what(change)}, though only images changed")
+            self._violate(
+                f"group {group.index} was deleted by {what(change)}, though only images and resources changed"
+            )
 
     def _replicas(self) -> int:
-        """Return below which index no group goes: none where more than images changed."""
+        """Return below which index no group goes: none where more than images and resources changed."""
         specs = self.facts.specs
         if len({json.dumps(_without_images(spec), sort_keys=True) for spec in specs}) != 1:
             return 0
@@ -62,7 +69,8 @@ class InPlaceInvariants(Invariants):
     def unanswered_failures(self) -> list[str]:
         """Return also the groups at rest whose update was left in the middle."""
         groups = sorted(self.facts.groups().items())
-        left = [f"group {index} is between two revisions" for index, one in groups if _is_mixed(one)]
+        kept = [pair for pair in groups if not groupname.is_over(pair[1].leader)]
+        left = [f"group {index} is between two revisions" for index, one in kept if _is_mixed(one)]
         held = [f"StatefulSet {name} replaces no pods"
                 for name, one in self.facts.objects.get(STATEFULSETS.group_resource, {}).items()
                 if meta.spec(one)["updateStrategy"]["type"] == ENDED]  # fmt: skip
@@ -76,8 +84,12 @@ def _is_updating(group: Group) -> bool:
 def _is_mixed(group: Group) -> bool:
     pods = (group.leader, *group.workers)
     revisions = {meta.labels(pod).get(labels.TEMPLATE_REVISION_HASH) for pod in pods}
-    running = [(meta.status(pod).get("containerStatuses") or [{}])[0].get("image") for pod in pods]
-    return len(revisions) > 1 or running != [meta.spec(pod)["containers"][0]["image"] for pod in pods]
+    running = [(meta.status(pod).get("containerStatuses") or [{}])[0] for pod in pods]
+    return len(revisions) > 1 or list(map(_run, running)) != [_run(meta.spec(pod)["containers"][0]) for pod in pods]
+
+
+def _run(container: JSONObject) -> tuple[str | None, JSONObject]:
+    return container.get("image"), container.get("resources") or {}
 
 
 def _without_images(spec: JSONObject) -> JSONObject:
@@ -85,4 +97,5 @@ def _without_images(spec: JSONObject) -> JSONObject:
     for template in (found["leaderWorkerTemplate"].get(name) for name in ("leaderTemplate", "workerTemplate")):
         for container in template["spec"]["containers"] if template else ():
             container.pop("image")
+            container.get("resources", {}).pop("requests", None)
     return found

@@ -42,6 +42,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
 from localkube.apiserver.storage.store import Change, Store
 
@@ -296,7 +297,7 @@ class Invariants:
         if group is None:
             self._violate(f"{actor} deletes {target}, which leads no group")
             return
-        if self.facts.is_outdated(leader):
+        if self.facts.is_outdated(leader) or groupfacts.is_refused(leader):
             return
         if not group.has_failed:
             self._violate(f"{actor} recreates group {group.index}, none of whose pods failed: {target}")

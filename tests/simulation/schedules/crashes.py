@@ -19,7 +19,7 @@ from tests.simulation.faults import Death, Schedule
 from tests.simulation.schedules import faultplans, happenings
 from tests.simulation.schedules.forking import Send, branch
 from tests.simulation.schedules.happenings import Happening, Play
-from tests.simulation.schedules.inplace import of_in_place
+from tests.simulation.schedules.inplace import TOO_MANY, of_in_place, sized
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.playing import Script, Verdict, play, recover
@@ -206,6 +206,30 @@ async def roll_in_place(play: Play) -> None:
     """Ask for another image of groups whose pods stay, and see that they do (ADR 24)."""
     before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
     await roll(play)
+    await _have_stayed(play, before)
+
+
+async def resize_in_place(play: Play) -> None:
+    """The same with other resources besides."""
+    before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
+    await play.edit("resizes", leaderWorkerTemplate={"workerTemplate": sized("app:2", "2")})
+    await _have_stayed(play, before)
+    running = [meta.status(pod)["containerStatuses"][0]["resources"] for pod in play.pods()]
+    if any(one != {"requests": {"cpu": "2"}} for one in running):
+        play.checks.violations.append(f"pods have other resources: {running}")
+
+
+async def grow_beyond_the_nodes(play: Play) -> None:
+    """Ask for resources that no node can add to a pod: groups are recreated with them, one after the other."""
+    before = {meta.uid(pod) for pod in play.pods()}
+    await play.edit("resizes", leaderWorkerTemplate={"workerTemplate": sized("app:1", TOO_MANY)})
+    await play.world.return_of_managers()
+    await play.world.at_rest()
+    if before & {meta.uid(pod) for pod in play.pods()}:
+        play.checks.violations.append("groups that no node can resize were not recreated")
+
+
+async def _have_stayed(play: Play, before: Mapping[str, str]) -> None:
     await play.world.return_of_managers()
     await play.world.at_rest()
     after = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
@@ -213,8 +237,16 @@ async def roll_in_place(play: Play) -> None:
         play.checks.violations.append(f"pods did not stay, or do not run the new image: {before}, then {after}")
 
 
+SIZED: Final = "resize in place"
+"""The scenario of other CPU and memory."""
+
+BEYOND: Final = "grow beyond the nodes"
+"""The scenario of more of it than nodes have."""
+
 IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
     "roll in place": (roll_in_place,),
+    SIZED: (resize_in_place,),
+    BEYOND: (grow_beyond_the_nodes,),
     "revert in place": (happenings.roll_and_return,),
     "fail in place": (roll, fail),
 }
@@ -279,6 +311,8 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
         invariants = GangInvariants
     if name in IN_PLACE:
         lws, invariants = of_in_place(lws), InPlaceInvariants
+    if name in {SIZED, BEYOND}:
+        lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = sized("app:1", "1")
     if exhaust in SCENARIOS[name]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
     if name == TOGETHER:

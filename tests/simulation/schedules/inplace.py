@@ -1,6 +1,6 @@
 """LeaderWorkerSets that are updated in place.
 
-In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, images change more often, also while the
+In: families as `playing.py` has them. Beside what happens to every LeaderWorkerSet, images and resources change more often, also while the
 update before is under way, pods fail in the middle of it, and users switch the way of updates.
 """
 
@@ -18,25 +18,50 @@ from tests.simulation.schedules.happenings import KEY, Happening, Play
 from tests.simulation.schedules.kubelet import SLOW_PODS
 from tests.simulation.schedules.lean import LeanWorld
 from tests.simulation.schedules.playing import draw_leaderworkerset, draw_script, play
+from tests.simulation.workloads import template
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 
 MOST_ROLLS: Final = 0.6
-"""The share of schedules in which only images change."""
+"""The share of schedules in which hardly anything but images and resources changes."""
+
+TOO_MANY: Final = "9k"
+"""More CPUs than any node has (`kubelet.py`)."""
+
+
+def sized(image: str, cpu: str) -> JSONObject:
+    """Return a pod template that requests so much."""
+    found = template(image)
+    found["spec"]["containers"][0]["resources"] = {"requests": {"cpu": cpu}}
+    return found
+
+
+async def roll(play: Play) -> None:
+    """Ask for another image or other resources, or both; of so few that it is often what was there before."""
+    wanted = sized(play.random.choice(("app:1", "app:2", "app:3")), play.random.choice(("1", "1", "2", "3")))
+    await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": wanted})
+
+
+async def roll_and_return(play: Play) -> None:
+    """Ask for another image and other resources, which no node may have, and take that back in mid-rollout."""
+    cpu = play.random.choice(("4", TOO_MANY))
+    await play.edit("rolls", leaderWorkerTemplate={"workerTemplate": sized("app:9", cpu)})
+    await asyncio.sleep(play.random.uniform(0.0, 3.0))
+    await play.edit("reverts", leaderWorkerTemplate={"workerTemplate": sized("app:1", "1")})
 
 
 async def roll_again(play: Play) -> None:
     """Ask for another image, and for a third one while groups are on the way to it."""
-    await happenings.roll(play)
+    await roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 3.0))
-    await happenings.roll(play)
+    await roll(play)
 
 
 async def roll_and_fail(play: Play) -> None:
     """Ask for another image, and let a container fail meanwhile."""
-    await happenings.roll(play)
+    await roll(play)
     await asyncio.sleep(play.random.uniform(0.0, 2.0))
     await happenings.restart_container(play)
 
@@ -52,7 +77,7 @@ async def switch(play: Play) -> None:
 
 
 ROLLS: Final[Sequence[Happening]] = (
-    happenings.roll, happenings.roll, happenings.roll_and_return, roll_again, roll_and_fail, happenings.change_limits,
+    roll, roll, roll_and_return, roll_again, roll_and_fail, happenings.change_limits,
 )  # fmt: skip
 EDITS: Final[Sequence[Happening]] = (*happenings.EDITS, *ROLLS, switch)
 
@@ -68,6 +93,7 @@ async def play_in_place(world: LeanWorld, name: str, branches: Sequence[int], se
     world.reseed(name)
     random = Random(name)
     lws = of_in_place(draw_leaderworkerset(random))
+    lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = sized("app:1", "1")
     managers = random.choice((1, 1, 2))
     if random.random() < 0.5:
         world.kubelet.pace = SLOW_PODS

@@ -26,6 +26,7 @@ RESOURCE: Final = PODS.group_resource
 NODES: Final = ("node-0", "node-1", "node-2")
 
 RUNNING: Final = "ContainersReady"
+PENDING: Final = "PodResizePending"
 SYNC: Final = (0.005, 0.1)
 """How long it takes to notice a readiness gate, in seconds from least to most."""
 
@@ -113,6 +114,8 @@ class ModelKubelet:
                 self._later(self.pace.start, self._start, change.object)
             elif _is_redefined(change.object):
                 self._later(self.pace.start, self._replace, change.object)
+            elif _is_resized(change.object):
+                self._later(self.pace.start, self._resize, change.object)
             elif meta.is_condition_true(change.object, "Ready") != _is_ready(change.object):
                 self._later(SYNC, self._recount, change.object)
 
@@ -160,6 +163,20 @@ class ModelKubelet:
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         self._put(pod, self._status(pod, ready=False, restarts=restarts))
         self._later(self.pace.start, self._recover, pod)
+
+    def _resize(self, name: str, uid: str) -> None:
+        """Give a running container other resources, or say that its node can never have them."""
+        pod = self._pod(name, uid)
+        if pod is None or meta.is_deleting(pod) or self._is_lost(pod) or not _is_resized(pod):
+            return
+        conditions = [one for one in meta.status(pod)["conditions"] if one["type"] != PENDING]
+        if _is_too_large(pod):
+            told = {"type": PENDING, "status": "True", "reason": "Infeasible", "message": "more than the node has"}
+            if not meta.is_condition_true(pod, PENDING):
+                self._put(pod, meta.status(pod) | {"conditions": [*conditions, told]})
+            return
+        running = [one | {"resources": _resources(pod)} for one in meta.status(pod)["containerStatuses"]]
+        self._put(pod, meta.status(pod) | {"conditions": conditions, "containerStatuses": running})
 
     def _recount(self, name: str, uid: str) -> None:
         """Notice that a readiness gate has changed."""
@@ -210,6 +227,7 @@ class ModelKubelet:
             "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
             "restartCount": restarts, "state": {"running": {"startedAt": now}}, "lastState": {},
             "containerID": f"model://{restarts}/{replaced}",
+            "resources": last.get("resources", _resources(pod)) if _is_too_large(pod) else _resources(pod),
         }  # fmt: skip
         return meta.status(pod) | {
             "phase": "Running",
@@ -233,6 +251,22 @@ def _is_redefined(pod: JSONObject) -> bool:
     """Return whether a running pod names another image than its container was started with."""
     running = meta.status(pod).get("containerStatuses") or ()
     return any(one["image"] != _image(pod) for one in running) and meta.status(pod).get("phase") == "Running"
+
+
+def _resources(pod: JSONObject) -> JSONObject:
+    return meta.spec(pod)["containers"][0].get("resources") or {}
+
+
+def _is_resized(pod: JSONObject) -> bool:
+    """Return whether a running container has other resources than its pod names."""
+    running = meta.status(pod).get("containerStatuses") or ()
+    differs = any(one.get("resources") != _resources(pod) for one in running)
+    return differs and not (_is_too_large(pod) and meta.is_condition_true(pod, PENDING))
+
+
+def _is_too_large(pod: JSONObject) -> bool:
+    """Return whether a pod requests thousands of CPUs."""
+    return str((_resources(pod).get("requests") or {}).get("cpu", "")).endswith("k")
 
 
 def _is_ready(pod: JSONObject) -> bool:

@@ -346,6 +346,8 @@ BUGS: Final = {
         Bug(plantedinplace.takes_updates_for_failures, "roll in place.0"),
         Bug(plantedinplace.trusts_readiness_of_before, "roll in place.0"),
         Bug(plantedinplace.never_lets_go, "roll in place.0"),
+        Bug(plantedinplace.resizes_nothing, "resize in place.0"),
+        Bug(plantedinplace.waits_for_what_no_node_has, "grow beyond the nodes.0"),
         Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
         Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
         Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),

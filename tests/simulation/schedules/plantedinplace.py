@@ -6,7 +6,7 @@ from unittest.mock import patch
 from leaderworkerset.core.leaderworkerset import inplace as of_sets
 from leaderworkerset.core.leaderworkerset.fold import below
 from leaderworkerset.core.pod import inplacesteps as of_groups
-from leaderworkerset.core.policies import inplacepods
+from leaderworkerset.core.policies import inplacepods, inplaceresources
 
 
 def lets_the_partition_fall() -> Any:
@@ -38,6 +38,16 @@ def takes_updates_for_failures() -> Any:
 def trusts_readiness_of_before() -> Any:
     """Take a group for updated while its pods still run, and are ready with, what they ran before."""
     return patch.object(inplacepods, "is_settled", lambda pod: True)
+
+
+def resizes_nothing() -> Any:
+    """Record what pods shall have, and leave their resources as they are."""
+    return patch.object(inplaceresources, "due", lambda pod, amounts: {})
+
+
+def waits_for_what_no_node_has() -> Any:
+    """Wait for a resize that is infeasible."""
+    return patch.object(inplaceresources, "refusal", lambda pod: "")
 
 
 def never_lets_go() -> Any:

@@ -67,6 +67,7 @@ class Folded:
     """The facts about all groups at one moment; a value that later changes do not modify.
 
     Groups that are `stranded` cannot end what `updating` ones do (`inplace.Route.follow`); none are before that is asked.
+    The nodes of `refused` ones among these do not resize their pods.
     `exhausted` groups are those that nothing follows: `complete` and `late` ones are among them.
     """
 
@@ -80,6 +81,7 @@ class Folded:
     gated: int = 0
     exhausted: int = 0
     updating: int = 0
+    refused: int = 0
     stranded: int = 0
     complete: int = 0
     late: int = 0
@@ -253,6 +255,7 @@ def _added(folded: Folded, group: GroupFacts, index: int) -> Folded:
         gated=folded.gated | (bit if group.is_gated else 0),
         exhausted=folded.exhausted | (bit if group.is_exhausted else 0),
         updating=folded.updating | (bit if group.updating else 0),
+        refused=folded.refused | (bit if group.is_refused else 0),
         complete=folded.complete | (bit if group.end is GroupEnd.COMPLETE else 0),
         late=folded.late | (bit if group.end is GroupEnd.LATE else 0),
         alone=folded.alone | (bit if group.own_size == 1 else 0),
@@ -281,6 +284,7 @@ def _removed(folded: Folded, index: int) -> Folded:
         gated=folded.gated & others,
         exhausted=folded.exhausted & others,
         updating=folded.updating & others,
+        refused=folded.refused & others,
         complete=folded.complete & others,
         late=folded.late & others,
         alone=folded.alone & others,

@@ -40,7 +40,7 @@ class GroupFacts:
     gate of leaders that may replace another group; `replaces` is that group's leader, if known (`gatedleaders.py`). A
     group that `is_exhausted` used up its restarts, or ended by its own (`end`): it is not ready, whatever its pods say while
     they end (N-ST-13), and nothing follows it. One that is `updating` in place is on the way to this
-    revision, and not ready either (`core/pod/inplacesteps.py`).
+    revision, and not ready either (`core/pod/inplacesteps.py`); `is_refused` if its nodes do not take it there.
     """
 
     leader: str
@@ -59,6 +59,7 @@ class GroupFacts:
     is_exhausted: bool = False
     end: GroupEnd | None = None
     updating: str = ""
+    is_refused: bool = False
 
 
 def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> GroupFacts:
@@ -88,6 +89,7 @@ def describe(leader: JSONObject, worker_statefulset: JSONObject | None) -> Group
         is_exhausted=is_exhausted,
         end=groupname.end_of(leader),
         updating=updating,
+        is_refused=bool(updating) and is_refused(leader),
     )
 
 
@@ -105,6 +107,12 @@ def updating_to(leader: JSONObject, worker_statefulset: JSONObject | None) -> st
         is_same = meta.labels(worker_statefulset).get(labels.TEMPLATE_REVISION_HASH) == mark
         is_done = is_same and not is_held(worker_statefulset)
     return "" if is_done else mark
+
+
+def is_refused(leader: JSONObject) -> bool:
+    """Return whether the nodes of a marked group do not resize its pods as its revision wants it."""
+    own = meta.annotations(leader)
+    return labels.IN_PLACE_REFUSED in own and own[labels.IN_PLACE_REFUSED] == own.get(labels.IN_PLACE_REVISION)
 
 
 def is_held(worker_statefulset: JSONObject) -> bool:

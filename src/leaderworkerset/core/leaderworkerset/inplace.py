@@ -23,10 +23,12 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import revisions
 from leaderworkerset.core.leaderworkerset.fold import Folded, below, highest
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts
+from leaderworkerset.core.policies import inplaceresources
 from leaderworkerset.core.policies.gang import NO_GANG, NONE, Gang
 
 IMAGE: Final = re.compile(r"spec\.leaderWorkerTemplate\.(leader|worker)Template\.spec\.containers\[\d+\]\.image")
-"""The fields whose change needs no other pod. Init containers do not run again, so theirs are not among them."""
+"""The fields whose change needs no other pod, beside CPU and memory. Init containers do not run again, so theirs are not
+among them."""
 
 
 class InPlace(StrEnum):
@@ -50,9 +52,15 @@ class Route:
     obstacles: Mapping[str, str] = field(default_factory=dict)
 
     def follow(self, folded: Folded) -> Folded:
-        """Return the fold in which groups are stranded whose update has begun and cannot lead to the revision."""
+        """Return the fold in which groups are stranded whose update has begun and cannot lead to the revision.
+
+        Groups that their nodes have refused are kept where groups may be updated in no other way.
+        """
         stranded = folded.updating & ~self._possible(folded)
-        return replace(folded, updating=folded.updating & ~stranded, stranded=stranded) if stranded else folded
+        refused = 0 if self.setting is InPlace.ONLY else folded.refused
+        if not stranded and refused == folded.refused:
+            return folded
+        return replace(folded, updating=folded.updating & ~stranded, stranded=stranded, refused=refused)
 
     def release(self, statefulset: JSONObject, folded: Folded, size: int, span: range) -> tuple[int, int]:
         """Return which groups of the released `span` of indexes are updated in place, and the partition that keeps them.
@@ -110,8 +118,18 @@ def obstacle_between(old: JSONObject | None, new: JSONObject | None) -> str:
 
 
 def obstacle(old: Any, new: Any) -> str:
-    """Return the first field that distinguishes what two revisions hold of `spec` and is not an image; empty without one."""
-    return next((path for path in differences(old, new, "spec") if not IMAGE.fullmatch(path)), "")
+    """Return the first field that distinguishes what two revisions hold of `spec` and cannot change in place, or none."""
+    fixed = (path for path in differences(_fixed(old), _fixed(new), "spec") if not IMAGE.fullmatch(path))
+    return next(fixed, "") or inplaceresources.obstacle(old or {}, new or {})
+
+
+def _fixed(spec: Any) -> Any:
+    """Return what a revision holds of `spec` without CPU and memory."""
+    template = (spec or {}).get("leaderWorkerTemplate") or {}
+    found = {
+        name: inplaceresources.without(template[name]) for name in inplaceresources.TEMPLATES if template.get(name)
+    }
+    return spec | {"leaderWorkerTemplate": template | found} if found else spec
 
 
 def differences(old: Any, new: Any, path: str) -> Iterator[str]:

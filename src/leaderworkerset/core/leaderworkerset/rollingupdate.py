@@ -340,7 +340,9 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     """
     if not has_looked(statefulset):
         return []
-    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key)
+    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key) | _refused(
+        statefulset, folded, limits
+    )
     exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
     if not needs_help(statefulset) and not exhausted:  # to the StatefulSet controller exhausted ones are unavailable
         return [*highest(left_behind)]
@@ -364,6 +366,15 @@ def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size:
     lost = held & ~folded.available(size) & ~folded.gated & ~_made_of(statefulset, folded, "currentRevision")
     lost = lost & ~folded.updating | held & folded.stranded
     return lost & ~below(lost, limits.partition)
+
+
+def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
+    """Return the groups whose nodes do not resize them, once their leaders are made of the new revision if deleted.
+
+    Where the user's partition keeps groups, they come back as they were.
+    """
+    found = living(statefulset, folded) & folded.refused
+    return found & ~below(found, position(statefulset).partition) | below(found, limits.partition)
 
 
 def needs_help(statefulset: JSONObject) -> bool:

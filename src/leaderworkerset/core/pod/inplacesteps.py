@@ -7,10 +7,12 @@ has then, so nothing is left for it to replace.
 
 ```
 marked ─► HOLD ─► AWAIT_CONTROLLER ─► PATCH_WORKERS ─► PATCH_LEADER ─► AWAIT_WORKERS ─► LET_GO ─► done
-          the workers' StatefulSet    images and labels of all pods,    their new        it may replace pods again,
-          gets the new template, and  the leader's as the last          containers are   and finds none to replace
-          replaces no pods                                              ready
+          the workers' StatefulSet    images, labels, CPU and memory    their new        it may replace pods again,
+          gets the new template, and  of all pods, the leader's as      containers are   and finds none to replace
+          replaces no pods            the last                          ready
 ```
+RESIZE repeats what was lost between the two writes of a pod. REFUSE marks a group whose nodes do not resize its pods: it is
+recreated (`core/leaderworkerset/rollingupdate.py`), unless groups may be updated in no other way.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,11 +24,14 @@ from typing import Final, NamedTuple
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Action, Patch, Together, guarded_patch
+from kuberuntime.plan import Action, Finally, Patch, Together, guarded_patch
 from leaderworkerset.api import groupname, labels, leaderworkerset
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.leaderworkerset import groupfacts, revisions
-from leaderworkerset.core.policies import inplacepods
+from leaderworkerset.core import decisionevents
+from leaderworkerset.core.leaderworkerset import groupfacts, inplace, revisions
+from leaderworkerset.core.leaderworkerset.inplace import InPlace
+from leaderworkerset.core.policies import inplacepods, inplaceresources
+from leaderworkerset.core.policies.inplaceresources import Place
 from leaderworkerset.core.policies.policy import LiveGroup
 
 
@@ -39,6 +44,8 @@ class InPlaceStep(StrEnum):
     AWAIT_CONTROLLER = "await controller"
     PATCH_WORKERS = "patch workers"
     PATCH_LEADER = "patch leader"
+    REFUSE = "refuse"
+    RESIZE = "resize"
     AWAIT_WORKERS = "await workers"
     LET_GO = "let go"
     AWAIT_LEADER = "await leader"
@@ -73,6 +80,21 @@ class Marked:
         if self.workers is None:
             return ()
         return [pod for pod in self.group.pods if meta.is_controlled(pod, self.workers) and not meta.is_deleting(pod)]
+
+    @cached_property
+    def pods(self) -> Sequence[JSONObject]:
+        """Return the leader and the workers."""
+        return [self.group.leader, *self.members]
+
+    @property
+    def is_only(self) -> bool:
+        """Return whether the group may be updated in no other way."""
+        return inplace.read(meta.annotations(self.group.obj)) is InPlace.ONLY
+
+    @cached_property
+    def refusals(self) -> Sequence[tuple[JSONObject, str]]:
+        """Return the pods that their nodes do not resize, and why."""
+        return [(pod, why) for pod in self.pods if (why := inplaceresources.refusal(pod))]
 
     @property
     def made_of(self) -> str:
@@ -109,9 +131,10 @@ class Marked:
 def _hold(now: Marked) -> tuple[Action, ...]:
     """Give the workers' StatefulSet the template of the revision, and have it replace no pod."""
     assert now.workers is not None and now.target is not None  # noqa: PT018, S101 - the rows before say so
-    images = _images(now.target.spec.leader_worker_template.worker_template)
+    before, after = now.revised(_key_of(now.workers)), _template(now.target, is_leader=False)
+    amounts = inplaceresources.changed(None if before is None else _template(before, is_leader=False), after)
     own = {"metadata": {"labels": {labels.TEMPLATE_REVISION_HASH: now.key}}}
-    template = own | {"spec": _containers(images)}
+    template = own | {"spec": _containers(_images(after), inplaceresources.containers(amounts))}
     strategy = {"type": groupfacts.HELD, "rollingUpdate": None}
     return (_strategic(now.workers, own | {"spec": {"updateStrategy": strategy, "template": template}}),)
 
@@ -123,17 +146,65 @@ def _let_go(now: Marked) -> tuple[Action, ...]:
     return (guarded_patch(STATEFULSETS, now.workers, {"spec": {"updateStrategy": strategy}}),)
 
 
-def _patch(now: Marked, pod: JSONObject, made_of: str) -> Patch:
-    """Give a pod the images of the revision and its labels, and record what it runs until then."""
+def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
+    """Give a pod the images of the revision and its labels, record what it runs until then, and resize it."""
     assert now.target is not None  # noqa: S101 - the rows before say so
     is_leader = groupname.is_leader(pod)
     before, after = now.revised(_key_of(pod)), _template(now.target, is_leader=is_leader)
-    known = {} if before is None else _images(_template(before, is_leader=is_leader))
+    old = None if before is None else _template(before, is_leader=is_leader)
+    known = {} if old is None else _images(old)
     changed = {name: image for name, image in _images(after).items() if known.get(name) != image}
+    amounts = inplaceresources.read(pod) | inplaceresources.changed(old, after)
+    notes = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed)} if changed else {}
+    notes |= {labels.IN_PLACE_RESOURCES: inplaceresources.record(amounts)} if amounts else {}
     own: JSONObject = {"labels": {labels.TEMPLATE_REVISION_HASH: now.key, labels.STATEFULSET_REVISION: made_of}}
-    if changed:
-        own["annotations"] = {labels.IN_PLACE_BEFORE: inplacepods.record(pod, changed)}
-    return _strategic(pod, {"metadata": own} | ({"spec": _containers(changed)} if changed else {}))
+    own |= {"annotations": notes} if notes else {}
+    patch = _strategic(pod, {"metadata": own} | ({"spec": _containers(changed, {})} if changed else {}))
+    return (patch, *_resize(now, pod, amounts))
+
+
+def _resize(now: Marked, pod: JSONObject, amounts: Mapping[Place, str]) -> tuple[Action, ...]:
+    """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it.
+
+    What the API server refuses would be refused again, unless the user changes something, who is waited for with `Only`.
+    """
+    due = inplaceresources.due(pod, amounts)
+    if not due or (groupfacts.is_refused(now.group.leader) and not now.is_only):
+        return ()
+    patch = Patch(
+        resource=PODS,
+        key=meta.key(pod),
+        patch={"metadata": {"uid": meta.uid(pod)}, "spec": _containers({}, inplaceresources.containers(due))},
+        subresource="resize",
+        kind="strategic",
+        on_failure=(decisionevents.resize_failed(now.group.obj, pod),),
+    )
+    return (Finally(actions=(patch,), on_refusal=(_mark_refused(now),)),)
+
+
+def _resize_all(now: Marked) -> tuple[Action, ...]:
+    return (Together(sequences=tuple(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods)),)
+
+
+def _refuse(now: Marked) -> tuple[Action, ...]:
+    """Mark the leader, once for each revision."""
+    pod, why = now.refusals[0]
+    event = decisionevents.resize_refused(now.group.obj, pod, why, is_held=now.is_only)
+    return (replace(_mark_refused(now), on_success=(event,)),)
+
+
+def _mark_refused(now: Marked) -> Patch:
+    leader = now.group.leader
+    change = {"metadata": {"uid": meta.uid(leader), "annotations": {labels.IN_PLACE_REFUSED: now.key}}}
+    return Patch(resource=PODS, key=meta.key(leader), patch=change)
+
+
+def _forget(now: Marked) -> tuple[Action, ...]:
+    """Remove what is recorded of resources: nothing depends on it any more."""
+    change = {"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: None}}}
+    pods = [pod for pod in now.pods if labels.IN_PLACE_RESOURCES in meta.annotations(pod)]
+    sequences = tuple((guarded_patch(PODS, pod, change),) for pod in pods)
+    return (Together(sequences=sequences),) if sequences else ()
 
 
 def _has_taken_over(pod: JSONObject) -> bool:
@@ -154,8 +225,16 @@ def _images(template: JSONObject) -> Mapping[str, str]:
     return {one["name"]: one["image"] for one in meta.spec(template).get("containers") or [] if one.get("image")}
 
 
-def _containers(images: Mapping[str, str]) -> JSONObject:
-    return {"containers": [{"name": name, "image": image} for name, image in images.items()]}
+def _containers(images: Mapping[str, str], resources: Mapping[str, JSONObject]) -> JSONObject:
+    names = dict.fromkeys((*images, *resources))
+    return {
+        "containers": [
+            {"name": name}
+            | ({"image": images[name]} if name in images else {})
+            | ({"resources": resources[name]} if name in resources else {})
+            for name in names
+        ]
+    }
 
 
 def _key_of(obj: JSONObject) -> str:
@@ -171,7 +250,7 @@ class StepRule(NamedTuple):
 
 
 STEPS: Final = (
-    StepRule(InPlaceStep.DONE, lambda now: not groupfacts.updating_to(now.group.leader, now.workers)),
+    StepRule(InPlaceStep.DONE, lambda now: not groupfacts.updating_to(now.group.leader, now.workers), _forget),
     StepRule(InPlaceStep.AWAIT_REVISION, lambda now: now.target is None),
     StepRule(
         InPlaceStep.HOLD,
@@ -185,12 +264,22 @@ STEPS: Final = (
     StepRule(
         InPlaceStep.PATCH_WORKERS,
         lambda now: bool(now.outdated),
-        lambda now: (Together(sequences=tuple((_patch(now, pod, now.made_of),) for pod in now.outdated)),),
+        lambda now: (Together(sequences=tuple(_patch(now, pod, now.made_of) for pod in now.outdated)),),
     ),
     StepRule(
         InPlaceStep.PATCH_LEADER,
         lambda now: now.is_whole and not now.is_of(now.group.leader, now.leader_made_of),
-        lambda now: (_patch(now, now.group.leader, now.leader_made_of),),
+        lambda now: _patch(now, now.group.leader, now.leader_made_of),
+    ),
+    StepRule(
+        InPlaceStep.REFUSE,
+        lambda now: bool(now.refusals) and not groupfacts.is_refused(now.group.leader),
+        _refuse,
+    ),
+    StepRule(
+        InPlaceStep.RESIZE,
+        lambda now: any(_resize(now, pod, inplaceresources.read(pod)) for pod in now.pods),
+        _resize_all,
     ),
     StepRule(
         InPlaceStep.AWAIT_WORKERS,

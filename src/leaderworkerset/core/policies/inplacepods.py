@@ -12,6 +12,7 @@ from typing import NamedTuple
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.core.policies import inplaceresources
 
 
 class Before(NamedTuple):
@@ -45,9 +46,10 @@ def excused(pod: JSONObject) -> Mapping[str, int]:
 
 
 def is_settled(pod: JSONObject) -> bool:
-    """Return whether no container runs any more that an update in place shall have ended."""
+    """Return whether no container runs any more that an update in place shall have ended, and all have their resources."""
     known = read(pod)
-    return not known or not any(_is_left(one, known) for one in _statuses(pod))
+    is_left = bool(known) and any(_is_left(one, known) for one in _statuses(pod))
+    return not is_left and inplaceresources.is_settled(pod)
 
 
 def record(pod: JSONObject, changed: Mapping[str, str]) -> str:

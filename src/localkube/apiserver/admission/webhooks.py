@@ -194,6 +194,8 @@ def _reinvoked(hook: Hook) -> bool:
 def _operation(attempt: Attempt) -> Operation:
     if attempt.subresource == "status":
         return "status"
+    if attempt.subresource == "resize":
+        return "resize"
     return "create" if attempt.operation == "CREATE" else "update"
 
 

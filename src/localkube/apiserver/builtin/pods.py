@@ -1,16 +1,15 @@
 """Pods: the status of a new one, its QoS class, and the rules for creation and change."""
 
 from collections.abc import Iterator
-from fractions import Fraction
 
-from kuberuntime.objects import quantity, resources
+from kuberuntime.objects import resources
 from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.qos import qos_class
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation import pod_defaults, pod_rules
+from localkube.apiserver.validation import pod_defaults, pod_rules, resize_rules
 from localkube.apiserver.validation.values import forbidden
 
-COMPUTE = ("cpu", "memory")
 GATED_MESSAGE = "Scheduling is blocked due to non-empty scheduling gates"
 
 
@@ -21,7 +20,7 @@ def initial_status(pod: JSONObject) -> JSONObject:
         condition = {"type": "PodScheduled", "status": "False", "lastProbeTime": None}
         condition |= {"lastTransitionTime": pod["metadata"].get("creationTimestamp")}
         status["conditions"] = [condition | {"reason": "SchedulingGated", "message": GATED_MESSAGE}]
-    return status | {"qosClass": quality_of_service(pod["spec"])}
+    return status | {"qosClass": qos_class(pod["spec"])}
 
 
 def default_status(status: JSONObject, old: JSONObject) -> None:
@@ -31,32 +30,6 @@ def default_status(status: JSONObject, old: JSONObject) -> None:
     address = status.get("podIP")
     if address and [one.get("ip") for one in status.get("podIPs") or ()][:1] != [address]:
         status["podIPs"] = [{"ip": address}]
-
-
-def quality_of_service(spec: JSONObject) -> str:
-    """Return the class that decides which pods are evicted first.
-
-    >>> quality_of_service({"containers": [{"resources": {"requests": {"cpu": "1"}}}]})
-    'Burstable'
-    """
-    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
-    if spec.get("resources"):
-        containers = [spec]
-    amounts = [_compute(container.get("resources", {})) for container in containers]
-    if not any(limits or requests for limits, requests in amounts):
-        return "BestEffort"
-    if all(len(limits) == len(COMPUTE) and requests == limits for limits, requests in amounts):
-        return "Guaranteed"
-    return "Burstable"
-
-
-def _compute(resources_: JSONObject) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
-    limits, requests = ({
-        name: quantity.parse(resources_.get(field, {})[name]).fraction()
-        for name in COMPUTE
-        if resources_.get(field, {}).get(name, "0") != "0"
-    } for field in ("limits", "requests"))  # fmt: skip
-    return limits, requests
 
 
 def validate(new: JSONObject, old: JSONObject | None) -> Iterator[FieldError]:
@@ -79,7 +52,9 @@ POD = Strategy(
     carry=pod_defaults.keep_tolerating,
     initial_status=initial_status,
     default_status=default_status,
+    resized=resize_rules.resized,
     validate=validate,
+    validate_resize=resize_rules.validate,
     generation="spec",
     has_status=True,
     short_names=("po",),

@@ -52,8 +52,8 @@ class Strategy:
     With `qualified_finalizers`, finalizers must name a domain. `default` fills the defaults that depend on other
     fields, after the plain ones (`types/defaults.py`). `on_create` sets what admission sets on new objects only.
     `carry` keeps fields that an update may leave out. `initial_status` is the status of a new object; `default_status`
-    fills in defaults of a status. `validate` checks the object and, if one is stored, the change; `validate_status`
-    checks a status write. `warnings` returns warnings about what an object does not do here.
+    fills in defaults of a status. `resized` keeps what a resize does not write. `validate` checks the object and, if one is
+    stored, the change; `validate_status` checks a status write, `validate_resize` a resize. `warnings` returns warnings about what an object does not do here.
     """
 
     resource: Resource
@@ -64,9 +64,11 @@ class Strategy:
     carry: Callable[[JSONObject, JSONObject], None] = nothing_carried
     initial_status: Callable[[JSONObject], JSONObject] | None = None
     default_status: Callable[[JSONObject, JSONObject], None] = nothing_carried
+    resized: Callable[[JSONObject, JSONObject], JSONObject] | None = None
     validate: Validate = no_errors
     warnings: Callable[[JSONObject], Iterable[str]] = no_warnings
     validate_status: Validate = no_errors
+    validate_resize: Validate = no_errors
     name_rule: NameRule = names.dns_1123_subdomain
     qualified_finalizers: bool = True
     generation: Generation = "none"
@@ -113,6 +115,8 @@ class Strategy:
             status = obj.get("status", {})
             self.default_status(status, old.get("status", {}))
             return {**old, "metadata": _with_generation(obj["metadata"], old), "status": status}
+        if operation == "resize" and self.resized is not None:
+            obj = self.resized(obj, old)
         self.carry(obj, old)
         defaults.fill(self.struct, obj)
         self.default(obj)
@@ -149,7 +153,7 @@ class Strategy:
     def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
         """Return all errors of a prepared object."""
         found = object_meta.validate(new["metadata"], name_rule=self.name_rule, namespaced=self.resource.namespaced)
-        rules = self.validate_status if operation == "status" else self.validate
+        rules = {"status": self.validate_status, "resize": self.validate_resize}.get(operation, self.validate)
         finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
         return [*found, *object_meta.validate_finalizer_names(finalizers), *rules(new, old)]
 

@@ -13,7 +13,7 @@ from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import Resource
 
-Operation: TypeAlias = Literal["create", "update", "status"]
+Operation: TypeAlias = Literal["create", "update", "status", "resize"]
 """A write to the object (`create`, `update`) or to its `/status`."""
 
 ListType: TypeAlias = Literal["atomic", "set", "map"]

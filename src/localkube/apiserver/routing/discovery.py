@@ -42,6 +42,7 @@ POD_SUBRESOURCES: Final = (
     Subresource("exec", "PodExecOptions", ("create", "get")),
     Subresource("log", "Pod", ("get",)),
     Subresource("portforward", "PodPortForwardOptions", ("create", "get")),
+    Subresource("resize", "Pod", EDITS),
 )
 SCALE: Final = Subresource("scale", "Scale", EDITS, "autoscaling", "v1")
 

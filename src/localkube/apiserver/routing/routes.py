@@ -138,6 +138,9 @@ HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
     ("GET", "object", "scale"): _plain(200, scale.get_scale),
     ("PUT", "object", "scale"): _plain(200, scale.update_scale),
     ("PATCH", "object", "scale"): _plain(200, scale.patch_scale),
+    ("GET", "object", "resize"): _get,
+    ("PUT", "object", "resize"): _update,
+    ("PATCH", "object", "resize"): _patch,
     ("PUT", "object", "finalize"): _plain(200, finalize.finalize),
     ("POST", "object", "binding"): _plain(201, binding.bind),
     ("POST", "object", "eviction"): _plain(201, eviction.evict),
@@ -151,7 +154,7 @@ HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
 }
 
 OWN_SUBRESOURCES: Final = {
-    "pods": ("binding", "eviction", "log", "attach", "exec", "portforward"),
+    "pods": ("binding", "eviction", "log", "attach", "exec", "portforward", "resize"),
     "namespaces": ("finalize",),
 }
 
@@ -159,7 +162,7 @@ AS_TEXT: Final = {"log"}
 """Subresources whose responses are not objects."""
 
 REFUSED: Final = {
-    "pods": ("ephemeralcontainers", "proxy", "resize"),
+    "pods": ("ephemeralcontainers", "proxy"),
     "nodes": ("proxy",),
     "services": ("proxy",),
     "serviceaccounts": ("token",),

@@ -78,6 +78,11 @@ def node_names(settings: NodeSettings) -> list[str]:
     return [_node_name(index) for index in range(settings.total)]
 
 
+def capacity_of(settings: NodeSettings) -> dict[str, str]:
+    """Return the capacity of the first of these nodes, which is all allocatable."""
+    return CAPACITY | dict(settings.capacity)
+
+
 def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
     """Build one node with its status."""
     name = _node_name(index)
@@ -90,15 +95,14 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
         "kubernetes.io/arch": architecture,
         wellknown.SIMULATED: "true",
     }
-    capacity = CAPACITY | dict(settings.capacity)
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": name, "labels": labels | {one.key: one.value(index) for one in settings.labels}},
         "spec": {"taints": [one.taint(index) for one in settings.taints]} if settings.taints else {},
         "status": {
-            "capacity": capacity,
-            "allocatable": capacity,
+            "capacity": capacity_of(settings),
+            "allocatable": capacity_of(settings),
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
             "conditions": [_ready(now)],
             "nodeInfo": _node_info(machine.release, system, architecture),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.objects import quantity
+from kuberuntime.objects import meta, quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.node.formerlogs import FormerLogs
 from localkube.kubelet.node.hosts import Hosts
@@ -34,6 +34,7 @@ class NodeContext:
     discard: Callable[[JSONObject], None]
     former: FormerLogs
 
-    def facts(self) -> NodeFacts:
-        """Return the fields of the node that pods may refer to."""
-        return NodeFacts(self.settings.host_ip, quantity.parse_list(self.settings.allocatable))
+    def facts(self, pod: JSONObject) -> NodeFacts:
+        """Return the fields of its node that a pod may refer to."""
+        allocatable = self.settings.allocatable.get(meta.spec(pod).get("nodeName", ""))
+        return NodeFacts(self.settings.host_ip, quantity.parse_list(allocatable))

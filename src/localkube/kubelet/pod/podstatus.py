@@ -8,10 +8,11 @@ from typing import Final
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.pod import lifecycle
+from kuberuntime.objects.qos import qos_class
+from localkube.kubelet.pod import lifecycle, resizes
 from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
 from localkube.kubelet.spec import podspec
-from localkube.kubelet.spec.qos import qos_class
+from localkube.kubelet.spec.fieldref import NodeFacts
 
 STUB_IMAGE: Final = "stub://"
 """The prefix of the imageID of containers that the built-in stub server replaces."""
@@ -20,21 +21,26 @@ STUB_CONDITION: Final = "Stub"
 """The condition of pods that have stubs among their containers; its message names them."""
 
 
-def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSONObject:
+def build(pod: JSONObject, state: PodState, now: datetime, node: NodeFacts) -> JSONObject:
     """Return the whole status of the pod."""
     old = meta.status(pod)
     phase = pod_phase(pod, state)
+    pending = resizes.pending(pod, node.allocatable)
     new: JSONObject = old | {
         "phase": phase,
-        "conditions": _conditions(pod, state, phase, now),
-        "hostIP": host_ip,
-        "hostIPs": [{"ip": host_ip}],
+        "conditions": _conditions(pod, state, phase, now, pending),
+        "hostIP": node.host_ip,
+        "hostIPs": [{"ip": node.host_ip}],
         "startTime": timestamps.render(state.start_time),
-        "qosClass": old.get("qosClass") or qos_class(pod),
-        "containerStatuses": _container_statuses(pod, podspec.regular_containers(pod), state),
+        "qosClass": old.get("qosClass") or qos_class(meta.spec(pod)),
+        "containerStatuses": _container_statuses(
+            pod, podspec.regular_containers(pod), state, is_pending=pending is not None
+        ),
     }
     if podspec.init_containers(pod):
-        new["initContainerStatuses"] = _container_statuses(pod, podspec.init_containers(pod), state)
+        new["initContainerStatuses"] = _container_statuses(
+            pod, podspec.init_containers(pod), state, is_pending=pending is not None
+        )
     if state.ip:
         new |= {"podIP": state.ip, "podIPs": [{"ip": state.ip}]}
     if state.failure and phase == "Failed":
@@ -68,9 +74,17 @@ def _exit_code(container: ContainerState) -> int | None:
     return ended.exit_code if ended else None
 
 
-def _container_statuses(pod: JSONObject, containers: list[JSONObject], state: PodState) -> list[JSONObject]:
+def _container_statuses(
+    pod: JSONObject, containers: list[JSONObject], state: PodState, *, is_pending: bool
+) -> list[JSONObject]:
     initialized = is_initialized(pod, state)
-    return [_container_status(pod, container, state, initialized=initialized) for container in containers]
+    statuses = [_container_status(pod, container, state, initialized=initialized) for container in containers]
+    return [
+        status | resizes.reported(pod, container, is_pending=is_pending)
+        if _runs(state.containers[status["name"]])
+        else status
+        for container, status in zip(containers, statuses, strict=True)
+    ]
 
 
 def is_initialized(pod: JSONObject, state: PodState) -> bool:
@@ -132,9 +146,13 @@ def is_ready(pod: JSONObject, container: JSONObject, current: ContainerState, *,
     return _runs(current) and current.started and current.ready
 
 
-def _conditions(pod: JSONObject, state: PodState, phase: str, now: datetime) -> list[JSONObject]:
-    old = {condition["type"]: condition for condition in meta.status(pod).get("conditions") or []}
+def _conditions(
+    pod: JSONObject, state: PodState, phase: str, now: datetime, pending: JSONObject | None
+) -> list[JSONObject]:
+    conditions = meta.status(pod).get("conditions") or []
+    old = {one["type"]: one for one in conditions if pending or one["type"] != resizes.PENDING}
     computed = {condition["type"]: condition for condition in _computed(pod, state, phase, old)}
+    computed |= {resizes.PENDING: pending} if pending else {}
     kept = [computed.pop(kind, condition) for kind, condition in old.items()]
     return [_with_time(condition, old.get(condition["type"]), now) for condition in [*kept, *computed.values()]]
 

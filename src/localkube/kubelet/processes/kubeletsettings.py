@@ -18,8 +18,8 @@ class KubeletSettings:
     `stub_images` (`all`: every container) whether they can or not; with
     `hold_completed` containers that end with exit code 0 are not restarted; with `quote_failures` a container that
     fails without a termination message gets its last log lines as message. `environment.PASSED` selects from
-    `host_environment`; `host_user` is the user who runs the cluster. `allocatable` replaces limits that containers do
-    not set. When the cluster ends, each container gets its stop signal and its pod's grace period, but at most
+    `host_environment`; `host_user` is the user who runs the cluster. `allocatable` has, by
+    node, what its pods can have. When the cluster ends, each container gets its stop signal and its pod's grace period, but at most
     `grace_at_end`.
     """
 
@@ -35,7 +35,7 @@ class KubeletSettings:
     host_ip: str = "127.0.0.1"
     host_user: int = 0
     host_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
-    allocatable: Mapping[str, JSON] = field(default_factory=dict)
+    allocatable: Mapping[str, Mapping[str, JSON]] = field(default_factory=dict)
     grace_at_end: timedelta = timedelta(0)
 
     def pod_directory(self, uid: str) -> Path:

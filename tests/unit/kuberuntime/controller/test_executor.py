@@ -292,6 +292,27 @@ def test_a_failure_is_reported_where_the_plan_says_so() -> None:
     assert sent["status"]["conditions"] == [{"message": "failed: create Pod default/web: quota"}]
 
 
+@pytest.mark.parametrize(
+    ("script", "patches"),
+    [
+        (failure(403, "Forbidden", "quota"), 1),
+        (failure(422, "Invalid", "class"), 1),
+        (failure(500, "InternalError", "etcd"), 0),
+        (ConnectionFailedError("gone"), 0),
+    ],
+    ids=["forbidden", "invalid", "a fault of the server", "no answer"],
+)
+def test_a_refusal_is_recorded_where_the_plan_says_so_and_no_other_failure(
+    script: Response | Exception, patches: int
+) -> None:
+    """What a second attempt may bring about is no refusal."""
+    plan = Plan((Finally(actions=(CREATE,), on_refusal=(REPORT,)),))
+
+    outcome = execute(plan, script, *[answer(200, WRITTEN)] * patches)
+
+    assert [request.method for request in outcome.transport.requests] == ["POST", *["PATCH"] * patches]
+
+
 @pytest.mark.parametrize("answers", [[answer(200, WRITTEN)], [CONFLICT]], ids=["success", "a newer object"])
 def test_nothing_is_reported_where_nothing_failed(answers: list[Response]) -> None:
     """A replacement that met a newer object is no failure: the key is planned again."""

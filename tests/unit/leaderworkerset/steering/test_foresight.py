@@ -246,13 +246,32 @@ def test_what_stays_and_what_is_recreated_is_told_in_pods() -> None:
     assert (told["inPlacePods"], told["recreatedPods"], told["notInPlace"]) == (2, 1, "")
 
 
+def test_cpu_and_memory_change_in_place() -> None:
+    """A pod that asks for nothing cannot ask for something: its class would be another one."""
+
+    def sized(**requests: str) -> dict[str, Any]:
+        main = {"name": "main", "image": "app:1", "resources": {"requests": requests}}
+        return way(
+            builders.leaderworkerset_object(
+                replicas=3, size=1, template={"workerTemplate": {"spec": {"containers": [main]}}}
+            ),
+            "IfPossible",
+        )
+
+    found = foresight.foresee(at_rest(sized(cpu="1")), sized(cpu="2"))
+    assert "in place: 3 pods, recreated: 0" in foresight.lines(found)
+    found = foresight.foresee(at_rest(sized(cpu="1")), sized())
+    gone = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources.requests.cpu"
+    assert foresight.document(found)["notInPlace"] == gone
+
+
 def test_the_first_field_that_is_no_image_is_named() -> None:
     scheduled = way(NEW, "IfPossible", scheduling={})
     larger = builders.leaderworkerset_object(image="app:2", replicas=3, size=2)
     field = "spec.leaderWorkerTemplate.size"
     for new, expected in ((scheduled, "spec.scheduling"), (way(larger, "IfPossible"), field)):
         found = foresight.foresee(at_rest(way(OLD, "IfPossible")), new)
-        assert f"in place: 0 pods: {expected} is not the image of a container" in foresight.lines(found)
+        assert f"in place: 0 pods: {expected} cannot change in a pod that runs" in foresight.lines(found)
         assert foresight.document(found)["notInPlace"] == expected
         assert len(foresight.document(found)["steps"]) == 3
 
@@ -262,6 +281,6 @@ def test_where_nothing_may_be_recreated_such_a_field_holds_the_rollout() -> None
     found = foresight.foresee(at_rest(way(OLD, "Only")), larger)
     assert foresight.lines(found)[-2:] == [
         "no group is created or removed; 3 groups would keep the old revision",
-        "in place: impossible, and the rollout is held: spec.leaderWorkerTemplate.size is not the image of a container",
+        "in place: impossible, and the rollout is held: spec.leaderWorkerTemplate.size cannot change in a pod that runs",
     ]
     assert foresight.document(found)["heldGroups"] == 3

@@ -95,11 +95,11 @@ def test_an_eviction_deletes_the_pod() -> None:
             f"{PODS}/web",
             (405, "MethodNotAllowed", "the server does not allow this method on the requested resource"),
         ),
-        ("POST", f"{PODS}/web/resize", (501, "NotImplemented", "the embedded cluster does not serve pods/resize")),
+        ("POST", f"{PODS}/web/proxy", (501, "NotImplemented", "the embedded cluster does not serve pods/proxy")),
         ("GET", "/metrics", (404, "NotFound", "the embedded API server does not serve /metrics")),
         ("GET", "/api/v2/pods", (404, "NotFound", "the embedded API server does not serve /api/v2/pods")),
     ],
-    ids=["resource", "group", "subresource", "no namespace", "cluster-scoped", "method", "resize", "path", "version"],
+    ids=["resource", "group", "subresource", "no namespace", "cluster-scoped", "method", "proxy", "path", "version"],
 )
 def test_what_is_not_served_says_so(method: str, path: str, refusal: tuple[int, str, str]) -> None:
     async def scenario(api: Api) -> None:

@@ -4,11 +4,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import state
 from localkube.kubelet.pod.state import ContainerState, PodState
 from localkube.kubelet.processes.runner import Exit
+from localkube.kubelet.spec.fieldref import NodeFacts
 
+NODE = NodeFacts("127.0.0.1", quantity.parse_list({"cpu": "8", "memory": "16Gi"}))
 NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 

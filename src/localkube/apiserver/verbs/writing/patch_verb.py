@@ -11,7 +11,6 @@ from kuberuntime.objects.field import FieldError, required
 from kuberuntime.objects.field import Kind as FieldKind
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import refusal
-from localkube.apiserver.model.kind import Operation
 from localkube.apiserver.patch import apply, json_patch, merge, strategic
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
@@ -47,12 +46,7 @@ async def patch(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOpt
         body.require_name(call, obj)
         return obj
 
-    return 200, await update.edit_object(backend, call, Edit(operation_of(call), wanted), chosen), chosen
-
-
-def operation_of(call: Call) -> Operation:
-    """Return the operation of a write to the call's subresource."""
-    return "status" if call.subresource == "status" else "update"
+    return 200, await update.edit_object(backend, call, Edit(update.operation_of(call), wanted), chosen), chosen
 
 
 def patcher(call: Call) -> Patcher:
@@ -95,7 +89,7 @@ async def _apply(backend: Backend, call: Call, chosen: WriteOptions) -> tuple[in
 
     while True:
         if backend.store.get(call.key) is not None:
-            edit = Edit(operation_of(call), wanted, owned=True)
+            edit = Edit(update.operation_of(call), wanted, owned=True)
             return 200, await update.edit_object(backend, call, edit, chosen), chosen
         if call.subresource:
             raise refusal.not_found(call.served.resource, call.name)

@@ -61,9 +61,17 @@ async def update(backend: Backend, call: Call) -> tuple[int, JSONObject, WriteOp
     exists = backend.store.get(call.key) is not None
     if not exists and call.served.stored_as in CREATED_BY_PUT and not call.subresource:
         return 201, await create_object(backend, call, sent, chosen), chosen
-    operation: Operation = "status" if call.subresource == "status" else "update"
-    edit = Edit(operation, lambda _: sent, conditional=is_conditional(call))
+    edit = Edit(operation_of(call), lambda _: sent, conditional=is_conditional(call))
     return 200, await edit_object(backend, call, edit, chosen), chosen
+
+
+def operation_of(call: Call) -> Operation:
+    """Return the operation of a write to the call's subresource."""
+    match call.subresource:
+        case "status" | "resize" as operation:
+            return operation
+        case _:
+            return "update"
 
 
 def is_conditional(call: Call) -> bool:

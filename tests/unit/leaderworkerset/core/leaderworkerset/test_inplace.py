@@ -34,14 +34,17 @@ KEY = builders.key_of(NEW)
 
 
 def facts(index: int, letter: str, key: str = KEY) -> GroupFacts:
-    """Return a group: O old, N new, o and n the same and not ready, M marked for `key`, m for another revision."""
-    is_new = letter in "Nn"
+    """Return a group: O old, N new, o and n the same and not ready, M marked for `key`, m for another revision.
+
+    R is marked and has the labels of `key`, and its nodes do not resize it.
+    """
+    is_new = letter in "NnR"
     revision, is_ready = builders.key_of(NEW if is_new else OLD), letter in "ON"
     workers = groupfacts.Workers(is_ready=is_ready, revision=revision, group_index=str(index))
     return GroupFacts(
         leader=f"web-{index}", group_index=str(index), index=index, is_leader_ready=is_ready, revision=revision,
         workers=workers, statefulset_revision="web-new" if is_new else "web-old", own_size=2,
-        updating={"M": key, "m": "another"}.get(letter, ""), is_deleting=letter == "x",
+        updating={"M": key, "R": key, "m": "another"}.get(letter, ""), is_refused=letter == "R", is_deleting=letter == "x",
     )  # fmt: skip
 
 
@@ -52,7 +55,7 @@ def rolling(letters: str, obj: JSONObject = NEW, *, partition: int = 4, observed
     statefulset["metadata"] |= {"generation": 3}
     statefulset["status"] = {
         "replicas": 4, "observedGeneration": observed, "updateRevision": "web-new", "currentRevision": "web-old",
-        "updatedReplicas": letters.count("N") + letters.count("n"),
+        "updatedReplicas": sum(map(letters.count, "NnR")),
     }  # fmt: skip
     return ObservedLeaderWorkerSet(
         leaderworkerset=obj,
@@ -170,6 +173,26 @@ def test_a_group_that_cannot_reach_the_newest_revision_is_recreated_at_once() ->
         assert [one.key.name for one in actions if isinstance(one, Delete)] == ["web-1"]
 
 
+@pytest.mark.parametrize(
+    ("way", "partition", "written", "deleted"),
+    [
+        ("IfPossible", 4, [3], []),
+        ("IfPossible", 3, [], ["web-3"]),
+        ("", 3, [], ["web-3"]),
+        ("Only", 4, [3], []),
+        ("Only", 3, [], []),
+    ],
+)
+def test_a_group_that_its_nodes_do_not_resize_is_recreated_by_the_new_revision(
+    way: str, partition: int, written: list[int], deleted: list[str]
+) -> None:
+    """First the partition falls below it: a leader that is deleted before would come back as it was."""
+    observed = rolling("OOOR", lws("app:2", way), partition=partition)
+    actions = list(flat(decide(observed, builders.NOW).plan.actions))
+    assert (partitions(observed), [one.key.name for one in actions if isinstance(one, Delete)]) == (written, deleted)
+    assert not [one for one in marked(observed) if one != "web-2"]
+
+
 def test_a_group_that_lost_its_revision_is_recreated() -> None:
     observed = rolling("OOOO")
     assert partitions(replace(observed, revisions=observed.revisions[1:])) == [3]
@@ -184,7 +207,7 @@ def update(way: str) -> list[str]:
 
 
 def test_the_first_field_that_is_no_image_is_named_once() -> None:
-    what = "spec.leaderWorkerTemplate.size differs, and is not the image of a container"
+    what = "spec.leaderWorkerTemplate.size differs, and cannot change in a pod that runs"
     assert update("IfPossible") == [f"Cannot update groups in place, groups are recreated: {what}"]
     assert update("Only") == [f"Cannot update groups in place, holds the rollout: {what}"]
     assert update("") == update("Sometimes") == []
@@ -212,6 +235,21 @@ def test_only_images_of_containers_need_no_other_pods(new: Any, expected: str) -
     """Init containers do not run again in a pod that is there."""
     prefix = "spec.leaderWorkerTemplate.workerTemplate."
     assert inplace.obstacle(content(), new) == (prefix + expected if expected else "")
+
+
+def test_cpu_and_memory_of_containers_need_no_other_pods_where_the_api_server_lets_them_change() -> None:
+    def sized(**resources: Any) -> Any:
+        return content(spec={"containers": [{"name": "a", "image": "x", "resources": resources}]})
+
+    requests = {"cpu": "1", "memory": "1Gi"}
+    place = "spec.leaderWorkerTemplate.workerTemplate.spec.containers[0].resources"
+    assert inplace.obstacle(sized(requests=requests), sized(requests=requests | {"cpu": "2"})) == ""
+    assert inplace.obstacle(sized(requests=requests), sized(requests={"cpu": "1"})) == f"{place}.requests.memory"
+    assert (
+        inplace.obstacle(sized(requests=requests), sized(limits=requests)) == f"{place} (the quality of service class)"
+    )
+    device = requests | {"example.com/device": "1"}
+    assert inplace.obstacle(sized(requests=requests), sized(requests=device)) == f"{place}.requests.example.com/device"
 
 
 def test_groups_of_a_gang_scheduler_are_bound_to_objects_of_their_revision() -> None:

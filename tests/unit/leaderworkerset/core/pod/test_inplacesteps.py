@@ -8,7 +8,7 @@ from tests import builders
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS
-from kuberuntime.plan import Delete, Patch, flat
+from kuberuntime.plan import Delete, Finally, Patch, Together, flat
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.pod import inplacesteps
@@ -40,18 +40,19 @@ def group(
     held: bool = True,
     key: str = AFTER,
     observed: int = 2,
+    mark: str = AFTER,
     **ran: Any,
 ) -> LiveGroup:
     """Return a marked group: which of its pods are of the new revision, and what the StatefulSet of its workers is of."""
     led = pod(
-        builders.leader_pod(OLD, annotations=MARK | {labels.SIZE: "2"}),
+        builders.leader_pod(OLD, annotations=MARK | {labels.IN_PLACE_REVISION: mark, labels.SIZE: "2"}),
         new=leader,
         container=ran.get("leader_ran", "runc://a"),
     )
     workers = builders.worker_statefulset(led, key=key, uid="uid-of-workers-uid-of-web-0")
     workers["metadata"] |= {"generation": 2, "resourceVersion": "5"}
     workers["spec"]["updateStrategy"] = {"type": "OnDelete" if held else "RollingUpdate"}
-    workers["status"] |= {"observedGeneration": observed, "updateRevision": "w-new" if key == AFTER else "w-old"}
+    workers["status"] |= {"observedGeneration": observed, "updateRevision": "w-new" if key == mark else "w-old"}
     workers["status"]["updatedReplicas"] = ran.get("counted", 1)
     made_of = "w-new" if worker else "w-old"
     members = [] if worker is None else [
@@ -63,11 +64,24 @@ def group(
     )  # fmt: skip
 
 
+def resizing(found: LiveGroup, *, spec: str = "1", status: str = "1", reason: str = "") -> LiveGroup:
+    """Return the group whose pods shall request two CPUs: what their specs request, and their kubelets report."""
+    for one in found.pods:
+        one["metadata"]["annotations"][labels.IN_PLACE_RESOURCES] = "main.requests.cpu=2"
+        one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": spec}}
+        one["status"]["containerStatuses"][0]["resources"] = {"requests": {"cpu": status}}
+        if reason:
+            one["status"]["conditions"].append({"type": "PodResizePending", "status": "True", "reason": reason})
+    return found
+
+
 WALK = {
     InPlaceStep.HOLD: group(key=BEFORE, held=False),
     InPlaceStep.AWAIT_CONTROLLER: group(observed=1),
     InPlaceStep.PATCH_WORKERS: group(),
     InPlaceStep.PATCH_LEADER: group(worker=True),
+    InPlaceStep.REFUSE: resizing(group(worker=True, leader=True), spec="2", reason="Infeasible"),
+    InPlaceStep.RESIZE: resizing(group(worker=True, leader=True)),
     InPlaceStep.AWAIT_WORKERS: group(worker=True, leader=True),
     InPlaceStep.LET_GO: group(worker=True, leader=True, ran="runc://b"),
     InPlaceStep.AWAIT_LEADER: group(worker=True, leader=True, ran="runc://b", held=False),
@@ -147,6 +161,85 @@ def test_the_statefulset_may_replace_pods_again() -> None:
     patch = only(WALK[InPlaceStep.LET_GO])
     assert (patch.resource, patch.kind) == (STATEFULSETS, "merge")
     assert patch.patch["spec"] == {"updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}}
+
+
+def sized(image: str, cpu: str) -> JSONObject:
+    """Return a LeaderWorkerSet whose pods request so much."""
+    obj = builders.leaderworkerset_object(image=image)
+    obj["spec"]["leaderWorkerTemplate"]["workerTemplate"]["spec"]["containers"][0]["resources"] = {
+        "requests": {"cpu": cpu}
+    }
+    return obj
+
+
+def test_cpu_and_memory_follow_the_labels_by_the_subresource() -> None:
+    """What they shall be is recorded with the labels, so that it is known whatever happens in between."""
+    old, new = sized("app:1", "1"), sized("app:1", "2")
+    observed = resizing(group(key=builders.key_of(new), mark=builders.key_of(new)), status="1")
+    for one in (*observed.pods, *observed.statefulsets):
+        one["metadata"]["labels"][OWN] = builders.key_of(old if one["kind"] == "Pod" else new)
+        one["metadata"].get("annotations", {}).pop(labels.IN_PLACE_RESOURCES, None)
+    observed = replace(observed, obj=new, revisions=(builders.revision(old), builders.revision(new, number=2)))
+    first, second = flat(inplacesteps.decide(observed))
+    assert isinstance(first, Patch) and isinstance(second, Patch)  # noqa: PT018
+    assert first.patch["metadata"]["annotations"] == {labels.IN_PLACE_RESOURCES: "main.requests.cpu=2"}
+    assert ("spec" in first.patch, second.subresource, second.kind) == (False, "resize", "strategic")
+    resources = {"requests": {"cpu": "2"}}
+    assert second.patch["spec"] == {"containers": [{"name": "main", "resources": resources}]}
+    assert second.patch["metadata"] == {"uid": observed.pods[1]["metadata"]["uid"]}
+    assert "Cannot resize pod web-0-1: {error}" in {event.note for event in second.on_failure}
+
+
+def test_what_the_api_server_refuses_is_written_again_only_where_there_is_no_other_way() -> None:
+    """An infeasible amount, a quota, or the right that is missing: the leader is marked, as by the kubelet's word."""
+    observed = WALK[InPlaceStep.RESIZE]
+    (together,) = inplacesteps.decide(observed)
+    assert isinstance(together, Together)
+    (first,), _ = together.sequences
+    assert isinstance(first, Finally)
+    (mark,) = first.on_refusal
+    assert (mark.key.name, mark.patch["metadata"]["annotations"]) == ("web-0", {labels.IN_PLACE_REFUSED: AFTER})
+    observed = resizing(group(worker=True, leader=True))
+    observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
+    assert inplacesteps.decide(observed) == ()
+    only_way = NEW | {"metadata": NEW["metadata"] | {"annotations": {labels.IN_PLACE: "Only"}}}
+    assert len([*flat(inplacesteps.decide(replace(observed, obj=only_way)))]) == 2
+
+
+def test_the_statefulset_of_the_workers_gets_cpu_and_memory() -> None:
+    old, new = sized("app:1", "1"), sized("app:1", "2")
+    observed = group(key=builders.key_of(old), mark=builders.key_of(new), held=False)
+    observed = replace(observed, obj=new, revisions=(builders.revision(old), builders.revision(new, number=2)))
+    (container,) = only(observed).patch["spec"]["template"]["spec"]["containers"]
+    assert container == {"name": "main", "image": "app:1", "resources": {"requests": {"cpu": "2"}}}
+
+
+def test_what_was_lost_between_both_writes_of_a_pod_is_written_again() -> None:
+    patches = [one for one in flat(inplacesteps.decide(WALK[InPlaceStep.RESIZE])) if isinstance(one, Patch)]
+    assert [(one.key.name, one.subresource) for one in patches] == [("web-0", "resize"), ("web-0-1", "resize")]
+
+
+@pytest.mark.parametrize(
+    ("way", "said"), [("IfPossible", "its group is recreated"), ("Only", "its group keeps the pods that it has")]
+)
+def test_a_group_whose_nodes_do_not_resize_it_is_marked_once(way: str, said: str) -> None:
+    observed = resizing(group(worker=True, leader=True), spec="2", reason="Infeasible")
+    observed = replace(observed, obj=NEW | {"metadata": NEW["metadata"] | {"annotations": {labels.IN_PLACE: way}}})
+    patch = only(observed)
+    assert (patch.key.name, patch.patch["metadata"]["annotations"]) == ("web-0", {labels.IN_PLACE_REFUSED: AFTER})
+    assert [event.note for event in patch.on_success] == [f"Cannot resize pod web-0, {said}: Infeasible"]
+    observed.leader["metadata"]["annotations"][labels.IN_PLACE_REFUSED] = AFTER
+    assert inplacesteps.decide(observed) == ()
+    assert groupfacts.describe(observed.leader, observed.statefulsets[0]).is_refused
+
+
+def test_what_is_recorded_of_resources_is_forgotten_in_the_end() -> None:
+    observed = resizing(
+        group(worker=True, leader=True, ran="runc://b", leader_ran="runc://b", held=False), spec="2", status="2"
+    )
+    patches = [one for one in flat(inplacesteps.decide(observed)) if isinstance(one, Patch)]
+    assert [one.key.name for one in patches] == ["web-0", "web-0-1"]
+    assert all(one.patch["metadata"]["annotations"] == {labels.IN_PLACE_RESOURCES: None} for one in patches)
 
 
 @pytest.mark.parametrize(

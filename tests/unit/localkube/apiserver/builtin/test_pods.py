@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from localkube.apiserver.builtin.pods import quality_of_service
+from kuberuntime.objects.qos import qos_class
 from localkube.apiserver.validation import container_rules
 
 Api = Any
@@ -121,7 +121,7 @@ def test_defaults_of_volumes(api: Make, volume: dict[str, Any], source: dict[str
     ],
 )
 def test_quality_of_service(resources: dict[str, Any], expected: str) -> None:
-    assert quality_of_service({"containers": [{"resources": resources}]}) == expected
+    assert qos_class({"containers": [{"resources": resources}]}) == expected
 
 
 def test_a_gated_pod_starts_unscheduled(api: Make) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.localkube.kubelet.harness import status_of
 from tests.unit.localkube.kubelet.pods import (
+    NODE,
     NOW,
     after,
     container,
@@ -29,7 +30,7 @@ INIT = pod(initContainers=[container("init")])
 
 
 def build(found: JSONObject, current: PodState) -> JSONObject:
-    return {"metadata": found["metadata"], "status": podstatus.build(found, current, after(5), "127.0.0.1")}
+    return {"metadata": found["metadata"], "status": podstatus.build(found, current, after(5), NODE)}
 
 
 def condition(found: JSONObject, kind: str) -> tuple[str, str, str]:
@@ -112,6 +113,7 @@ def test_a_ready_pod_has_all_conditions_and_addresses() -> None:
         "imageID": "host://",
         "started": True,
         "containerID": "process://id-main",
+        "resources": {},
     }
 
 

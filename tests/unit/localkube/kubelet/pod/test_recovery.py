@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.localkube.kubelet.pods import NOW, after, container, ended, pod, running, set_up
+from tests.unit.localkube.kubelet.pods import NODE, NOW, after, container, ended, pod, running, set_up
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle, podstatus, recovery, state
@@ -12,7 +12,7 @@ from localkube.kubelet.pod.state import Phase, PodState
 
 def remembered(found: JSONObject, *containers: state.ContainerState, **fields: Any) -> JSONObject:
     """Return the pod with the status that it had when the cluster ended."""
-    return {**found, "status": podstatus.build(found, set_up(found, *containers, **fields), NOW, "127.0.0.1")}
+    return {**found, "status": podstatus.build(found, set_up(found, *containers, **fields), NOW, NODE)}
 
 
 def recover(found: JSONObject) -> PodState:
@@ -51,7 +51,7 @@ def test_a_pod_that_was_over_stays_over_with_its_address() -> None:
     found = remembered(pod(restartPolicy="Never"), ended(0))
     current = recover(found)
     assert current.containers["main"].phase is Phase.TERMINATED
-    assert podstatus.build(found, current, after(60), "127.0.0.1")["phase"] == "Succeeded"
+    assert podstatus.build(found, current, after(60), NODE)["phase"] == "Succeeded"
     assert current.ip == "10.0.0.1"
 
 
@@ -71,7 +71,7 @@ def test_a_completed_container_of_a_pod_that_goes_on_stays_completed() -> None:
 def test_a_container_that_must_never_run_twice_has_failed() -> None:
     found = remembered(pod(restartPolicy="Never"), running())
     current = recover(found)
-    assert podstatus.build(found, current, after(60), "127.0.0.1")["phase"] == "Failed"
+    assert podstatus.build(found, current, after(60), NODE)["phase"] == "Failed"
 
 
 def test_the_start_time_is_remembered() -> None:

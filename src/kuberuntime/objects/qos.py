@@ -1,0 +1,46 @@
+"""CPU and memory of containers as they count, and the quality-of-service class of a pod that follows from them. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import quantity
+from kuberuntime.objects.meta import JSON, JSONObject
+
+COMPUTE: Final = ("cpu", "memory")
+"""The resources that decide the class, and that can change in a pod that is there."""
+
+
+def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
+    """Return the limits and requests of CPU and memory; a request that is not set is the limit.
+
+    >>> compute({"limits": {"cpu": "2", "example.com/gpu": "1"}, "requests": {"memory": "1Gi"}})
+    {'limits': {'cpu': '2'}, 'requests': {'cpu': '2', 'memory': '1Gi'}}
+    """
+    limits = resources.get("limits") or {}
+    named = {"limits": limits, "requests": limits | (resources.get("requests") or {})}
+    return {kind: {name: amounts[name] for name in COMPUTE if name in amounts} for kind, amounts in named.items()}
+
+
+def qos_class(spec: JSONObject) -> str:
+    """Return the class that decides which pods are evicted first: Guaranteed, Burstable or BestEffort.
+
+    >>> qos_class({"containers": [{"resources": {"requests": {"cpu": "1"}}}]})
+    'Burstable'
+    """
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    holders = [spec] if spec.get("resources") else containers
+    amounts = [_positive(compute(one.get("resources") or {})) for one in holders]
+    if not any(limits or requests for limits, requests in amounts):
+        return "BestEffort"
+    if all(len(limits) == len(COMPUTE) and requests == limits for limits, requests in amounts):
+        return "Guaranteed"
+    return "Burstable"
+
+
+def _positive(
+    found: dict[str, dict[str, JSON]],
+) -> tuple[dict[str, quantity.Quantity], dict[str, quantity.Quantity]]:
+    limits, requests = (
+        {name: amount for name, amount in quantity.parse_list(found[kind]).items() if amount}
+        for kind in ("limits", "requests")
+    )
+    return limits, requests

@@ -1,0 +1,164 @@
+"""CPU and memory of pods that are updated in place: what changes, whether it can, and whether the kubelet has done it.
+
+The subresource `resize` writes them, the patch of images and labels records on the pod what they shall be:
+`CONTAINER.limits.cpu=2,…`. So a manager that dies between the two writes goes on, and so does an update that is followed
+by another one. The record is removed when the group is done: from then on others may resize its pods.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from kuberuntime.objects import meta, qos, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import Quantity, QuantityError
+from leaderworkerset.api import labels
+
+TEMPLATES: Final = ("leaderTemplate", "workerTemplate")
+PENDING: Final = "PodResizePending"
+INFEASIBLE: Final = "Infeasible"
+UNSUPPORTED: Final = "its node does not resize pods"
+
+
+class Place(NamedTuple):
+    """Where an amount stands: in a container, `limits` or `requests`, `cpu` or `memory`."""
+
+    container: str
+    kind: str
+    resource: str
+
+
+def changed(before: JSONObject | None, after: JSONObject) -> dict[Place, str]:
+    """Return the amounts of a pod template that another one, None if it is lost, does not have."""
+    known = {} if before is None else _amounts(_containers(before))
+    return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
+
+
+def read(pod: JSONObject) -> dict[Place, str]:
+    """Return the recorded amounts of a pod; entries that cannot be read count as absent.
+
+    >>> read({"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: "main.limits.cpu=2,main.cpu=1,main.limits.memory=x"}}})
+    {Place(container='main', kind='limits', resource='cpu'): '2'}
+    """
+    found = {}
+    for entry in meta.annotations(pod).get(labels.IN_PLACE_RESOURCES, "").split(","):
+        path, _, amount = entry.partition("=")
+        parts = path.split(".")
+        if len(parts) == len(Place._fields) and _parsed(amount) is not None:
+            found[Place(*parts)] = amount
+    return found
+
+
+def record(amounts: Mapping[Place, str]) -> str:
+    """Return the record of amounts."""
+    return ",".join(f"{'.'.join(place)}={amount}" for place, amount in sorted(amounts.items()))
+
+
+def due(pod: JSONObject, amounts: Mapping[Place, str]) -> dict[Place, str]:
+    """Return the amounts that the spec of a pod does not have yet, none if its node cannot resize it."""
+    return {} if not amounts or _is_unsupported(pod) else _missing(_containers(pod), amounts)
+
+
+def is_settled(pod: JSONObject) -> bool:
+    """Return whether the containers of a pod have what is recorded, as the kubelet reports it.
+
+    A status from before the patch still has the old amounts, whatever its conditions say.
+    """
+    amounts = read(pod)
+    return not amounts or not _missing(meta.status(pod).get("containerStatuses") or [], amounts)
+
+
+def refusal(pod: JSONObject) -> str:
+    """Return why the kubelet will not resize a pod; empty if nothing says so. One that is deferred may be resized later."""
+    amounts = read(pod)
+    if is_settled(pod):
+        return ""
+    if _is_unsupported(pod):
+        return UNSUPPORTED
+    pending = meta.find_condition(pod, PENDING) or {}
+    is_infeasible = pending.get("status") == "True" and pending.get("reason") == INFEASIBLE
+    return INFEASIBLE if is_infeasible and not _missing(_containers(pod), amounts) else ""
+
+
+def containers(amounts: Mapping[Place, str]) -> dict[str, JSONObject]:
+    """Return amounts as the `resources` of containers, by their names."""
+    found: dict[str, JSONObject] = {}
+    for (container, kind, resource), amount in amounts.items():
+        found.setdefault(container, {}).setdefault(kind, {})[resource] = amount
+    return found
+
+
+def without(template: JSONObject) -> JSONObject:
+    """Return a pod template without CPU and memory of its containers."""
+    spec = meta.spec(template)
+    bare = [_without(one) for one in spec.get("containers") or []]
+    return template | {"spec": spec | {"containers": bare}}
+
+
+def obstacle(old: JSONObject, new: JSONObject) -> str:
+    """Return the first field of two revisions' `spec` for which CPU and memory cannot change in place; empty without one.
+
+    The rest of the templates is the same. The API server refuses to remove an amount, to change the class of a pod, and
+    all of it where amounts of the whole pod are set. A container that is restarted for it would count as failed.
+    """
+    before, after = (one.get("leaderWorkerTemplate") or {} for one in (old, new))
+    found = (
+        why
+        for name in TEMPLATES
+        if before.get(name) and after.get(name)
+        for why in _obstacles(before[name], after[name], f"spec.leaderWorkerTemplate.{name}.spec")
+    )
+    return next(found, "")
+
+
+def _obstacles(before: JSONObject, after: JSONObject, path: str) -> Iterator[str]:
+    for number, (old, new) in enumerate(zip(_containers(before), _containers(after), strict=False)):
+        had, has, place = _amounts([old]), _amounts([new]), f"{path}.containers[{number}]"
+        if had == has:
+            continue
+        yield from (f"{place}.resources.{one.kind}.{one.resource}" for one in had if one not in has)
+        if any(one.get("restartPolicy") == "RestartContainer" for one in new.get("resizePolicy") or []):
+            yield f"{place}.resizePolicy"
+        if meta.spec(after).get("resources"):
+            yield f"{path}.resources"
+        if qos.qos_class(meta.spec(before)) != qos.qos_class(meta.spec(after)):
+            yield f"{place}.resources (the quality of service class)"
+
+
+def _containers(obj: JSONObject) -> list[JSONObject]:
+    return meta.spec(obj).get("containers") or []
+
+
+def _amounts(holders: list[JSONObject]) -> dict[Place, str]:
+    return {
+        Place(one["name"], kind, resource): str(quantity.parse(amount))
+        for one in holders
+        for kind, amounts in qos.compute(one.get("resources") or {}).items()
+        for resource, amount in amounts.items()
+    }
+
+
+def _missing(holders: list[JSONObject], amounts: Mapping[Place, str]) -> dict[Place, str]:
+    present = _amounts(holders)
+    return {place: amount for place, amount in amounts.items() if _parsed(present.get(place, "")) != _parsed(amount)}
+
+
+def _is_unsupported(pod: JSONObject) -> bool:
+    """Return whether the kubelet reports no amounts of running containers: it is older than the subresource."""
+    statuses = meta.status(pod).get("containerStatuses") or []
+    return meta.is_condition_true(pod, "Ready") and not any("resources" in one for one in statuses)
+
+
+def _without(container: JSONObject) -> JSONObject:
+    resources = container.get("resources") or {}
+    others = {
+        kind: {name: amount for name, amount in (resources.get(kind) or {}).items() if name not in qos.COMPUTE}
+        for kind in ("limits", "requests")
+    }
+    return container | {"resources": resources | others}
+
+
+def _parsed(text: str) -> Quantity | None:
+    try:
+        return quantity.parse(text)
+    except QuantityError:
+        return None

@@ -1,0 +1,52 @@
+"""Pods that are updated in place and do not get the CPU and memory of the new revision. Pure."""
+
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.core.policies import inplaceresources
+from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.finding import Cause, Finding
+from leaderworkerset.diagnosis.observed import Observed
+
+CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
+
+
+def not_resized(observed: Observed) -> Finding | None:
+    """Find pods of an update in place whose kubelet puts a resize off, refuses it, or fails at it."""
+    members = [rank for group in observed.view.groups for rank in group.ranks]
+    found = [(rank, told) for rank in members if (told := _told(rank.object or {}))]
+    if not found:
+        return None
+    rank, told = found[0]
+    return Finding(
+        subject=ranks.subject(rank),
+        sentence=f"pod {rank.pod} does not get the CPU and memory of the new revision{ranks.others(len(found))}",
+        evidence=(f"{rank.pod}: {ranks.quote(told)}",),
+        steps=(
+            f"{observed.commands.lws} nodes",
+            f"apply other amounts to {observed.view.name}, or the old ones: the pods stay",
+            f"have its groups recreated: annotation {labels.IN_PLACE} IfPossible, for what no node can have",
+        ),
+    )
+
+
+def _told(pod: JSONObject) -> str:
+    """Return what the kubelet says of a resize that is not done; empty if it says nothing, or goes on with it."""
+    if inplaceresources.is_settled(pod):
+        return ""
+    for kind in CONDITIONS:
+        condition = meta.find_condition(pod, kind) or {}
+        if condition.get("status") == "True" and condition.get("reason"):
+            return f"{kind}: {condition['reason']}: {condition.get('message') or ''}"
+    return ""
+
+
+NOT_RESIZED: Final = Cause(
+    code="LWS-E097",
+    title="a pod is not resized",
+    meaning="CPU and memory change in place, and the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
+    remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
+    find=not_resized,
+)

@@ -1,0 +1,47 @@
+"""Resizes of pods that run: what containers have, and why they do not get what their pod asks for. Pure.
+
+No CPU or memory is enforced here, so that what fits the node as a whole is there at once, and nothing is deferred: the
+amounts count where pods are placed.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from kuberuntime.objects import meta, qos, quantity
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.quantity import Quantity
+from localkube.kubelet.spec import podspec
+
+PENDING: Final = "PodResizePending"
+
+
+def pending(pod: JSONObject, allocatable: Mapping[str, Quantity]) -> JSONObject | None:
+    """Return the condition of a pod that asks for more than its node has; None if it does not, or is no larger than it was."""
+    reported = {one["name"]: one.get("resources") for one in meta.status(pod).get("containerStatuses") or []}
+    changed = [
+        one["name"]
+        for one in podspec.regular_containers(pod)
+        if reported.get(one["name"]) not in (None, one.get("resources") or {})
+    ]
+    if not changed:
+        return None
+    for name in qos.COMPUTE:
+        asked, most = _asked(pod, name), allocatable.get(name)
+        if most is not None and asked > most:
+            text = f"Node didn't have enough capacity: {name}, requested: {asked}, capacity: {most}"
+            return {"type": PENDING, "status": "True", "reason": "Infeasible", "message": text}
+    return None
+
+
+def reported(pod: JSONObject, container: JSONObject, *, is_pending: bool) -> JSONObject:
+    """Return what the status says of the resources of a running container: what it asks for, or what it had."""
+    statuses = meta.status(pod).get("containerStatuses") or []
+    known = next((one.get("resources") for one in statuses if one["name"] == container["name"]), None)
+    resources: JSONObject = known if is_pending and known is not None else container.get("resources") or {}
+    requests = resources.get("requests")
+    return {"resources": resources} | ({"allocatedResources": requests} if requests else {})
+
+
+def _asked(pod: JSONObject, name: str) -> Quantity:
+    amounts = (qos.compute(one.get("resources") or {})["requests"] for one in podspec.regular_containers(pod))
+    return sum((quantity.parse(one[name]) for one in amounts if name in one), start=quantity.ZERO)

@@ -1,0 +1,48 @@
+"""Resizes: what fits the node is there at once, what does not is refused, and the status says so."""
+
+from tests.unit.localkube.kubelet.harness import status_of
+from tests.unit.localkube.kubelet.pods import NODE, after, container, pod, running, set_up
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.pod import podstatus
+
+
+def sized(cpu: str, status: JSONObject | None = None) -> JSONObject:
+    found = pod(container(resources={"requests": {"cpu": cpu}, "limits": {"memory": "1Gi"}}))
+    return found | {"status": status or {}}
+
+
+def built(found: JSONObject) -> JSONObject:
+    return found | {"status": podstatus.build(found, set_up(found, running()), after(5), NODE)}
+
+
+def test_a_running_container_has_what_it_asks_for() -> None:
+    status = status_of(built(sized("1")))
+    assert status["resources"] == {"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}}
+    assert status["allocatedResources"] == {"cpu": "1"}
+    assert status_of(built(pod()))["resources"] == {}
+
+
+def test_a_container_that_waits_has_nothing() -> None:
+    found = sized("1")
+    waiting = found | {"status": podstatus.build(found, set_up(found), after(5), NODE)}
+    assert "resources" not in status_of(waiting)
+
+
+def test_a_resize_that_fits_is_done_at_once() -> None:
+    found = built(sized("8", meta.status(built(sized("1")))))
+    assert status_of(found)["resources"]["requests"] == {"cpu": "8"}
+    assert meta.find_condition(found, "PodResizePending") is None
+
+
+def test_one_that_no_pod_of_the_node_can_have_is_infeasible_until_it_is_taken_back() -> None:
+    found = built(sized("9", meta.status(built(sized("1")))))
+    assert status_of(found)["resources"]["requests"] == {"cpu": "1"}
+    condition = meta.find_condition(found, "PodResizePending") or {}
+    assert (condition["status"], condition["reason"]) == ("True", "Infeasible")
+    assert condition["message"] == "Node didn't have enough capacity: cpu, requested: 9, capacity: 8"
+    assert built(found) == found
+    back = built(sized("2", meta.status(found)))
+    assert status_of(back)["resources"]["requests"] == {"cpu": "2"}
+    assert meta.find_condition(back, "PodResizePending") is None
