@@ -13,6 +13,7 @@ from leaderworkerset.diagnosis.causes import (
     featuregates,
     hangs,
     images,
+    inplacerestarts,
     lostnodes,
     prerequisites,
     refusals,
@@ -108,6 +109,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.PROBE_KILLS,
     containers.CRASHES,
     containers.ENDED,
+    inplacerestarts.IN_PLACE,
     starts.BACK_OFF,
     # They run, and get no further.
     hangs.HANGS,
