@@ -73,6 +73,12 @@ async def test_a_pod_that_is_not_ready_in_time_has_failed(space: Space) -> None:
     await space.until(is_noted)
     await space.manager.stop()
     await space.manager.start()
+
+    def is_recreated(state: State) -> None:
+        leader = state.pods.get("web-1", {})
+        assert meta.is_deleting(leader) or meta.metadata(leader).get("uid") != meta.uid(before.pods["web-1"])
+
+    await space.until(is_recreated)
     async with space.releasing():
         await replaced(space, before, "web-1", "web-1-1")
     record = await space.get(CONTROLLER_REVISIONS, "web-1-recreations")
