@@ -436,7 +436,7 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
     "LWS-E081": recreated([placed()]),
-    "LWS-E094": observed(
+    "LWS-E098": observed(
         [
             ready(0, 0),
             placed(

@@ -35,7 +35,7 @@ def restarts_in_place(observed: Observed) -> Finding | None:
 
 
 IN_PLACE: Final = Cause(
-    code="LWS-E094",
+    code="LWS-E098",
     title="all containers of a pod restart in place",
     meaning="A container ended with an exit code for which its rules say RestartAllContainers: its pod starts anew, and stays.",
     remedy=(

@@ -45,7 +45,7 @@ def test_a_container_that_its_pod_ended_has_not_failed() -> None:
 def test_a_group_that_is_recreated_for_it_is_told_how_to_tolerate_it(failure: str) -> None:
     found = diagnose(recreated([placed()], failure=failure), Selection("web"))
     is_for_it = failure == WHY
-    assert (found.code == "LWS-E094") is is_for_it
+    assert (found.code == "LWS-E098") is is_for_it
     if is_for_it:
         assert "pod web-0-1 restarted all its containers in place, for which group 0 is recreated" in found.sentence
         assert labels.IN_PLACE_RESTARTS in found.steps[0]
@@ -53,4 +53,4 @@ def test_a_group_that_is_recreated_for_it_is_told_how_to_tolerate_it(failure: st
 
 def test_a_group_that_is_ready_again_needs_no_word() -> None:
     of = lws(1, 1, status={"readyReplicas": 1})
-    assert diagnose(recreated([ready(0, 0)], failure=WHY, of=of), Selection("web")).code != "LWS-E094"
+    assert diagnose(recreated([ready(0, 0)], failure=WHY, of=of), Selection("web")).code != "LWS-E098"
