@@ -18,6 +18,11 @@ def with_container(**fields: object) -> JSONObject:
     return {"containers": [container(**fields)]}
 
 
+def rule(*codes: int, action: str = "RestartAllContainers", operator: str = "In") -> JSONObject:
+    """Return a rule on the exit codes of a container."""
+    return {"action": action, "exitCodes": {"operator": operator, "values": list(codes)}}
+
+
 def with_volume(**source: object) -> JSONObject:
     """Return a spec of one volume that is mounted."""
     return {
@@ -43,6 +48,8 @@ GOOD: tuple[JSONObject, ...] = (
     {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"a": "b"}}, "minDomains": 2}]},
     {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]},
     {"initContainers": [container(name="i"), container(name="s", restartPolicy="Always", startupProbe=PROBE)]},
+    with_container(restartPolicy="Never", restartPolicyRules=[rule(88), rule(1, 2, action="Restart", operator="NotIn")]), with_container(restartPolicyRules=[]),
+    {"initContainers": [container(name="i", restartPolicy="Never", restartPolicyRules=[rule(1)]), container(name="s", restartPolicy="Always", restartPolicyRules=[rule()])]},
     with_container(image="app"), with_container(image="app:latest"), with_container(image="app@sha256:" + "0" * 64), with_container(image="r.io:5000/app:1"),
     with_container(imagePullPolicy="Never"), with_container(command=["a"], args=["b"], workingDir="/w", stdin=True, tty=True, stdinOnce=True),
     with_container(env=[{"name": "A"}, {"name": "B", "value": "$(A)"}, {"name": "C", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}, {"name": "D", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}]),
@@ -85,6 +92,8 @@ BAD: tuple[JSONObject, ...] = (
     {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101, "preference": {"matchExpressions": [{"key": "a", "operator": "Odd"}]}}]}}},
     {"topologySpreadConstraints": [{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "Odd"}]}, {"initContainers": [container(name="main")]}, {"initContainers": [container(name="i", livenessProbe=PROBE)]},
     {"initContainers": [container(name="i", restartPolicy="Odd")]}, {"securityContext": {"runAsUser": -1, "fsGroup": -1}}, {"securityContext": {"sysctls": [{"name": "Bad Name"}]}}, {"hostNetwork": True, "hostUsers": False},
+    with_container(restartPolicyRules=[rule(88)]), {"initContainers": [container(name="i", restartPolicyRules=[rule(88, action="Odd")])]}, with_container(restartPolicy="Odd", restartPolicyRules=[{}, {"action": "Odd"}]),
+    with_container(restartPolicy="Never", restartPolicyRules=[rule(88, operator="Odd"), rule(*range(256))]), with_container(restartPolicy="Never", restartPolicyRules=[rule(88)] * 21),
     with_container(imagePullPolicy="Odd"), with_container(env=[{"name": ""}, {"name": "a=b"}]), with_container(env=[{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]), with_container(env=[{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "odd"}}}]), with_container(env=[{"name": "A", "valueFrom": {}}]),
     with_container(env=[{"name": "A", "valueFrom": {"configMapKeyRef": {"key": ""}}}]), with_container(envFrom=[{}]), with_container(envFrom=[{"prefix": "1=", "secretRef": {"name": ""}}]),
     with_container(resources={"limits": {"cpu": "1"}, "requests": {"cpu": "2"}}), with_container(resources={"limits": {"cpu": "-1"}}), with_container(resources={"limits": {"cpu": "x"}}), with_container(resources={"limits": {"odd": "1"}}), with_container(resources={"requests": {"nvidia.com/gpu": 1}}), with_container(resources={"limits": {"nvidia.com/gpu": "1.5"}}),

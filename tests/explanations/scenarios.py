@@ -482,6 +482,24 @@ SCENARIOS: Final[dict[str, Observed]] = {
     ),
     "LWS-E080": recreated([placed()], due=18, leader="web-0-uid", state=labels.WAITING),
     "LWS-E081": recreated([placed()]),
+    "LWS-E098": observed(
+        [
+            ready(0, 0),
+            placed(
+                0,
+                1,
+                metadata={"annotations": {labels.RESTARTED_IN_PLACE: f"2={ago(12)}"}},
+                status={
+                    "containerStatuses": [
+                        container(
+                            restarts=2, last=ended(137, 12, "RestartingAllContainers"), running={"startedAt": ago(11)}
+                        )
+                    ]
+                },
+            ),
+        ],
+        of=lws(1, 2, metadata={"annotations": {labels.IN_PLACE_RESTARTS: "120s"}}),
+    ),
     "LWS-E082": observed(
         [running(container(running={"startedAt": ago(100)})).view.groups[0].ranks[0].object or {}, ready(0, 1)]
     ),

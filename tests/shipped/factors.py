@@ -136,6 +136,7 @@ ANNOTATIONS: Final = (
     one(labels.MAX_GROUP_RESTARTS, None, "1", str(MOST_RESTARTS), settings.UNLIMITED),
     one(labels.RESUME_GROUP_RESTARTS, None, "a" * settings.LONGEST_RESUMED),
     one(labels.RELEASE_LOST_PODS_AFTER, None, *limits(settings.RELEASES), settings.OFF),
+    one(labels.IN_PLACE_RESTARTS, None, *limits(settings.IN_PLACE)),
     one(labels.DO_NOT_DISRUPT, None, disruption.STARTING),
     one(labels.DISRUPTION_BUDGET, None, disruption.OFF, disruption.ROLLOUT, "0", "100%"),
     one(labels.MOVE_OFF_CLOSED_NODES, None, "on", "off"),

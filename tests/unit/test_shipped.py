@@ -57,6 +57,7 @@ SET_BY_US: Final = frozenset(
         "FAILED_POD_RESTARTS",
         "FAILURE",
         "RESUMED",
+        "RESTARTED_IN_PLACE",
         "IN_PLACE_REVISION",
         "IN_PLACE_STATEFULSET_REVISION",
         "IN_PLACE_BEFORE",

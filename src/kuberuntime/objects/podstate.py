@@ -13,6 +13,9 @@ from kuberuntime.objects.meta import JSONObject
 
 NODE_LOST = "NodeLost"
 
+ALL_RESTARTED: Final = "RestartingAllContainers"
+"""The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
+
 ERROR: Final = re.compile(
     r"(?i)error|exception|fatal|panic|abort|fail|fault|cannot|can't|unable|not found|no such|not permitted|denied|refused|"
     r"in use|out of|killed|invalid|missing|unknown|unrecognized"
@@ -145,6 +148,21 @@ def container_statuses(pod: JSONObject) -> list[JSONObject]:
     """Return the statuses of the containers of a pod, init containers first."""
     status = meta.status(pod)
     return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
+def restarted_with_all(status: JSONObject) -> bool:
+    """Return whether the last restart of a container was one of all containers of its pod in place.
+
+    >>> restarted_with_all({"lastState": {"terminated": {"reason": "RestartingAllContainers", "exitCode": 137}}})
+    True
+    """
+    last = (status.get("lastState") or {}).get("terminated") or {}
+    return last.get("reason") == ALL_RESTARTED
+
+
+def is_failure(ended: JSONObject) -> bool:
+    """Return whether a run ended with an error of its own: not because its pod restarts all containers in place."""
+    return bool(ended.get("exitCode")) and ended.get("reason") != ALL_RESTARTED
 
 
 def _reasons(pod: JSONObject) -> Iterator[str]:

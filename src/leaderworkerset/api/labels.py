@@ -83,6 +83,11 @@ MAX_GROUP_RESTARTS: Final = PREFIX + "max-group-restarts"
 RESUME_GROUP_RESTARTS: Final = PREFIX + "resume-group-restarts"
 RELEASE_LOST_PODS_AFTER: Final = PREFIX + "release-lost-pods-after"
 
+# Annotations of our own: how long a pod may take that restarts all its containers in place, and, on a pod, how often it did
+# (docs/adr/0027-restarts-of-all-containers.md).
+IN_PLACE_RESTARTS: Final = PREFIX + "in-place-restarts"
+RESTARTED_IN_PLACE: Final = PREFIX + "restarted-in-place"
+
 # Annotations of our own: whether groups are updated in place (docs/adr/0024-update-in-place.md); on a leader, the revision
 # that its group is brought to, that of the leader StatefulSet that belongs to it, and the one that it cannot come to; on a
 # pod, what it ran before, and the CPU and memory that it shall have.

@@ -53,6 +53,7 @@ POD: Final = Projection(
     f"metadata.annotations['{labels.GROUP_IDENTITY}']",
     f"metadata.annotations['{labels.REPLACES}']",
     f"metadata.annotations['{labels.POD_DELETION_COST}']",
+    f"metadata.annotations['{labels.RESTARTED_IN_PLACE}']",
     f"metadata.annotations['{labels.IN_PLACE_REVISION}']",
     f"metadata.annotations['{labels.IN_PLACE_STATEFULSET_REVISION}']",
     f"metadata.annotations['{labels.IN_PLACE_REFUSED}']",

@@ -20,6 +20,7 @@ RECREATE_GROUP: Final = "RecreateGroup"
 MOVING_GROUP: Final = "MovingGroup"
 BACK_OFF: Final = "BackOff"
 RESTARTS_EXHAUSTED: Final = "ReplicaRestartBudgetExceeded"
+ALL_RESTARTED: Final = "RestartedInPlace"
 LOST_POD: Final = "LostPod"
 REPLACEMENT_DEFERRED: Final = "GroupReplacementDeferred"
 REPLACEMENT_ADMITTED: Final = "GroupReplacementAdmitted"
@@ -150,6 +151,11 @@ def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
 def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
     """Return the event of a group that failed again and waits to be recreated."""
     return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))
+
+
+def restarted_in_place(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Return the event of a pod that restarted all its containers in place (docs/adr/0027)."""
+    return Event("Normal", ALL_RESTARTED, "Restart", note, reference(obj), reference(pod))
 
 
 def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:

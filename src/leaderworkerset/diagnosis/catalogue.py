@@ -13,6 +13,7 @@ from leaderworkerset.diagnosis.causes import (
     featuregates,
     hangs,
     images,
+    inplacerestarts,
     lostnodes,
     pendingmoves,
     prerequisites,
@@ -110,6 +111,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     containers.PROBE_KILLS,
     containers.CRASHES,
     containers.ENDED,
+    inplacerestarts.IN_PLACE,
     starts.BACK_OFF,
     # They run, and get no further.
     hangs.HANGS,

@@ -44,16 +44,19 @@ class Death:
 
 
 def of_pod(pod: JSONObject, now: datetime) -> Iterator[Death]:
-    """Yield the failed runs of a pod's containers that may still matter: none of a pod that is being deleted."""
+    """Yield the failed runs of a pod's containers that may still matter: none of a pod that is being deleted.
+
+    A run that was ended as its pod restarts all containers in place did not fail: another one of the pod did.
+    """
     inits = {str(one.get("name")) for one in meta.status(pod).get("initContainerStatuses") or []}
     for one in podstate.container_statuses({} if meta.is_deleting(pod) else pod):
         name, restarts = str(one.get("name")), int(one.get("restartCount") or 0)
         state, last = one.get("state") or {}, (one.get("lastState") or {}).get("terminated") or {}
         ended = state.get("terminated") or {}
         first = str((ended if restarts == 0 else last if restarts == 1 else {}).get("finishedAt") or "")
-        if ended.get("exitCode"):
+        if podstate.is_failure(ended):
             yield Death(meta.name(pod), name, ended, name in inits, restarts, first)
-        elif last.get("exitCode") and restarts and not ended and not _has_settled(state, now):
+        elif podstate.is_failure(last) and restarts and not ended and not _has_settled(state, now):
             # Without a counted restart the last run did not fail: its node was restarted.
             yield Death(meta.name(pod), name, last, name in inits, restarts, first, is_over="running" in state)
 

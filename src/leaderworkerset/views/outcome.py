@@ -106,7 +106,7 @@ def _failures(view: View) -> Iterator[tuple[FailedContainer, JSONObject]]:
             for when in ("state", "lastState"):
                 end = (status.get(when) or {}).get("terminated") or {}
                 # Without a counted restart the last run did not fail: its node was restarted.
-                if end.get("exitCode") and (when == "state" or status.get("restartCount")):
+                if podstate.is_failure(end) and (when == "state" or status.get("restartCount")):
                     is_running = "running" in (status.get("state") or {})
                     yield FailedContainer(rank.object, status["name"], when == "lastState" and is_running), end
 
@@ -116,5 +116,5 @@ def failed_ends(pod: JSONObject) -> Iterator[tuple[str, JSONObject]]:
     for status in meta.status(pod).get("containerStatuses") or []:
         for when in ("lastState", "state"):
             end = (status.get(when) or {}).get("terminated") or {}
-            if end.get("exitCode"):
+            if podstate.is_failure(end):
                 yield end.get("containerID") or f"{status['name']} {end.get('finishedAt')}", end

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import decimals, meta
+from kuberuntime.objects import decimals, meta, podstate
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, restartnotes
 from leaderworkerset.views.deaths import Death
 from leaderworkerset.views.groups import Group, Recreations, View
 from leaderworkerset.views.wording import counted, duration
@@ -55,7 +55,7 @@ def failed_run(view: View, told: Recreations, now: datetime) -> Death | None:
     It remains the reason while the group starts again, until the group is ready or `REMEMBERED` is over.
     """
     found = RECORDED.fullmatch(told.failure)
-    if found is None or told.count < 2 or now - told.due >= REMEMBERED:
+    if found is None or found["reason"] == podstate.ALL_RESTARTED or told.count < 2 or now - told.due >= REMEMBERED:
         return None
     template = meta.spec(view.object).get("leaderWorkerTemplate") or {}
     is_leader = told.failed_pod.count("-") == view.name.count("-") + 1
@@ -103,3 +103,18 @@ def sentence(told: Recreations, now: datetime) -> str:
         return f"{done}, last {duration(now - told.due)} ago because {failed}{shown}"
     wait = f"in {duration(told.due - now)}" if told.due > now else "now"
     return f"{done}; {failed} again{shown}, next attempt {wait}"
+
+
+def in_place(group: Group, now: datetime) -> str:
+    """Return which pod of a group restarted all its containers in place, and how often; empty if none did.
+
+    Of several it is the one that is not ready again yet, and then the one that did so most often.
+    """
+    notes = [(rank.pod, restartnotes.read(rank.object or {})) for rank in group.ranks]
+    found = [(pod, note) for pod, note in notes if note.restarts]
+    if not found:
+        return ""
+    pod, note = min(found, key=lambda one: (one[1].since is None, -one[1].restarts))
+    since = f", not ready for {duration(now - note.since)}" if note.since is not None else ""
+    others = f"; so did {counted(len(found) - 1, 'more pod')}" if len(found) > 1 else ""
+    return f"pod {pod} restarted all its containers in place {counted(note.restarts, 'time')}{since}{others}"

@@ -17,6 +17,7 @@ from kuberuntime import timeouts
 from kuberuntime.errors import ConflictError, KubeError, NotFoundError
 from kuberuntime.objects import duration, meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.objects.resources import PODS
 from localkube.kubelet.container import launch
 from localkube.kubelet.container.containers import Containers
@@ -104,7 +105,7 @@ class PodWorker:
         except TimeoutError:
             return
 
-    async def _perform(self, step: Step) -> None:  # noqa: C901 - one case per step
+    async def _perform(self, step: Step) -> None:  # noqa: C901, PLR0912 - one case per step
         cell = self.cell
         match step:
             case lifecycle.PrepareVolumes():
@@ -122,6 +123,10 @@ class PodWorker:
                 await self.containers.terminate(name, kill_at)
             case lifecycle.Kill(name):
                 await self.containers.kill(name)
+            case lifecycle.RestartAll(name):
+                await self._restart_all(name)
+            case lifecycle.StartOver():
+                cell.set(state.started_over(cell.state, cell.now()))
             case lifecycle.Fail(reason, message):
                 cell.set(replace(cell.state, failure=Waiting(reason, message)))
                 cell.emit(reason, message)
@@ -133,6 +138,12 @@ class PodWorker:
                 await self._finish()
             case _:
                 assert_never(step)
+
+    async def _restart_all(self, name: str) -> None:
+        """Begin to restart all containers, and publish that: they may have ended within a moment."""
+        self.cell.set(replace(self.cell.state, restarted_by=name))
+        self.cell.emit(ALL_RESTARTED, f"Container {name} ended: restarting all containers of the pod in place", name)
+        await self._publish()
 
     async def _prepare_volumes(self) -> None:
         cell = self.cell

@@ -48,6 +48,10 @@ class Cluster(Protocol):
         """Let the first container of a running pod end and start again."""
         ...
 
+    async def restart_all(self, client: Client, pod: JSONObject) -> None:
+        """Let all containers of a running pod restart in place, by the rule of its first one on the exit code 88."""
+        ...
+
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
         """Let the only container of a running pod end with 0, and start again, as those of StatefulSets do."""
         ...

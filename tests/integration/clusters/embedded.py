@@ -18,7 +18,7 @@ from localkube.kubelet.processes.model import ModelRunner, Program
 from localkube.kubelet.processes.runner import ContainerSpec, Exit
 
 from .cluster import CAPACITY, NODES, NODES_PER_RACK, RACK, RACKS_PER_ZONE, ZONE, pods_on, report_ready
-from .objects import START_DELAY
+from .objects import RESTART_ALL, START_DELAY
 
 OUTPUT = "TEST_OUTPUT"
 """The variable with what the container prints."""
@@ -43,6 +43,10 @@ class EmbeddedCluster:
     async def restart_container(self, client: Client, pod: JSONObject) -> None:
         """End the modelled process; the kubelet starts it again."""
         self._end_container(pod, 1)
+
+    async def restart_all(self, client: Client, pod: JSONObject) -> None:
+        """End the modelled process such that the kubelet starts all of them again."""
+        self._end_container(pod, RESTART_ALL)
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
         """End the modelled process; the kubelet starts it again."""

@@ -12,6 +12,7 @@ from kuberuntime.client.requests import Selection
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, PERSISTENT_VOLUMES, PODS, SERVICE_ACCOUNTS
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
 from leaderworkerset.api.crd import leaderworkerset_crd
@@ -30,6 +31,11 @@ ENDED = "tests.example.com/ended"
 """The annotation of a pod with the exit code that its containers ended with."""
 
 KWOK = {"kwok.x-k8s.io/node": "fake"}
+
+DECLARED = ["RestartAllContainersOnContainerExits"]
+"""What kube-scheduler asks of the nodes of pods that restart all their containers."""
+
+KILLED = 137
 
 
 @dataclass
@@ -54,6 +60,24 @@ class KubernetesCluster:
         """Have kwok report one restart more."""
         restarts = meta.status(pod)["containerStatuses"][0]["restartCount"] + 1
         await client.patch(PODS, meta.key(pod), annotated(RESTARTS, str(restarts), meta.uid(pod)), kind="merge")
+
+    async def restart_all(self, client: Client, pod: JSONObject) -> None:
+        """Report what a kubelet does then: one restart more of all containers, and a pod that is not ready for a moment."""
+        ended = {"terminated": {"exitCode": KILLED, "reason": ALL_RESTARTED}}
+        again = [
+            {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
+            for one in meta.status(pod)["containerStatuses"]
+        ]
+        for status in ("False", "True"):
+            kinds = ("ContainersReady", "Ready") if status == "False" else ("ContainersReady",)
+            if status == "True" and not meta.spec(pod).get("readinessGates"):  # else kwok says so (`stages.yaml`)
+                kinds = ("ContainersReady", "Ready")
+            conditions = [{"type": kind, "status": status} for kind in kinds]
+            patch = {
+                "metadata": {"uid": meta.uid(pod)},
+                "status": {"containerStatuses": again, "conditions": conditions},
+            }
+            await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:
         """Report one restart more, after an end with 0: kwok says nothing of ends."""
@@ -115,7 +139,7 @@ def build_node(index: int) -> JSONObject:
         "apiVersion": NODE_RESOURCE.api_version,
         "kind": NODE_RESOURCE.kind,
         "metadata": {"name": name, "labels": labels, "annotations": KWOK},
-        "status": {"capacity": CAPACITY, "allocatable": CAPACITY},
+        "status": {"capacity": CAPACITY, "allocatable": CAPACITY, "declaredFeatures": DECLARED},
     }
 
 

@@ -26,6 +26,19 @@ def slow_template(seconds: int) -> JSONObject:
     return {"metadata": {"annotations": annotations}, "spec": template["spec"] | {"containers": [slow]}}
 
 
+RESTART_ALL: Final = 88
+"""The exit code of the first container of `restarting_template` after which all containers of its pod restart in place."""
+
+
+def restarting_template(*, gated: bool = False) -> JSONObject:
+    """Return a pod template of two containers: when the first one ends with `RESTART_ALL`, both restart in place."""
+    rule = {"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [RESTART_ALL]}}
+    template = pod_template(gated=gated)
+    (container,) = template["spec"]["containers"]
+    watcher = container | {"name": "watcher", "restartPolicy": "Always", "restartPolicyRules": [rule]}
+    return {"spec": template["spec"] | {"containers": [watcher, container]}}
+
+
 def pod_template(image: str = "app:1", *, name: str = "main", gated: bool = False, **fields: Any) -> JSONObject:
     """Return a pod template with one container; `fields` go into the pod's spec."""
     container = {"name": name, "image": image, "command": ["sleep", "infinity"]}

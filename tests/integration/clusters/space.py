@@ -221,6 +221,10 @@ class Space:
         """Let the first container of a running pod end and start again."""
         await self.cluster.restart_container(self.client, await self.get(PODS, pod))
 
+    async def restart_all(self, pod: str) -> None:
+        """Let all containers of a running pod of `restarting_template` restart in place."""
+        await self.cluster.restart_all(self.client, await self.get(PODS, pod))
+
     async def complete_container(self, pod: str) -> None:
         """Let the only container of a running pod end with 0 and start again."""
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))

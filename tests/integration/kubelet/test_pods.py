@@ -205,6 +205,47 @@ def test_another_image_starts_in_the_same_pod(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(tmp_path: Path) -> None:
+    """Init containers run again, volumes keep what is in them, and nobody waits for a program that ignores its end."""
+    rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
+    mount = [{"name": "scratch", "mountPath": "/scratch"}]
+    init = container("echo init >> /scratch/runs", "init", volumeMounts=mount)
+    show = "readlink /proc/self/ns/net; wc -l < /scratch/runs; trap '' TERM; while :; do sleep 0.1; done"
+    main = container(show, volumeMounts=mount)
+    watch = "until test -e /scratch/restart; do sleep 0.05; done; rm /scratch/restart; exit 88"
+    watcher = container(watch, "watcher", volumeMounts=mount, restartPolicy="Never", restartPolicyRules=rules)
+
+    async def scenario() -> None:
+        async with cluster(tmp_path) as node:
+            obj = never(main, watcher, initContainers=[init], volumes=[{"name": "scratch", "emptyDir": {}}])
+            first = await node.start(obj | {"spec": obj["spec"] | {"terminationGracePeriodSeconds": 600}})
+            before = (await printed(node, first)).split()
+            told = asyncio.create_task(
+                node.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting"))
+            )
+            request_restart(tmp_path)
+            during = await told
+            assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
+            second = await node.until(
+                lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
+            )
+            assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
+            after = (await printed(node, second)).split()
+            assert (before[0], before[1], after[0], after[1]) == (before[0], "1", before[0], "2")
+            for name in ("init", "watcher", "main"):
+                status = status_of(second, name)
+                assert status["restartCount"] == 1
+                assert status["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
+
+    asyncio.run(scenario())
+
+
+def request_restart(directory: Path) -> None:
+    """Make the file that a watcher waits for, in the only volume of this name."""
+    (scratch,) = directory.rglob("scratch")
+    (scratch / "restart").touch()
+
+
 async def printed(node: KubeletWithProcesses, found: Any) -> str:
     """Wait until a program has printed two lines; return them."""
     async with asyncio.timeout(PATIENCE):

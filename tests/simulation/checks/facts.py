@@ -8,7 +8,7 @@ from tests.simulation.cluster import NAMESPACE
 from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
 from kuberuntime.client.transport import Request
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     CONTROLLER_REVISIONS,
@@ -107,6 +107,8 @@ class Facts:
     """Whether any spec limited the restarts of groups; evidence outlives its LeaderWorkerSet for a moment."""
     has_stayed: bool = False
     """Whether groups ever were to come back to their nodes: what they prefer then tells of the past."""
+    has_tolerated: bool = False
+    """Whether pods ever might restart all their containers in place, which is noted at them."""
     has_rolled: bool = False
     """Whether the specs differ in what makes a revision."""
     has_leader_templates: bool = False
@@ -234,6 +236,7 @@ class Facts:
         spec = meta.spec(lws)
         if not self.specs or self.specs[-1] != spec:
             self.specs.append(spec)
+        self.has_tolerated |= labels.IN_PLACE_RESTARTS in meta.annotations(lws)
         self.has_stayed |= labels.STAY_ON_NODES in meta.annotations(lws)
         self.has_rolled |= any(spec.get(name) != self.specs[0].get(name) for name in COVERED)
         self.has_leader_templates |= "leaderTemplate" in spec["leaderWorkerTemplate"]
@@ -263,9 +266,17 @@ def limit(spec: JSONObject, name: str) -> int:
 
 
 def has_restarted(pod: JSONObject) -> bool:
-    """Return whether a container of the pod was restarted other than to run another image (`kubelet.py`)."""
+    """Return whether a container of the pod was restarted alone, and not to run another image (`kubelet.py`)."""
     statuses = meta.status(pod).get("containerStatuses") or ()
-    return any(one.get("restartCount", 0) > replacements(one) for one in statuses)
+    return any(
+        one.get("restartCount", 0) > replacements(one) and not podstate.restarted_with_all(one) for one in statuses
+    )
+
+
+def restarts_in_place(pod: JSONObject) -> int:
+    """Return how often all containers of the pod were restarted; 0 where the last restart was another one."""
+    statuses = [one for one in meta.status(pod).get("containerStatuses") or () if podstate.restarted_with_all(one)]
+    return max((int(one["restartCount"]) for one in statuses), default=0)
 
 
 def replacements(status: JSONObject) -> int:

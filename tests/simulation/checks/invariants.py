@@ -23,7 +23,18 @@ from typing import Final
 
 import msgspec
 from tests.simulation.checks.budgets import Budgets
-from tests.simulation.checks.facts import FOREIGN, Facts, Group, Index, Target, has_restarted, index_of, read_target
+from tests.simulation.checks.facts import (
+    FOREIGN,
+    RECREATING,
+    Facts,
+    Group,
+    Index,
+    Target,
+    has_restarted,
+    index_of,
+    read_target,
+    restarts_in_place,
+)
 from tests.simulation.cluster import NAMESPACE
 from tests.simulation.schedules.podgroups import POD_GROUPS, WORKLOADS
 
@@ -40,7 +51,7 @@ from kuberuntime.objects.resources import (
     SERVICES,
     STATEFULSETS,
 )
-from leaderworkerset.api import groupname, labels
+from leaderworkerset.api import groupname, labels, restartnotes
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies.recreation import RECORD_SUFFIX
@@ -133,6 +144,20 @@ class Invariants:
         return [f"group {index} was not recreated, though a container of it restarted"
                 for index, group in groups if any(map(has_restarted, (group.leader, *group.workers)))
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
+
+    def wrong_notes(self) -> list[str]:
+        """Return the pods at rest whose restarts in place are not noted as they are, or that are late and stay."""
+        policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
+        pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_tolerated else {}
+        if not policies <= RECREATING:
+            return []
+        found = [
+            (name, pod, restartnotes.read(pod))
+            for name, pod in sorted(pods.items())
+            if FOREIGN not in meta.annotations(pod)
+        ]
+        return [f"the note {note} of {name} is wrong at rest" for name, pod, note in found
+                if note.since is not None or note.restarts < restarts_in_place(pod)]  # fmt: skip
 
     def closed_gates(self) -> list[str]:
         """Return the leaders at rest that still wait to learn their places."""
@@ -248,9 +273,9 @@ class Invariants:
             self._violate(f"{actor} patches {target}")
 
     def _patchable(self) -> Collection[str]:
-        """Return what managers may patch: of pods evidence, and the gates of leaders that learn their places."""
-        gated = {PODS.group_resource} if self.facts.has_stayed else set[str]()
-        return self.patched | gated | (LIMITED if self.facts.has_limited else set[str]())
+        """Return what managers may patch: of pods evidence, notes of restarts, and the gates of leaders that learn their places."""
+        pods = {PODS.group_resource} if self.facts.has_stayed or self.facts.has_tolerated else set[str]()
+        return self.patched | pods | (LIMITED if self.facts.has_limited else set[str]())
 
     def answered(self, actor: str, request: Request, response: Response) -> None:
         """Count a deletion of a leader that the API server performed; note a write that changed what is not ours."""

@@ -252,6 +252,41 @@ IN_PLACE: Final[Mapping[str, Sequence[Happening]]] = {
 }
 """Those of updates in place."""
 
+DEADLINE: Final = 30.0
+"""Seconds that a pod has to be ready again after it restarted all its containers in place."""
+
+
+async def restart_in_place(play: Play) -> None:
+    """Let all containers of a worker restart, twice, and see that its group stays (ADR 27)."""
+    before = {meta.name(pod): meta.uid(pod) for pod in play.pods()}
+    for _ in range(2):
+        happenings.restart_all(play, _named(play, "web-1-1"))
+        await play.world.return_of_managers()
+        await play.world.at_rest()
+    if before != {meta.name(pod): meta.uid(pod) for pod in play.pods()}:
+        play.checks.violations.append("pods did not stay, though one restarted in place only")
+
+
+async def restart_in_vain(play: Play) -> None:
+    """Let all containers of a worker restart and not be ready again, and see that its group is recreated in time."""
+    worker = _named(play, "web-1-1")
+    happenings.restart_all(play, worker, comes_back=False)
+    await play.world.return_of_managers()
+    await asyncio.sleep(2 * DEADLINE)
+    if meta.uid(_named(play, "web-1-1")) == meta.uid(worker):
+        play.checks.violations.append("a pod is late, and its group was not recreated")
+
+
+def _named(play: Play, name: str) -> JSONObject:
+    return next((pod for pod in play.pods() if meta.name(pod) == name), {})
+
+
+TOLERANT: Final[Mapping[str, Sequence[Happening]]] = {
+    "restart in place": (restart_in_place,),
+    "restart in vain": (restart_in_vain,),
+}
+"""Those of pods that restart all their containers in place."""
+
 WHOLE: Final = "resize the whole"
 """The scenario of groups that are scheduled all together."""
 
@@ -290,6 +325,7 @@ SCENARIOS: Final[Mapping[str, Sequence[Happening]]] = {
     **KEYED,
     **GANGED,
     **IN_PLACE,
+    **TOLERANT,
 }
 
 
@@ -313,6 +349,8 @@ def _subject(name: str) -> tuple[JSONObject, type[Invariants]]:
         lws, invariants = of_in_place(lws), InPlaceInvariants
     if name in {SIZED, BEYOND}:
         lws["spec"]["leaderWorkerTemplate"]["workerTemplate"] = sized("app:1", "1")
+    if name in TOLERANT:
+        lws["metadata"]["annotations"] = {labels.IN_PLACE_RESTARTS: f"{DEADLINE:.0f}s"}
     if exhaust in SCENARIOS[name]:
         lws["spec"]["leaderWorkerTemplate"]["maxGroupRestarts"] = 1
     if name == TOGETHER:

@@ -44,6 +44,9 @@ HOSTILE: Final = 80
 CRASH_LOOP: Final = 60.0
 """Seconds for which a pod crashes whenever it is ready."""
 
+IN_PLACE: Final = 0.7
+"""The share of restarted containers with which all of their pod restart in place, where that is tolerated."""
+
 UNSEEN: Final = 0.3
 """The part of the schedules that end with a pod that goes while no manager runs: what comes later would hide it."""
 
@@ -243,11 +246,22 @@ async def meddle(play: Play) -> None:
 
 
 async def restart_container(play: Play) -> None:
-    """Let a container end with an error."""
+    """Let a container end with an error; in sets that tolerate it, often so that all of its pod restart in place."""
     pod = play.victim()
-    if pod is not None and play.world.kubelet.restart(meta.name(pod)):
+    if play.checks.facts.has_tolerated and play.random.random() < IN_PLACE:
+        restart_all(play, pod)
+    elif pod is not None and play.world.kubelet.restart(meta.name(pod)):
         play.checks.excuse(meta.uid(pod))
         play.note("machine", "restarts a container of", f"pod {meta.name(pod)}")
+
+
+def restart_all(play: Play, pod: JSONObject | None, *, comes_back: bool = True) -> None:
+    """Let all containers of a pod restart in place; where the pod does not come back, its group has failed in the end."""
+    if pod is not None and play.world.kubelet.restart_all(meta.name(pod), comes_back=comes_back):
+        play.checks.excuse(meta.uid(pod))
+        play.note("machine", "restarts all containers of", f"pod {meta.name(pod)}")
+        if not comes_back:
+            play.checks.facts.failed.add(meta.uid(pod))
 
 
 async def fail_twice(play: Play) -> None:

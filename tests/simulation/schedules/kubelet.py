@@ -17,6 +17,7 @@ from tests.simulation.schedules.podgroups import PodGroups, link_of
 from kuberuntime.clock import Clock
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.objects.resources import PODS
 from kuberuntime.objects.timestamps import render
 from localkube.apiserver.storage.store import Change, Store, StoreKey
@@ -72,6 +73,20 @@ class ModelKubelet:
         self.failures.append((meta.uid(pod), "restart"))
         self._put(pod, self._status(pod, ready=False, restarts=restarts))
         self._later(self.pace.start, self._recover, pod)
+        return True
+
+    def restart_all(self, name: str, *, comes_back: bool = True) -> bool:
+        """Let all containers of a running pod restart in place; return whether it was running."""
+        pod = self._pod(name)
+        if pod is None or meta.is_deleting(pod) or not meta.is_condition_true(pod, RUNNING) or self._is_lost(pod):
+            return False
+        if _is_redefined(pod):
+            return False
+        status = self._status(pod, ready=False, restarts=meta.status(pod)["containerStatuses"][0]["restartCount"] + 1)
+        status["containerStatuses"][0]["lastState"] = {"terminated": {"exitCode": 137, "reason": ALL_RESTARTED}}
+        self._put(pod, status)
+        if comes_back:
+            self._later(self.pace.start, self._recover, pod)
         return True
 
     def evict(self, name: str) -> bool:
@@ -225,7 +240,8 @@ class ModelKubelet:
         image = last["image"] if last.get("restartCount") == restarts else _image(pod)
         container = {
             "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
-            "restartCount": restarts, "state": {"running": {"startedAt": now}}, "lastState": {},
+            "restartCount": restarts, "state": {"running": {"startedAt": now}},
+            "lastState": last["lastState"] if last.get("restartCount") == restarts else {},
             "containerID": f"model://{restarts}/{replaced}",
             "resources": last.get("resources", _resources(pod)) if _is_too_large(pod) else _resources(pod),
         }  # fmt: skip

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final, TypeAlias
 from unittest.mock import patch
 
-from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedinplace, plantedkeys
+from tests.simulation.schedules import plantedbudgets, plantedgangs, plantedinplace, plantedkeys, plantedrestarts
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client import requests
@@ -84,7 +84,7 @@ def _recreates_whatever_the_policy() -> Plant:
 
 def _ignores_restarts() -> Plant:
     """Recreate for deleted pods only."""
-    return patch.object(failures, "has_failed", lambda pod: False)
+    return patch.object(failures, "has_failed", lambda pod, **_: False)
 
 
 def _misses_what_went_unseen() -> Plant:
@@ -348,6 +348,9 @@ BUGS: Final = {
         Bug(plantedinplace.never_lets_go, "roll in place.0"),
         Bug(plantedinplace.resizes_nothing, "resize in place.0"),
         Bug(plantedinplace.waits_for_what_no_node_has, "grow beyond the nodes.0"),
+        Bug(plantedrestarts.tolerates_nothing, "restart in place.0"),
+        Bug(plantedrestarts.waits_for_ever, "restart in vain.0"),
+        Bug(plantedrestarts.never_sees_ready_pods, "restart in place.0"),
         Bug(plantedgangs.leaves_pod_groups, "fail in gangs.0"),
         Bug(plantedgangs.starts_with_the_first, "create gangs.0"),
         Bug(plantedgangs.asks_for_all_at_once, "resize the whole.0"),

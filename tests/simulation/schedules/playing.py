@@ -55,6 +55,9 @@ LIMITS: Final = (None, None, None, 0, 1, 2)
 PARALLEL: Final = 0.3
 """The share of LeaderWorkerSets whose workers end together with their leaders."""
 
+TOLERANT: Final = 0.2
+"""The share of LeaderWorkerSets whose pods may restart all their containers in place."""
+
 STAYING: Final = 0.2
 """The share of LeaderWorkerSets whose groups come back to their nodes."""
 
@@ -156,7 +159,12 @@ async def play(world: LeanWorld, seed: str, script: Script, invariants: type[Inv
         checks.violations += checks.budgets.at_rest()
         if exhausted(checks.facts) and random.random() < RECOVERED:
             await recover(it)
-    checks.violations += [*checks.unanswered_failures(), *checks.closed_gates(), *world.torn.groups()]
+    checks.violations += [
+        *checks.unanswered_failures(),
+        *checks.closed_gates(),
+        *checks.wrong_notes(),
+        *world.torn.groups(),
+    ]
     checks.violations += [f"a warning of what is ours: {one}" for one in world.wire.warnings_of_own_objects()]
     wanted = None if exhausted(checks.facts) or checks.is_ambiguous else endstate.declared(checks.facts)
     final = endstate.final(checks.facts)
@@ -235,6 +243,8 @@ def draw_leaderworkerset(random: Random) -> JSONObject:
     if _beside(random, "places").random() < STAYING:
         annotations = meta.annotations(lws) | {labels.STAY_ON_NODES: "Preferred"}
         lws["metadata"] = lws["metadata"] | {"annotations": annotations}
+    if policy != "None" and _beside(random, "restarts").random() < TOLERANT:
+        lws["metadata"] = lws["metadata"] | {"annotations": meta.annotations(lws) | {labels.IN_PLACE_RESTARTS: "30s"}}
     return lws
 
 

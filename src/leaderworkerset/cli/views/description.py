@@ -149,6 +149,7 @@ def _group(view: View, group: Group, now: datetime) -> list[str]:
             ("Revision", group.revision),
             ("Ready", f"{group.ready_ranks} of {wording.counted(len(group.ranks), 'rank')}"),
             ("Recreations", recreations.sentence(group.recreations, now) if group.recreations else ""),
+            ("In place", recreations.in_place(group, now)),
         ]
     )
     return [*head, "", "Ranks:", *(f"  {line}" for line in output.groups([group], now, wide=True))]

@@ -71,7 +71,7 @@ def _rank_row(group: Group, rank: Rank, now: datetime, *, wide: bool, reasons: b
 def notes(view: View, now: datetime) -> list[str]:
     """Return the notes on a LeaderWorkerSet: its rollout, and the groups that were recreated."""
     told = [rollout(view)] if view.is_updating else []
-    again = (recreated(group, now) for group in view.groups if group.recreations)
+    again = filter(None, (recreated(group, now) for group in view.groups))
     ended = sum(group.end is GroupEnd.COMPLETE for group in view.groups)
     told += [f"{view.name}: {ended} of {wording.counted(view.desired, 'group')} complete"] if ended else []
     return [*unlisted(view), *told, *again, *advancing_groups(view.groups, now)]
@@ -93,8 +93,12 @@ def rollout(view: View) -> str:
 
 
 def recreated(group: Group, now: datetime) -> str:
-    """Return how often a group was recreated, empty if it was not."""
-    return f"group {group.name} {recreations.sentence(group.recreations, now)}" if group.recreations else ""
+    """Return how often a group was recreated, and what of it restarts in place; empty if nothing does, and it was not."""
+    restarts = "" if group.is_ready else recreations.in_place(group, now)
+    if group.recreations is None:
+        return f"group {group.name}: {restarts}" if restarts else ""
+    told = f"group {group.name} {recreations.sentence(group.recreations, now)}"
+    return f"{told}; {restarts}" if restarts else told
 
 
 def as_json(value: Any) -> str:

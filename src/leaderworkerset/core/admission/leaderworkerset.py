@@ -106,6 +106,7 @@ def validate_leaderworkerset(
         *gang.errors(lws, old),
         *settings.errors(lws.annotations, stored),
         *_in_place(lws, stored),
+        *_in_place_restarts(lws, old),
         *termination.errors(lws.annotations, stored),
         *formernodes.errors(lws.annotations, stored),
         *disruption.errors(lws.annotations, stored),
@@ -124,6 +125,18 @@ def _in_place(lws: LeaderWorkerSet, stored: Mapping[str, str]) -> Iterator[Field
         yield not_supported(path, text, IN_PLACE)
     elif lws.spec.group_identity.is_hash:
         yield invalid(path, text, "groups are updated in place with groupIdentity Ordinal only: remove this annotation")
+
+
+def _in_place_restarts(lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Iterator[FieldError]:
+    """Refuse to tolerate restarts in place where no restart counts as a failure; what is stored so stays."""
+    if _tolerates_in_vain(lws) and not (old is not None and _tolerates_in_vain(old)):
+        where, text = f"metadata.annotations.{labels.IN_PLACE_RESTARTS}", lws.annotations[labels.IN_PLACE_RESTARTS]
+        yield invalid(where, text, "needs a restartPolicy that recreates groups: remove this annotation")
+
+
+def _tolerates_in_vain(lws: LeaderWorkerSet) -> bool:
+    recreates = lws.spec.leader_worker_template.restart_policy.recreates
+    return labels.IN_PLACE_RESTARTS in lws.annotations and not recreates
 
 
 def _counts(lws: LeaderWorkerSet) -> Iterator[FieldError]:

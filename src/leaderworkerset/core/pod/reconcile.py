@@ -107,6 +107,9 @@ def _go_on(group: LiveGroup, gang: Gang) -> Plan:
     if recreated.holds:
         return Plan(recreated.actions, recreated.requeue_after)
     plan = _build(group, gang)
+    plan = replace(plan, actions=(*recreated.actions, *plan.actions))
+    if recreated.requeue_after is not None:
+        plan = plan.within(recreated.requeue_after)
     is_in_conflict = group.service_conflict and not _shares_service(group)
     return replace(plan, error=f"pod {meta.key(group.leader)}: {group.service_conflict}") if is_in_conflict else plan
 

@@ -33,13 +33,13 @@ def is_active(lws: LeaderWorkerSet) -> bool:
     return lws.spec.leader_worker_template.restart_policy.recreates
 
 
-def failed_pod(lws: LeaderWorkerSet, found: Members) -> JSONObject | None:
-    """Return the pod whose failure causes the recreation of the group, if there is one."""
+def failed_pod(lws: LeaderWorkerSet, found: Members, *, in_place: bool = False) -> JSONObject | None:
+    """Return the pod whose failure causes the recreation of the group, if there is one; `in_place` as for `has_failed`."""
     if not is_active(lws):
         return None
     group, is_strict = _Group(found), not waits_for_start(lws)
     is_failed = _has_failed_run if finishing.settings_of(lws).completes else has_failed
-    suspects = (pod for pod in (found.leader, *found.pods) if is_failed(pod))
+    suspects = (pod for pod in (found.leader, *found.pods) if is_failed(pod, in_place=in_place))
     return next(
         (
             pod
@@ -56,8 +56,11 @@ def members(found: Members) -> list[JSONObject]:
     return [pod for pod in found.pods if group.has(pod)]
 
 
-def has_failed(pod: JSONObject) -> bool:
-    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) other than for an update."""
+def has_failed(pod: JSONObject, *, in_place: bool = False) -> bool:
+    """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) other than for an update.
+
+    With `in_place` a restart of all containers of the pod in place is no failure either.
+    """
     if meta.is_deleting(pod):
         return True
     if meta.status(pod).get("phase") not in RESTARTING_PHASES:
@@ -65,13 +68,14 @@ def has_failed(pod: JSONObject) -> bool:
     excused = inplacepods.excused(pod)
     return any(
         (container.get("restartCount") or 0) > excused.get(container.get("name", ""), 0)
+        and not (in_place and podstate.restarted_with_all(container))
         for container in podstate.container_statuses(pod)
     )
 
 
-def _has_failed_run(pod: JSONObject) -> bool:
+def _has_failed_run(pod: JSONObject, *, in_place: bool) -> bool:
     """Return the same of a pod that runs to completion: a container that ended with 0 and was started again did not fail."""
-    return has_failed(pod) and (meta.is_deleting(pod) or finishing.failed(pod))
+    return has_failed(pod, in_place=in_place) and (meta.is_deleting(pod) or finishing.failed(pod))
 
 
 def waits_for_start(lws: LeaderWorkerSet) -> bool:

@@ -19,21 +19,31 @@ from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts import counts, failure, hang, retention
+from leaderworkerset.core.restarts import allcontainers, counts, failure, hang, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
 
 def decide(group: LiveGroup) -> PolicyDecision:
-    """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5)."""
+    """Delete the leader if a pod of the group failed, or wait until that is due, or give the group up (R-POD-5).
+
+    Where nothing holds, actions are notes of restarts that are tolerated.
+    """
     if not failures.is_active(group.lws):
         return PolicyDecision()
     is_own = group.record is None or not meta.is_of_predecessor(group.record, group.obj)
     previous = recreation.read(group.record if is_own else None)
     if previous is not None and previous.leader == meta.uid(group.leader):
         return _continue(group, previous)
-    failed = failures.failed_pod(group.lws, Members(group.leader, group.pods, group.gone, group.statefulsets))
+    members, tolerated = Members(group.leader, group.pods, group.gone, group.statefulsets), group.restarts.in_place
+    failed = failures.failed_pod(group.lws, members, in_place=tolerated is not None)
     found = hang.failure(group.obj, group.leader) if failed is None else failure.describe(failed)
+    if found is None and tolerated is not None:
+        decided = allcontainers.decide(group.obj, failures.members(members), tolerated, group.now)
+        if decided.late is None:
+            left = None if decided.left is None else decided.left.total_seconds()
+            return PolicyDecision(actions=decided.actions, requeue_after=left)
+        found = decided.late
     if found is None:
         return PolicyDecision()
     settings = group.limited

@@ -59,8 +59,8 @@ def _what(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers ended."""
-    for container in podstate.container_statuses(pod):
+    """Describe how the last runs of restarted containers ended, first of those that ended by themselves."""
+    for container in sorted(podstate.container_statuses(pod), key=podstate.restarted_with_all):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)
         if terminated is not None and (container.get("restartCount") or 0) > 0:

@@ -51,6 +51,7 @@ FIRST_DELAYS: Final = Range(1)
 LONGEST_DELAYS: Final = Range(24)
 RESETS: Final = Range(168)
 RELEASES: Final = Range(24)
+IN_PLACE: Final = Range(24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +60,8 @@ class RestartSettings:
 
     Without `backs_off` every failure recreates at once, as the Go controller does. Without `max_restarts` there is no limit
     to the recreations of a group. Without `release_after` pods on lost nodes are waited for. `resumed` is any text: when it
-    changes, the counts of groups are reset.
+    changes, the counts of groups are reset. With `in_place` a pod that restarts all its containers in place has so long to be
+    ready again; without it that is a failure like any other restart.
     """
 
     backs_off: bool = True
@@ -69,6 +71,7 @@ class RestartSettings:
     max_restarts: int | None = None
     release_after: timedelta | None = None
     resumed: str = ""
+    in_place: timedelta | None = None
 
     @property
     def remembers(self) -> bool:
@@ -168,6 +171,11 @@ def _read_resumed(settings: RestartSettings, text: str) -> RestartSettings | Non
     return replace(settings, resumed=text) if len(text) <= LONGEST_RESUMED else None
 
 
+def _read_in_place(settings: RestartSettings, text: str) -> RestartSettings | None:
+    found = IN_PLACE.read(text)
+    return None if found is None else replace(settings, in_place=found)
+
+
 LONGEST_RESUMED: Final = 63
 """The maximum length of the text that resets the counts of groups: it is copied to their records."""
 
@@ -179,6 +187,7 @@ _ANNOTATIONS: Final[Mapping[str, tuple[_Reader, str]]] = {
     labels.MAX_GROUP_RESTARTS: (_read_max_restarts, f"a number from 1 to {MOST_RESTARTS}, or {UNLIMITED}"),
     labels.RELEASE_LOST_PODS_AFTER: (_read_release, f"{RELEASES}, or {OFF}"),
     labels.RESUME_GROUP_RESTARTS: (_read_resumed, f"a text of at most {LONGEST_RESUMED} characters"),
+    labels.IN_PLACE_RESTARTS: (_read_in_place, str(IN_PLACE)),
 }
 
 _READERS: Final[Mapping[str, _Reader]] = {key: reader for key, (reader, _) in _ANNOTATIONS.items()}

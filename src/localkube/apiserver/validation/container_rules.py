@@ -10,6 +10,7 @@ from functools import lru_cache
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, required
 from kuberuntime.objects.meta import JSONObject
+from localkube.apiserver.validation import restart_rules
 from localkube.apiserver.validation.env_rules import validate_env, validate_env_from
 from localkube.apiserver.validation.probe_rules import port_name_errors, validate_probes
 from localkube.apiserver.validation.resource_rules import validate_resources
@@ -18,7 +19,6 @@ from localkube.apiserver.validation.values import duplicate, forbidden, must_be,
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
-RESTART_POLICIES = ("Always", "Never", "OnFailure")
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 CONTAINER_LISTS = ("containers", "initContainers")
 NOT_FOR_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
@@ -45,8 +45,7 @@ def validate(spec: JSONObject, known: Names, path: str) -> Iterator[FieldError]:
             yield from _validate_name(container["name"], seen, f"{where}.name")
             seen.add(container["name"])
             yield from _validate_container(container, known, where)
-            if "restartPolicy" in container:
-                yield from must_be(container["restartPolicy"], RESTART_POLICIES, f"{where}.restartPolicy")
+            yield from restart_rules.validate(container, where, is_init=field == "initContainers")
             if field == "initContainers":
                 yield from _validate_init(container, where)
 

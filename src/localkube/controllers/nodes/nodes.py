@@ -25,6 +25,9 @@ from localkube.controllers.nodes.nodewords import CAPACITY, TaintTemplate
 
 GPU: Final = "nvidia.com/gpu"
 KUBELET_VERSION: Final = "v1.36.0"
+
+DECLARED: Final = ("RestartAllContainersOnContainerExits",)
+"""The features of kubelets that these nodes have, of those which a scheduler may ask for."""
 ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -106,6 +109,7 @@ def build_node(settings: NodeSettings, index: int, now: datetime) -> JSONObject:
             "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}, {"type": "Hostname", "address": name}],
             "conditions": [_ready(now)],
             "nodeInfo": _node_info(machine.release, system, architecture),
+            "declaredFeatures": list(DECLARED),
         },
     }
 
@@ -153,7 +157,7 @@ def _node_name(index: int) -> str:
 
 def _status_differs(live: JSONObject, wanted: JSONObject) -> bool:
     """Return whether a status must be written; the times in conditions do not count."""
-    fields = ("capacity", "allocatable", "addresses", "nodeInfo")
+    fields = ("capacity", "allocatable", "addresses", "nodeInfo", "declaredFeatures")
     ready = meta.is_condition_true({"status": live}, "Ready")
     return not ready or any(live.get(name) != wanted[name] for name in fields)
 

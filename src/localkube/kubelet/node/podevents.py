@@ -4,6 +4,7 @@ from typing import Final, Protocol
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podstate import ALL_RESTARTED
 from kuberuntime.plan import Event
 from localkube.kubelet.spec import podspec
 
@@ -24,11 +25,12 @@ ACTIONS: Final = {
     "PortConflict": "Starting",
     "ClusterRestarted": "Restarting",
     "NodeRestarted": "Restarting",
+    ALL_RESTARTED: "Restarting",
     "FailedSync": "Syncing",
 }
 """The reasons of the kubelet's events, and the action of each."""
 
-WARNINGS: Final = frozenset(ACTIONS) - {"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted"}
+NORMAL: Final = frozenset({"Created", "Started", "Killing", "ClusterRestarted", "NodeRestarted", ALL_RESTARTED})
 
 
 class Recorder(Protocol):
@@ -42,7 +44,7 @@ class Recorder(Protocol):
 def build(pod: JSONObject, reason: str, note: str, container: str = "") -> Event:
     """Build an event about a pod, or about one of its containers."""
     return Event(
-        type="Warning" if reason in WARNINGS else "Normal",
+        type="Normal" if reason in NORMAL else "Warning",
         reason=reason,
         action=ACTIONS[reason],
         note=note,

@@ -8,7 +8,8 @@ then it waits for a change or for `wake_at`. Pure; mirrors Kubernetes' pod worke
 3. regular containers, one start at a time (a start lasts until the postStart hook has ended);
 4. containers that ended are restarted according to the policy, after their back-off;
 5. a pod that is deleted, failed or completed is terminated: regular containers first, then sidecars in reverse order,
-   each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox is removed, then the API object.
+   each by preStop hook, SIGTERM and, when its time is over, SIGKILL; then the sandbox is removed, then the API object;
+6. where a rule on an exit code says so, all containers are killed, and the pod begins again at 2, in its sandbox.
 """
 
 from collections.abc import Iterable
@@ -80,6 +81,18 @@ class Kill:
 
 
 @dataclass(frozen=True, slots=True)
+class RestartAll:
+    """Begin to end all containers because of the exit of one of them."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartOver:
+    """Forget the runs of all containers, which have ended, so that the pod starts anew in place."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     """Mark the whole pod as failed."""
 
@@ -105,7 +118,19 @@ class Finish:
 
 
 Step: TypeAlias = (
-    PrepareVolumes | CreateSandbox | Start | Delay | Stop | Terminate | Kill | Fail | WindDown | RemoveSandbox | Finish
+    PrepareVolumes
+    | CreateSandbox
+    | Start
+    | Delay
+    | Stop
+    | Terminate
+    | Kill
+    | RestartAll
+    | StartOver
+    | Fail
+    | WindDown
+    | RemoveSandbox
+    | Finish
 )
 
 
@@ -126,6 +151,8 @@ def next_steps(pod: JSONObject, state: PodState, now: datetime) -> Decision:
     deadline = active_deadline(pod, state)
     if deadline is not None and now >= deadline:
         return Decision((Fail("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"),))
+    if (restart := _restart_all(pod, state)) is not None:
+        return restart
     if not state.has_sandbox:
         return _set_up(state, now)
     return _combine([_advance(pod, state, now), Decision(wake_at=deadline)])
@@ -139,12 +166,33 @@ def active_deadline(pod: JSONObject, state: PodState) -> datetime | None:
 
 def is_settled(pod: JSONObject, state: PodState) -> bool:
     """Return whether the pod is finished: all regular containers ended for good, or an init container failed for good."""
+    if state.restarted_by:
+        return False
     if any(_failed_for_good(pod, container, state) for container in podspec.init_containers(pod)):
         return True
     return all(
         _ended_for_good(pod, container, state.containers[container["name"]])
         for container in podspec.regular_containers(pod)
     )
+
+
+def _restart_all(pod: JSONObject, state: PodState) -> Decision | None:
+    """Begin to end all containers where one has ended such that all restart, or go on with that; None if none has."""
+    if state.restarted_by:
+        return _end_all(state)
+    for container in podspec.all_containers(pod):
+        ended = state.containers[container["name"]].termination
+        if ended is not None and restarts.restarts_all(container, ended.exit_code):
+            return Decision((RestartAll(container["name"]),))
+    return None
+
+
+def _end_all(state: PodState) -> Decision:
+    """Kill whatever runs, without hooks and grace; a start that is under way ends within moments, and is killed then."""
+    live = [container for container in state.containers.values() if container.is_live]
+    if not live:
+        return Decision((StartOver(),))
+    return Decision(tuple(Kill(one.name) for one in live if one.container_id and not one.killed))
 
 
 def _failed_for_good(pod: JSONObject, container: JSONObject, state: PodState) -> bool:

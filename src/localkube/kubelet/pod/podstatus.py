@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.qos import qos_class
 from localkube.kubelet.pod import lifecycle, resizes
 from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
-from localkube.kubelet.spec import podspec
+from localkube.kubelet.spec import podspec, restarts
 from localkube.kubelet.spec.fieldref import NodeFacts
 
 STUB_IMAGE: Final = "stub://"
@@ -159,6 +159,9 @@ def _conditions(
 
 def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONObject]) -> list[JSONObject]:
     incomplete = [c["name"] for c in podspec.init_containers(pod) if not state.containers[c["name"]].passed]
+    may_restart, is_initialized = restarts.may_restart_all(pod), old.get("Initialized", {}).get("status") == "True"
+    if may_restart and is_initialized:
+        incomplete = []  # as in Kubernetes: init containers that run again do not take it back
     unready = _unready(pod, state)
     containers = _verdict("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
     if phase in ("Succeeded", "Failed"):
@@ -170,8 +173,20 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
         _verdict("Initialized", "ContainersNotInitialized", "containers with incomplete status", incomplete),
         _ready(pod, containers, old),
         containers,
+        *([_restarting_all(state, phase)] if may_restart else []),
         *([_stub_condition(stubs)] if stubs else []),
     ]
+
+
+def _restarting_all(state: PodState, phase: str) -> JSONObject:
+    """Return the condition that is True while all containers are being ended, to start anew."""
+    condition: JSONObject = {"type": restarts.ALL_RESTARTING, "status": "False"}
+    if phase in ("Succeeded", "Failed"):
+        return condition | {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
+    if not state.restarted_by:
+        return condition
+    message = f"container {state.restarted_by} ended with exit code {_exit_code(state.containers[state.restarted_by])}"
+    return condition | {"status": "True", "reason": "RestartAllContainersStarted", "message": message}
 
 
 def _unready(pod: JSONObject, state: PodState) -> list[str]:

@@ -11,10 +11,9 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.pod.state import ContainerState, Phase, PodState, Termination, Waiting, initial
+from localkube.kubelet.pod.state import KILLED, ContainerState, Phase, PodState, Termination, Waiting, initial
 from localkube.kubelet.spec import podspec, restarts
 
-KILLED: Final = 137
 SCHEME: Final = "process://"
 
 
@@ -42,9 +41,21 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
         if found is not None:
             ended = _ending(found, now, interruption)
             state = state.with_container(_recover(pod, container, found, ended, over=over))
+    if not over and meta.is_condition_true(pod, restarts.ALL_RESTARTING):
+        state = replace(state, restarted_by=_source(pod, state))
     if over and status.get("reason"):
         state = replace(state, failure=Waiting(status["reason"], str(status.get("message") or "")))
     return replace(state, ip=str(status.get("podIP") or "") if over else "")
+
+
+def _source(pod: JSONObject, state: PodState) -> str:
+    """Return the container because of whose exit all were being ended; any other one restarts the pod just so."""
+    containers = podspec.all_containers(pod)
+    for container in containers:
+        last = state.containers[container["name"]].last
+        if last is not None and restarts.restarts_all(container, last.exit_code):
+            return str(container["name"])
+    return str(containers[0]["name"])
 
 
 def cut_off(state: PodState, interruption: Interruption) -> list[str]:

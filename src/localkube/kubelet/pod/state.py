@@ -12,12 +12,16 @@ from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.podstate import ALL_RESTARTED
 from localkube.kubelet.processes.runner import Exit
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.backoff import Backoff
 from localkube.kubelet.spec.probes import Kind
 
 CRASH_LOOP: Final = "CrashLoopBackOff"
+
+KILLED: Final = 137
+"""The exit code of a program that was ended by SIGKILL."""
 
 START_ERROR_CODE: Final = 128
 """The exit code of a container whose process could not be started, as container runtimes report it."""
@@ -98,7 +102,8 @@ class ContainerState:
     @property
     def is_refused(self) -> bool:
         """Return whether the container waits because its start could not be attempted."""
-        return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason != CRASH_LOOP
+        back_off = (CRASH_LOOP, ALL_RESTARTED)
+        return self.phase is Phase.WAITING and self.waiting is not None and self.waiting.reason not in back_off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +111,8 @@ class PodState:
     """The state of one pod. `kill_at` is set once it is being stopped, `failure` once it failed as a whole.
 
     `problem` is why volumes or sandbox cannot be created yet. `gone` means that its API object was deleted. `moved` is the
-    time by which the wall clock was set since `start_time`.
+    time by which the wall clock was set since `start_time`. `restarted_by` is the container because of whose exit all are
+    being ended, to start anew in place; empty if they are not.
     """
 
     containers: Mapping[str, ContainerState]
@@ -120,6 +126,7 @@ class PodState:
     failure: Waiting | None = None
     kill_at: datetime | None = None
     gone: bool = False
+    restarted_by: str = ""
 
     def of(self, containers: list[JSONObject]) -> Iterator[ContainerState]:
         """Yield the states of these containers of the pod."""
@@ -252,6 +259,42 @@ def delayed(container: ContainerState, waiting: Waiting, until: datetime) -> Con
         not_before=until,
         last=container.termination or container.last,
         termination=None,
+    )
+
+
+def started_over(pod: PodState, now: datetime) -> PodState:
+    """Record that all containers have ended, to be started anew: after the back-off of the one whose exit caused it."""
+    source = pod.containers[pod.restarted_by]
+    ended = source.termination or source.last
+    finished = ended.finished_at if ended else now
+    until = finished + source.backoff.wait(finished)
+    code = f" with exit code {ended.exit_code}" if ended else ""
+    message = f"all containers of the pod restart, as {source.name} ended{code}"
+    containers = {name: _afresh(one, message, until, now) for name, one in pod.containers.items()}
+    backoff = source.backoff.after_restart(finished, now)
+    containers[source.name] = replace(containers[source.name], backoff=backoff)
+    return replace(pod, containers=containers, restarted_by="")
+
+
+def _afresh(container: ContainerState, message: str, until: datetime, now: datetime) -> ContainerState:
+    """Return the state of a container that has not run since; whatever its last run was, the pod ended it."""
+    has_run = container.phase is not Phase.WAITING
+    last = Termination(
+        exit_code=KILLED,
+        reason=ALL_RESTARTED,
+        message=message,
+        started_at=container.started_at,
+        finished_at=now,
+        container_id=container.container_id,
+    )
+    return ContainerState(
+        name=container.name,
+        waiting=Waiting(ALL_RESTARTED, message),
+        not_before=until,
+        image_id=container.image_id,
+        restarts=container.restarts + has_run,
+        last=last if has_run else container.last,
+        backoff=container.backoff,
     )
 
 

@@ -1,9 +1,17 @@
-"""Decides whether a container is restarted: by the pod's policy, its own policy, and rules on exit codes. Pure."""
+"""Decides whether a container is restarted, or all of its pod: by rules on exit codes, its own policy, the pod's. Pure."""
+
+from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from localkube import wellknown
 from localkube.kubelet.spec import podspec
+
+RESTART_ALL: Final = "RestartAllContainers"
+"""The action of a rule that restarts all containers of the pod in place."""
+
+ALL_RESTARTING: Final = "AllContainersRestarting"
+"""The condition that is True while all containers of a pod are being ended for that."""
 
 
 def policy(pod: JSONObject, container: JSONObject) -> str:
@@ -18,7 +26,7 @@ def policy(pod: JSONObject, container: JSONObject) -> str:
 
 def starts_again(pod: JSONObject, container: JSONObject, exit_code: int) -> bool:
     """Return whether the container starts again after this exit code."""
-    if any(_matches(rule, exit_code) for rule in container.get("restartPolicyRules") or []):
+    if _action(container, exit_code) in ("Restart", RESTART_ALL):
         return True
     match policy(pod, container):
         case "Always":
@@ -41,7 +49,24 @@ def hold_completed(pod: JSONObject) -> JSONObject:
     return {**pod, "metadata": {**metadata, "annotations": {**meta.annotations(pod), wellknown.HOLD_COMPLETED: "true"}}}
 
 
+def restarts_all(container: JSONObject, exit_code: int) -> bool:
+    """Return whether all containers of the pod start again after this exit code of one of them."""
+    return _action(container, exit_code) == RESTART_ALL
+
+
+def may_restart_all(pod: JSONObject) -> bool:
+    """Return whether there is an exit code after which all containers of the pod start again."""
+    rules = (rule for one in podspec.all_containers(pod) for rule in one.get("restartPolicyRules") or [])
+    return any(rule.get("action") == RESTART_ALL for rule in rules)
+
+
+def _action(container: JSONObject, exit_code: int) -> str:
+    """Return the action of the first rule that matches an exit code, empty if none does."""
+    rules: list[JSONObject] = container.get("restartPolicyRules") or []
+    return next((str(rule.get("action")) for rule in rules if _matches(rule, exit_code)), "")
+
+
 def _matches(rule: JSONObject, exit_code: int) -> bool:
     codes = rule.get("exitCodes") or {}
     listed = exit_code in (codes.get("values") or [])
-    return rule.get("action") == "Restart" and (listed if codes.get("operator") == "In" else not listed)
+    return listed if codes.get("operator") == "In" else not listed

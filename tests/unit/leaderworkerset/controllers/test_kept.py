@@ -98,6 +98,9 @@ def decide_the_rest() -> None:
     )
     watched = LiveGroup(now=builders.NOW, leader=hung, obj=asking)
     checked(of_pod.reconcile)(watched)
+    tolerant = lws | {"metadata": lws["metadata"] | {"annotations": {labels.IN_PLACE_RESTARTS: "120s"}}}
+    leader = builders.leader_pod(lws, annotations={labels.RESTARTED_IN_PLACE: "1"})
+    checked(of_pod.reconcile)(LiveGroup(now=builders.NOW, leader=leader, obj=tolerant, pods=(leader,)))
     small = builders.hash_object(replicas=1)
     built = deployments.build(small, leaderworkerset.decode(small), key=builders.key_of(small), size=3)
     failure = {"type": "ReplicaFailure", "status": "True", "lastTransitionTime": "2026-03-01T12:00:00Z"}

@@ -8,7 +8,7 @@ import click
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.doctor import findings, homemadeguards, installationchecks, machine
+from leaderworkerset.cli.doctor import findings, homemadeguards, installationchecks, machine, restartrules
 from leaderworkerset.cli.doctor.findings import CheckResult, Level
 from leaderworkerset.cli.errors import FAILED, CommandError
 from leaderworkerset.cli.reading import manifestoptions
@@ -27,11 +27,12 @@ def command(target: Target, /, *, checks_cluster: bool, checks_machine: bool, fo
     """Check the installation of a cluster and this machine; problems first, each with its fix. Exit 1 if one is an error.
 
     Nothing is written: webhooks are checked with a LeaderWorkerSet in a dry run. With manifests, only those are checked: for
-    loops in which ranks wait for each other, and what these get wrong.
+    loops in which ranks wait for each other, and restart rules that the restart policy contradicts.
     """
     given = manifestoptions.collect(options)
     if given:
-        return _print([*homemadeguards.findings(document.object for document in given.load())], form)
+        objects = [document.object for document in given.load()]
+        return _print([*homemadeguards.findings(objects), *restartrules.findings(objects)], form)
     from leaderworkerset.cli.doctor.observing import observe_machine
 
     found = asyncio.run(check_cluster(target)) if checks_cluster else []

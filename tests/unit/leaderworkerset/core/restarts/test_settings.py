@@ -19,6 +19,7 @@ TEXTS = {
     labels.MAX_GROUP_RESTARTS: ("1", "1000", "unlimited"),
     labels.RELEASE_LOST_PODS_AFTER: ("1s", "24h", "off"),
     labels.RESUME_GROUP_RESTARTS: ("", "2026-03-01", "x" * 63),
+    labels.IN_PLACE_RESTARTS: ("1s", "120s", "24h"),
 }
 
 NONSENSE = {
@@ -29,6 +30,7 @@ NONSENSE = {
     labels.MAX_GROUP_RESTARTS: ("", "0", "-1", "1001", "٣", "9" * 5000, "1.5"),
     labels.RELEASE_LOST_PODS_AFTER: ("", "0s", "25h", "0"),
     labels.RESUME_GROUP_RESTARTS: ("x" * 64,),
+    labels.IN_PLACE_RESTARTS: ("", "true", "off", "0s", "25h", "120"),
 }
 
 

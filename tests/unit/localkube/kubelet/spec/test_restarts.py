@@ -8,6 +8,7 @@ from localkube import wellknown
 from localkube.kubelet.spec import restarts
 
 ON_42 = [{"action": "Restart", "exitCodes": {"operator": "In", "values": [42]}}]
+ALL_ON_88 = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
 NOT_ON_42 = [{"action": "Restart", "exitCodes": {"operator": "NotIn", "values": [42]}}]
 
 
@@ -48,3 +49,26 @@ def test_a_completed_container_stays_ended_where_the_pod_says_so(name: str) -> N
     held = {"metadata": {"annotations": {name: "true"}}, "spec": {"restartPolicy": "Always", "containers": []}}
     assert not restarts.starts_again(held, {"name": "main"}, 0)
     assert restarts.starts_again(held, {"name": "main"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("rules", "code", "all_of_them"),
+    [
+        (ALL_ON_88, 88, True),
+        (ALL_ON_88, 1, False),
+        ([*ON_42, *ALL_ON_88], 88, True),
+        ([*NOT_ON_42, *ALL_ON_88], 88, False),
+        (None, 88, False),
+    ],
+    ids=["matches", "another code", "the second rule", "an earlier rule matches", "no rules"],
+)
+def test_the_first_rule_that_matches_decides(rules: list[JSONObject] | None, code: int, *, all_of_them: bool) -> None:
+    main = container(restartPolicy="Never", restartPolicyRules=rules)
+    assert restarts.restarts_all(main, code) is all_of_them
+    assert restarts.starts_again(pod(main), main, code) is (code == 88 and bool(rules))
+
+
+def test_a_pod_may_restart_as_a_whole_by_a_rule_of_any_container() -> None:
+    watcher = container("watcher", restartPolicy="Always", restartPolicyRules=ALL_ON_88)
+    assert restarts.may_restart_all(pod(initContainers=[watcher]))
+    assert not restarts.may_restart_all(pod(container(restartPolicy="Never", restartPolicyRules=ON_42)))

@@ -1,0 +1,37 @@
+"""What an annotation of a pod says of its restarts in place: `COUNT`, or `COUNT=SINCE` until it is ready again. Pure.
+
+Whoever may write pods may write it: one that cannot be read counts as absent.
+"""
+
+from datetime import datetime
+from typing import Final, NamedTuple
+
+from kuberuntime.objects import decimals, meta, timestamps
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+
+
+class RestartNote(NamedTuple):
+    """How often a pod restarted all its containers in place, and since when it has not been ready; None once it is."""
+
+    restarts: int = 0
+    since: datetime | None = None
+
+    def __str__(self) -> str:
+        return str(self.restarts) + (f"={timestamps.render(self.since)}" if self.since else "")
+
+
+NOTHING: Final = RestartNote()
+
+
+def read(pod: JSONObject) -> RestartNote:
+    """Return the note of a pod.
+
+    >>> str(read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: "2=2026-11-25T12:00:00Z"}}}))
+    '2=2026-11-25T12:00:00Z'
+    >>> read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: "often"}}}) == NOTHING
+    True
+    """
+    count, _, since = meta.annotations(pod).get(labels.RESTARTED_IN_PLACE, "").partition("=")
+    restarts = decimals.natural(count)
+    return NOTHING if restarts is None else RestartNote(restarts, timestamps.read(since))

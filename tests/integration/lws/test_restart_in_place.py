@@ -1,0 +1,86 @@
+"""Pods that restart all their containers in place, where the set tolerates it, and where it does not (ADR 27)."""
+
+from tests.integration.clusters.objects import lws, restarting_template
+from tests.integration.clusters.space import Space
+from tests.integration.clusters.state import State, is_ready
+from tests.integration.lws.recreation import replaced
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS
+from leaderworkerset.api import labels, restartnotes
+from leaderworkerset.api.restartnotes import RestartNote
+
+
+def restarting(deadline: str | None, *, gated: bool = False) -> JSONObject:
+    """Return a LeaderWorkerSet of two groups whose pods may restart in place, and have so long to be ready again."""
+    annotations = {labels.IN_PLACE_RESTARTS: deadline} if deadline else None
+    template = {"workerTemplate": restarting_template(gated=gated)}
+    return lws(replicas=2, size=2, annotations=annotations, template=template)
+
+
+def has_restarted(state: State, pod: str, times: int) -> None:
+    """All containers of the pod were restarted so often, it is ready again, and a note of it says that."""
+    found = state.pods[pod]
+    counts = {one["name"]: one["restartCount"] for one in meta.status(found)["containerStatuses"]}
+    assert counts == {"main": times, "watcher": times}
+    assert is_ready(found)
+    assert restartnotes.read(found) == RestartNote(times)
+
+
+async def test_a_group_goes_on_whose_pods_restart_in_place(space: Space) -> None:
+    """R-POD-4 does not hold for them; the last restart is reported, too."""
+    await space.create(restarting("120s"))
+    before = await space.settled()
+    for times, pod in ((1, "web-1-1"), (1, "web-0"), (2, "web-1-1")):
+        await space.restart_all(pod)
+        await space.until(lambda state, pod=pod, times=times: has_restarted(state, pod, times))  # type: ignore[misc]
+    after = await replaced(space, before)
+    assert after.notes("RecreateGroup") == []
+    told = after.notes("RestartedInPlace")
+    assert any(note.startswith("Pod web-1-1 restarted all its containers in place (number 2)") for note in told)
+
+
+async def test_a_container_that_restarts_alone_still_recreates_the_group(space: Space) -> None:
+    """R-POD-4."""
+    await space.create(restarting("120s"))
+    before = await space.settled()
+    await space.restart_all("web-1-1")
+    await space.until(lambda state: has_restarted(state, "web-1-1", 1))
+    await space.restart_container("web-1-1")
+    await replaced(space, before, "web-1", "web-1-1")
+
+
+async def test_without_the_annotation_each_restart_in_place_recreates_the_group(space: Space) -> None:
+    """R-POD-4, as with the Go controller."""
+    await space.create(restarting(None))
+    before = await space.settled()
+    await space.restart_all("web-1-1")
+    await replaced(space, before, "web-1", "web-1-1")
+
+
+async def test_a_pod_that_is_not_ready_in_time_has_failed(space: Space) -> None:
+    """The time is kept in the pod, so that a manager that comes later knows it."""
+    await space.create(restarting("3s", gated=True))
+    async with space.releasing():
+        before = await space.settled()
+    await space.close("web-1-1")
+    await space.restart_all("web-1-1")
+
+    def is_noted(state: State) -> None:
+        assert restartnotes.read(state.pods["web-1-1"]).since is not None
+
+    await space.until(is_noted)
+    await space.manager.stop()
+    await space.manager.start()
+
+    def is_recreated(state: State) -> None:
+        leader = state.pods.get("web-1", {})
+        assert meta.is_deleting(leader) or meta.metadata(leader).get("uid") != meta.uid(before.pods["web-1"])
+
+    await space.until(is_recreated)
+    async with space.releasing():
+        await replaced(space, before, "web-1", "web-1-1")
+    record = await space.get(CONTROLLER_REVISIONS, "web-1-recreations")
+    why = "not ready 3 s after it restarted all its containers in place"
+    assert meta.annotations(record)[labels.FAILURE] == why

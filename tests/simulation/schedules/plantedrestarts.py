@@ -1,0 +1,35 @@
+"""Bugs about pods that restart all their containers in place, to be found: what is tolerated, and for how long."""
+
+from dataclasses import replace
+from typing import Any
+from unittest.mock import patch
+
+from kuberuntime.objects import podstate
+from leaderworkerset.core.policies import failures
+from leaderworkerset.core.restarts import allcontainers
+
+
+def tolerates_nothing() -> Any:
+    """Recreate a group because a pod restarted all its containers in place, though its set tolerates that."""
+    real = failures.has_failed
+    return patch.object(failures, "has_failed", lambda pod, **_: real(pod))
+
+
+def waits_for_ever() -> Any:
+    """Let a pod that is not ready again be late without end."""
+    real = allcontainers.decide
+    return patch.object(allcontainers, "decide", lambda *given: replace(real(*given), late=None))
+
+
+def never_sees_ready_pods() -> Any:
+    """Go on counting the time of a pod that has been ready again for long."""
+    return patch.object(allcontainers, "podstate", _Unready())
+
+
+class _Unready:
+    """The states of pods, of which none stays ready."""
+
+    stays_ready = staticmethod(lambda pod: False)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(podstate, name)

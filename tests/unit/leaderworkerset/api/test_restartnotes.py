@@ -1,0 +1,29 @@
+"""Notes of restarts in place, which whoever may write pods may write."""
+
+import pytest
+from tests import builders
+
+from leaderworkerset.api import labels, restartnotes
+from leaderworkerset.api.restartnotes import NOTHING, RestartNote
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("", NOTHING),
+        ("often", NOTHING),
+        ("-1", NOTHING),
+        ("9" * 4301, NOTHING),
+        ("3", RestartNote(3)),
+        ("3=soon", RestartNote(3)),
+        ("3=2026-03-01T12:00:00", RestartNote(3)),
+        ("3=2026-03-01T12:00:00Z", RestartNote(3, builders.NOW)),
+    ],
+)
+def test_what_cannot_be_read_counts_as_absent(text: str, note: RestartNote) -> None:
+    assert restartnotes.read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: text}}}) == note
+
+
+def test_a_note_is_read_as_it_was_written() -> None:
+    for note in (RestartNote(2), RestartNote(2, builders.NOW)):
+        assert restartnotes.read({"metadata": {"annotations": {labels.RESTARTED_IN_PLACE: str(note)}}}) == note

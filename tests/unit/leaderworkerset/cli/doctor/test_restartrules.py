@@ -1,0 +1,75 @@
+"""Restart rules of containers that the restart policy of their groups contradicts."""
+
+from typing import Any
+
+import pytest
+
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import labels
+from leaderworkerset.cli.doctor import restartrules
+from leaderworkerset.cli.doctor.findings import Level
+
+TOLERATED = {labels.IN_PLACE_RESTARTS: "120s"}
+
+
+def rule(action: str = "RestartAllContainers") -> JSONObject:
+    return {"action": action, "exitCodes": {"operator": "In", "values": [88]}}
+
+
+def lws(*rules: Any, policy: str | None = None, annotations: JSONObject | None = None) -> JSONObject:
+    """Return a LeaderWorkerSet whose workers have a sidecar with these rules."""
+    sidecar = {"name": "watcher", "restartPolicy": "Always", "restartPolicyRules": list(rules)}
+    template: JSONObject = {"workerTemplate": {"spec": {"containers": [{"name": "main"}], "initContainers": [sidecar]}}}
+    return {
+        "kind": "LeaderWorkerSet",
+        "metadata": {"name": "train", "annotations": annotations or {}},
+        "spec": {"leaderWorkerTemplate": template | ({"restartPolicy": policy} if policy else {})},
+    }
+
+
+@pytest.mark.parametrize("policy", [None, "RecreateGroupOnPodRestart", "RecreateGroupAfterStart"])
+def test_a_rule_that_recreates_the_group_each_time_is_named(policy: str | None) -> None:
+    (found,) = restartrules.findings([lws(rule(), policy=policy)])
+    assert (found.code, found.level) == ("LWS-D011", Level.WARNING)
+    assert found.text == (
+        "LeaderWorkerSet train: container watcher has a rule with action RestartAllContainers, which recreates the group"
+        f" each time (restartPolicy {policy or 'RecreateGroupOnPodRestart'})"
+    )
+    assert labels.IN_PLACE_RESTARTS in found.fix
+
+
+@pytest.mark.parametrize("annotations", [None, TOLERATED])
+def test_a_container_that_restarts_alone_always_recreates_its_group(annotations: JSONObject | None) -> None:
+    found = list(restartrules.findings([lws(rule("Restart"), rule(), annotations=annotations)]))
+    (alone,) = [one for one in found if "action Restart," in one.text]
+    assert "action: RestartAllContainers" in alone.fix
+
+
+def test_an_annotation_without_a_rule_has_no_effect() -> None:
+    (found,) = restartrules.findings([lws(annotations=TOLERATED)])
+    assert "has no effect" in found.text
+
+
+@pytest.mark.parametrize(
+    "obj",
+    [
+        lws(rule(), annotations=TOLERATED),
+        lws(rule(), policy="None"),
+        lws(rule("Restart"), policy="None"),
+        lws(),
+        lws(7, None),
+        {"kind": "LeaderWorkerSet", "metadata": {"name": "x"}, "spec": {"leaderWorkerTemplate": 7}},
+        {"kind": "Pod", "spec": []},
+    ],
+    ids=["tolerated", "policy None", "alone with None", "no rule", "no rules", "no template", "another kind"],
+)
+def test_nothing_is_said_about_the_others(obj: JSONObject) -> None:
+    (found,) = restartrules.findings([obj])
+    assert found.level is Level.OK
+
+
+def test_the_sets_of_a_disaggregated_set_are_read_too() -> None:
+    roles = [{"name": "decode"} | lws(rule()), {"name": "prefill"} | lws(rule(), annotations=TOLERATED)]
+    obj = {"kind": "DisaggregatedSet", "metadata": {"name": "serve"}, "spec": {"roles": roles}}
+    (found,) = restartrules.findings([obj])
+    assert found.text.startswith("DisaggregatedSet serve: container watcher has a rule")

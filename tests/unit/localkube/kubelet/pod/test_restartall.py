@@ -1,0 +1,126 @@
+"""All containers of a pod restart in place because of the exit of one of them, as tables."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.unit.localkube.kubelet.pods import NOW, after, container, deleted, ended, launched, pod, running, set_up
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from localkube.kubelet.pod import lifecycle, podstatus, recovery, state
+from localkube.kubelet.pod.lifecycle import Decision, Kill, RestartAll, Start, StartOver, WindDown
+from localkube.kubelet.pod.state import Phase, PodState
+from localkube.kubelet.spec.backoff import Backoff
+
+ON_88 = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
+WATCHER = container("watcher", restartPolicy="Always", restartPolicyRules=ON_88)
+INIT = container("init")
+POD = pod(initContainers=[INIT, WATCHER], restartPolicy="Never")
+
+
+def steps(current: PodState, seconds: float = 0, found: JSONObject = POD) -> tuple[lifecycle.Step, ...]:
+    return lifecycle.next_steps(found, current, after(seconds)).steps
+
+
+def begun(*, by: str = "watcher") -> PodState:
+    """Return the pod when its watcher has ended, and that has been noticed."""
+    watcher = replace(ended(88, "watcher"), passed=True)
+    current = set_up(POD, ended(0, "init"), watcher, running("main"))
+    return replace(current, restarted_by=by)
+
+
+def cleared() -> PodState:
+    """Return the pod when all of its containers have ended."""
+    return begun().with_container(ended(137, "main", after(1)))
+
+
+def status(current: PodState, found: JSONObject = POD) -> JSONObject:
+    return found | {"status": podstatus.build(found, current, after(1), "127.0.0.1")}
+
+
+def test_the_exit_of_a_container_ends_all_of_them_without_hooks_and_grace() -> None:
+    assert steps(begun(by="")) == (RestartAll("watcher"),)
+    assert steps(begun()) == (Kill("main"),)
+    killed = replace(running("main"), killed=True)
+    assert steps(begun().with_container(killed)) == ()
+    assert steps(cleared()) == (StartOver(),)
+
+
+def test_a_start_under_way_is_waited_for_and_killed_then() -> None:
+    assert lifecycle.next_steps(POD, begun().with_container(state.starting(ended(1, "main"))), NOW) == Decision()
+    assert steps(begun().with_container(launched("main"))) == (Kill("main"),)
+
+
+def test_containers_start_anew_in_their_order_and_each_restart_is_counted_once() -> None:
+    over = state.started_over(cleared(), after(1))
+    assert steps(over, 1) == (Start("init"),)
+    for name, current in over.containers.items():
+        assert (current.phase, current.passed, current.restarts) == (Phase.WAITING, False, 1), name
+        assert current.last is not None
+        assert (current.last.exit_code, current.last.reason) == (137, "RestartingAllContainers")
+        assert state.launched(state.starting(current), "id", "", after(1)).restarts == 1
+    assert over.containers["main"].waiting is not None
+    text = "all containers of the pod restart, as watcher ended with exit code 88"
+    assert over.containers["main"].waiting.message == text
+
+
+def test_one_that_had_not_run_was_not_restarted() -> None:
+    waits = begun().with_container(state.ContainerState(name="main"))
+    main = state.started_over(waits, NOW).containers["main"]
+    assert (main.restarts, main.last) == (0, None)
+
+
+def test_the_first_time_is_at_once_and_the_next_waits_as_the_container_would() -> None:
+    first = state.started_over(cleared(), after(1))
+    assert first.containers["watcher"].backoff == Backoff(timedelta(seconds=10), after(1))
+    watcher = replace(ended(88, "watcher", after(5)), backoff=first.containers["watcher"].backoff)
+    again = state.started_over(begun().with_container(watcher).with_container(ended(137, "main", after(5))), after(5))
+    decision = lifecycle.next_steps(POD, again, after(6))
+    assert decision == Decision((), after(15))
+    assert steps(again.retrying(), 6) == ()
+    assert steps(again, 15) == (Start("init"),)
+
+
+def test_a_pod_whose_containers_never_restart_is_not_over_meanwhile() -> None:
+    for current in (begun(), cleared()):
+        assert podstatus.pod_phase(POD, current) in ("Running", "Pending")
+    assert podstatus.pod_phase(POD, state.started_over(cleared(), after(1))) == "Pending"
+
+
+def test_the_condition_is_true_until_all_have_ended_and_names_the_container() -> None:
+    condition = meta.find_condition(status(begun()), "AllContainersRestarting") or {}
+    assert (condition["status"], condition["reason"]) == ("True", "RestartAllContainersStarted")
+    assert condition["message"] == "container watcher ended with exit code 88"
+    over = status(state.started_over(cleared(), after(1)))
+    assert (meta.find_condition(over, "AllContainersRestarting") or {})["status"] == "False"
+    assert meta.find_condition(status(set_up(pod(), running()), pod()), "AllContainersRestarting") is None
+
+
+def test_a_pod_that_was_initialized_stays_so() -> None:
+    before = status(begun(by=""))
+    assert meta.is_condition_true(before, "Initialized")
+    assert meta.is_condition_true(status(state.started_over(cleared(), after(1)), before), "Initialized")
+
+
+def test_a_pod_that_is_deleted_meanwhile_ends() -> None:
+    assert steps(cleared(), found=deleted(POD)) == (WindDown(after(30)),)
+
+
+@pytest.mark.parametrize("name", ["watcher", "init", "main"])
+def test_any_container_may_be_the_one(name: str) -> None:
+    found = pod(
+        container("main", restartPolicy="Never", restartPolicyRules=ON_88),
+        initContainers=[container("init", restartPolicy="Never", restartPolicyRules=ON_88), WATCHER],
+    )
+    assert steps(set_up(found, ended(88, name)), found=found) == (RestartAll(name),)
+
+
+def test_what_a_restart_of_the_cluster_interrupts_goes_on() -> None:
+    for current in (begun(), cleared()):
+        recovered = recovery.recover(status(current), after(60))
+        assert recovered.restarted_by == "watcher"
+        assert steps(recovered, 60) == (StartOver(),)
+        over = state.started_over(recovered, after(60))
+        assert all(one.phase is Phase.WAITING for one in over.containers.values())
+    assert recovery.recover(status(begun(by="")), after(60)).restarted_by == ""
