@@ -424,6 +424,20 @@ TABLE: tuple[RefusedError, ...] = (
         embedded=r"(webhook|failed calling webhook) .*",
     ),
     RefusedError(
+        "an autoscaler of autoscaling/v1 has metrics that v1 has no field for in its annotations as v2 writes them",
+        "they are there so that nothing is lost when it is written back; the older form is one of autoscaling/v1 alone",
+        request="GET .*/autoscaling/v1/.*",
+        path=r"\.metadata\.annotations\.autoscaling\.alpha\.kubernetes\.io/metrics",
+    ),
+    RefusedError(
+        "`managedFields` keep a field of autoscaling/v1 that a write of autoscaling/v2 has changed",
+        "owners are not converted from one version of a kind to another; autoscalers alone are served in two",
+        request="PATCH .*/autoscaling/v2/.*",
+        path=r"\.metadata\.managedFields.*\.f:targetCPUUtilizationPercentage",
+        embedded="{}",
+        real="<absent>",
+    ),
+    RefusedError(
         "errors of an event of events.k8s.io name its group",
         "kube-apiserver leaves the group out here only",
         request="POST /apis/events.k8s.io/.*",

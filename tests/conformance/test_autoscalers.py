@@ -8,7 +8,7 @@ from tests.conformance.objects import named
 from tests.conformance.transcript import TABLE, Session
 
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import HORIZONTAL_POD_AUTOSCALERS
+from kuberuntime.objects.resources import HORIZONTAL_POD_AUTOSCALERS, HORIZONTAL_POD_AUTOSCALERS_V1
 
 TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
 
@@ -30,6 +30,7 @@ def rules(**given: Any) -> JSONObject:
 UTILIZATION = {"type": "Utilization", "averageUtilization": 50}
 AVERAGE = {"type": "AverageValue", "averageValue": "500m"}
 METRIC = {"name": "queue"}
+MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": AVERAGE}}
 
 VALID: dict[str, dict[str, Any]] = {
     "least": {},
@@ -115,5 +116,32 @@ def test_an_autoscaler_lives_with_its_status(same: CheckSame) -> None:
         await session.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"status": {"conditions": None}}, subresource="status")
         await session.update(HORIZONTAL_POD_AUTOSCALERS, made)
         await session.delete(HORIZONTAL_POD_AUTOSCALERS, "web")
+
+    same(sequence)
+
+
+@pytest.mark.parametrize("given", [{}, {"targetCPUUtilizationPercentage": 50, "minReplicas": 2}], ids=["least", "cpu"])
+def test_an_object_of_v1_is_one_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
+    async def sequence(session: Session) -> None:
+        made = await session.create(HORIZONTAL_POD_AUTOSCALERS_V1, autoscaler(**given))
+        await session.get(HORIZONTAL_POD_AUTOSCALERS, "web")
+        await session.get(HORIZONTAL_POD_AUTOSCALERS_V1, "web", accept=TABLE)
+        await session.get(HORIZONTAL_POD_AUTOSCALERS_V1)
+        await session.patch(HORIZONTAL_POD_AUTOSCALERS_V1, "web", {"spec": {"targetCPUUtilizationPercentage": 70}})
+        await session.get(HORIZONTAL_POD_AUTOSCALERS, "web")
+        await session.update(HORIZONTAL_POD_AUTOSCALERS_V1, made)
+        await session.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"spec": {"metrics": [MEMORY, resource(**UTILIZATION)]}})
+        status = {"currentReplicas": 2, "desiredReplicas": 3}
+        await session.patch(HORIZONTAL_POD_AUTOSCALERS, "web", {"status": status}, subresource="status")
+        await session.get(HORIZONTAL_POD_AUTOSCALERS_V1, "web")
+        await session.delete(HORIZONTAL_POD_AUTOSCALERS_V1, "web")
+
+    same(sequence)
+
+
+@pytest.mark.parametrize("given", [{"targetCPUUtilizationPercentage": 0}, {"maxReplicas": 0}], ids=["target", "most"])
+def test_an_object_of_v1_is_refused_with_the_paths_of_v2(same: CheckSame, given: dict[str, Any]) -> None:
+    async def sequence(session: Session) -> None:
+        await session.create(HORIZONTAL_POD_AUTOSCALERS_V1, autoscaler(**given))
 
     same(sequence)

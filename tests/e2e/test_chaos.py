@@ -159,7 +159,8 @@ def test_packets_to_a_rank_are_late_and_in_time_afterwards(squad: Cluster) -> No
     told = "".join(tried.communicate(timeout=60))
     if tried.returncode:
         assert "this kernel has no netem (module sch_netem)" in told
-        pytest.skip("this kernel has no netem")
+        assert squad.lws("chaos", "list") == "No fault lasts.\n"
+        return
     with fault(squad, "delay", "web/0/1", "--amount=400ms"):
         assert float(squad.lws(*wait)) > 0.4
     assert float(squad.lws(*wait)) < 0.4

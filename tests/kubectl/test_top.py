@@ -8,12 +8,14 @@ import pytest
 from tests.kubectl.conftest import Place
 from tests.kubectl.test_deployments import web
 
+from kuberuntime.objects.meta import JSONObject
+
 PATIENCE = 30.0
 
 BUSY = ["sh", "-c", "while :; do :; done"]
 
 
-AUTOSCALER = {
+AUTOSCALER: JSONObject = {
     "apiVersion": "autoscaling/v2",
     "kind": "HorizontalPodAutoscaler",
     "metadata": {"name": "web"},
@@ -28,6 +30,20 @@ AUTOSCALER = {
         ],
     },
 }
+
+
+def test_autoscale_and_manifests_of_v1_make_autoscalers(place: Place) -> None:
+    place.apply(web(replicas=1))
+    place.run("autoscale", "deployment/web", "--max=3", "--cpu=50%")
+    shown = json.loads(place.run("get", "horizontalpodautoscalers.v1.autoscaling", "web", "-o", "json"))
+    assert (shown["apiVersion"], shown["spec"]["targetCPUUtilizationPercentage"]) == ("autoscaling/v1", 50)
+    spec = {"scaleTargetRef": AUTOSCALER["spec"]["scaleTargetRef"], "maxReplicas": 3}
+    old = AUTOSCALER | {"apiVersion": "autoscaling/v1", "metadata": {"name": "old"}, "spec": spec}
+    for percent in (60, 70):
+        place.apply(old | {"spec": spec | {"targetCPUUtilizationPercentage": percent}})
+        row = place.run("get", "hpa", "old", "--no-headers")
+        assert row.split()[1:4] == ["Deployment/web", "cpu:", f"<unknown>/{percent}%"]
+    place.run("delete", "hpa", "web", "old")
 
 
 def measured(place: Place) -> str:

@@ -35,6 +35,10 @@ TERMINATED: Final[JSONObject] = {
 }
 """What Kueue writes into the status of a pod before it deletes it."""
 
+ENDED: Final = ("Succeeded", "Failed")
+SERVING: Final = PREFIX + "pod-group-serving"
+RETRIABLE: Final = PREFIX + "retriable-in-group"
+
 ON_A_HOST: Final = 2
 """Pods for which a host of a domain has space."""
 
@@ -43,6 +47,7 @@ ON_A_HOST: Final = 2
 class Kueue:
     """Admits groups of one namespace up to a quota, the lowest index first; `evicted` groups are stopped and kept out.
 
+    A group that does not serve is `finished` for good when all its pods have ended and one is not to be made again.
     Groups with random keys are admitted by their keys, the oldest first.
 
     `domains` are the hosts of each domain of the topology; a group that asks for one gets that of its place in line.
@@ -54,6 +59,7 @@ class Kueue:
     domains: Sequence[Sequence[str]] = ()
     evicted: set[int | str] = field(default_factory=set)
     admitted: set[int | str] = field(default_factory=set)
+    finished: set[int | str] = field(default_factory=set)
     unpaid: list[str] = field(default_factory=list)
     overfull: list[str] = field(default_factory=list)
 
@@ -70,15 +76,29 @@ class Kueue:
         found = {meta.name(one): one for one in await self._list(LEADERWORKERSETS)}
         for name, lws in found.items():
             if meta.labels(lws).get(QUEUE):
+                self._finish([pod for pod in await self._list(PODS) if meta.labels(pod).get(labels.NAME) == name])
                 keyed = meta.spec(lws).get("groupIdentity") == "Hash"
                 self._admit(_keys(await self._list(PODS)) if keyed else range(_groups(lws)))
                 await self._follow(name, lws)
 
+    def _finish(self, pods: Sequence[JSONObject]) -> None:
+        """R-KQ-12, R-KQ-34."""
+        groups: dict[int | str, list[JSONObject]] = {}
+        for pod in pods:
+            if labels.GROUP_INDEX in meta.labels(pod):
+                groups.setdefault(_index(pod), []).append(pod)
+        for index, members in groups.items():
+            notes = [meta.annotations(pod) for pod in members]
+            have_ended = all(meta.status(pod).get("phase") in ENDED for pod in members)
+            if have_ended and not any(SERVING in one for one in notes) and any(one.get(RETRIABLE) for one in notes):
+                self.finished.add(index)
+
     def _admit(self, wanted: Sequence[int | str]) -> None:
         """Keep what is admitted, as long as its group is wanted and not evicted; fill up to the quota (R-KQ-20, 60)."""
-        self.admitted = {index for index in self.admitted if index in wanted and index not in self.evicted}
+        out = self.evicted | self.finished
+        self.admitted = {index for index in self.admitted if index in wanted and index not in out}
         for index in wanted:
-            if len(self.admitted) < self.quota and index not in self.evicted:
+            if len(self.admitted) < self.quota and index not in out:
                 self.admitted.add(index)
 
     async def _follow(self, name: str, lws: JSONObject) -> None:

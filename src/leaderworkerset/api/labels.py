@@ -21,6 +21,10 @@ STATEFULSET_REVISION: Final = "controller-revision-hash"
 # A label of Kueue: the queue that a LeaderWorkerSet waits in.
 QUEUE_NAME: Final = "kueue.x-k8s.io/queue-name"
 
+# Annotations of Kueue: the group of a pod serves, and so never finishes; the pod is not made again when it has ended.
+POD_GROUP_SERVING: Final = "kueue.x-k8s.io/pod-group-serving"
+RETRIABLE_IN_GROUP: Final = "kueue.x-k8s.io/retriable-in-group"
+
 # Scheduling gates of Kueue: until there is quota, and until the nodes of a topology are chosen.
 QUOTA_GATE: Final = "kueue.x-k8s.io/admission"
 TOPOLOGY_GATE: Final = "kueue.x-k8s.io/topology"

@@ -10,13 +10,15 @@ from leaderworkerset.controllers.spec import Beside
 from leaderworkerset.recording.permissions import RECORDING
 
 POD: Final = Projection(
+    "spec.initContainers[].name",
+    "spec.initContainers[].restartPolicy",
     *(
         f"status.{containers}[].{field}"
         for containers in ("containerStatuses", "initContainerStatuses")
         for field in ("containerID", "state", "lastState")
-    )
+    ),
 )
-"""When and how the runs of containers ended, and which they are; the controllers keep the other fields."""
+"""When and how the runs of containers ended, and which they are, sidecars among them; the controllers keep the other fields."""
 
 
 def _pod(_obj: JSONObject) -> Projection:

@@ -45,6 +45,8 @@ LONGEST_PAUSE: Final = 30.0
 SETTLING: Final = 0.1
 """Seconds: pods change together."""
 
+SAID: Final = progressnotes.MARK.encode()
+
 DEADLINE: Final = 2.0
 AT_ONCE: Final = 16
 """Seconds until the last line of a rank is given up, and the requests for them at one time."""
@@ -146,7 +148,7 @@ class ProgressFollower:
         try:
             leader = _Leader(pod, Steps())
             async with asyncio.TaskGroup() as tasks:
-                for name in _containers(pod)[:MOST_CONTAINERS]:
+                for name in (*_containers(pod), *_sidecars(pod))[:MOST_CONTAINERS]:
                     tasks.create_task(self._read(pod, name, leader.steps))
                 tasks.create_task(self._keep(uid, leader))
         except* Exception:  # edge: anything may be stored in an object
@@ -222,11 +224,13 @@ class ProgressFollower:
         )
 
     async def _last_line(self, pod: JSONObject) -> datetime | None:
-        """Return when a rank wrote its last line, None if that is not known."""
-        reads = (self._read_last(pod, name) for name in _containers(pod)[:MOST_CONTAINERS])
+        """Return when a rank wrote its last line, None if that is not known; a sidecar speaks for it of progress only."""
+        names = [*((name, b"") for name in _containers(pod)), *((name, SAID) for name in _sidecars(pod))]
+        reads = (self._read_last(pod, name, said) for name, said in names[:MOST_CONTAINERS])
         return max(filter(None, await asyncio.gather(*reads)), default=None)
 
-    async def _read_last(self, pod: JSONObject, container: str) -> datetime | None:
+    async def _read_last(self, pod: JSONObject, container: str, said: bytes) -> datetime | None:
+        """Return when a container wrote its last line, None if that is not known, or does not begin with these words."""
         path, text = PODS.path(meta.namespace(pod), meta.name(pod), "log"), b""
         wanted: Query = (("container", container), ("timestamps", "true"), ("tailLines", "1"))
         try:
@@ -235,7 +239,8 @@ class ProgressFollower:
                     text = (text + chunk)[:64]
         except (KubeError, TimeoutError):
             return None
-        return timestamps.read(text.partition(b" ")[0].decode("ascii", errors="replace"))
+        time, _, line = text.partition(b" ")
+        return timestamps.read(time.decode("ascii", errors="replace")) if line.startswith(said) else None
 
 
 def _in_turns(uids: Sequence[str], leaders: Mapping[str, JSONObject]) -> list[str]:
@@ -271,6 +276,12 @@ def _add(steps: Steps, line: bytes) -> str:
 
 def _containers(pod: JSONObject) -> list[str]:
     return sorted(str(one.get("name")) for one in meta.status(pod).get("containerStatuses") or [])
+
+
+def _sidecars(pod: JSONObject) -> list[str]:
+    """Return the init containers that run beside the others: one may print what the others write to a file."""
+    found = meta.spec(pod).get("initContainers") or []
+    return sorted(str(one.get("name")) for one in found if one.get("restartPolicy") == "Always")
 
 
 def _started(pod: JSONObject) -> datetime | None:

@@ -56,6 +56,10 @@ class Cluster(Protocol):
         """Let the only container of a running pod end with 0, and start again, as those of StatefulSets do."""
         ...
 
+    async def end_kept(self, client: Client, pod: JSONObject) -> None:
+        """Report the end of a deleted pod that a finalizer keeps."""
+        ...
+
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """Let the only container of a running pod, whose own policy is Never, end: the pod has Failed, or Succeeded."""
         ...

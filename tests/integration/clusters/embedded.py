@@ -52,6 +52,9 @@ class EmbeddedCluster:
         """End the modelled process; the kubelet starts it again."""
         self._end_container(pod, 0)
 
+    async def end_kept(self, client: Client, pod: JSONObject) -> None:
+        """The kubelet does so."""
+
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """End the modelled process; the kubelet does not start it again."""
         self._end_container(pod, code)

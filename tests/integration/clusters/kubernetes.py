@@ -87,6 +87,11 @@ class KubernetesCluster:
         patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"containerStatuses": [again]}}
         await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
+    async def end_kept(self, client: Client, pod: JSONObject) -> None:
+        """Report it as a kubelet does: kwok says nothing more of a pod that it has deleted."""
+        patch = {"metadata": {"uid": meta.uid(pod)}, "status": {"phase": "Succeeded"}}
+        await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
+
     async def end_pod(self, client: Client, pod: JSONObject, code: int) -> None:
         """Have kwok report that all containers ended, for good."""
         await client.patch(PODS, meta.key(pod), annotated(ENDED, str(code), meta.uid(pod)), kind="merge")

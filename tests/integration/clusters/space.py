@@ -229,6 +229,10 @@ class Space:
         """Let the only container of a running pod end with 0 and start again."""
         await self.cluster.complete_container(self.client, await self.get(PODS, pod))
 
+    async def end_kept(self, pod: str) -> None:
+        """Let the node report the end of a deleted pod that a finalizer keeps."""
+        await self.cluster.end_kept(self.client, await self.get(PODS, pod))
+
     async def end_pod(self, pod: str, code: int) -> None:
         """Let the only container of a running pod, whose own policy is Never, end with this code."""
         await self.cluster.end_pod(self.client, await self.get(PODS, pod), code)

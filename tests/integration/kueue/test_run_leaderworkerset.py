@@ -98,6 +98,35 @@ async def test_an_evicted_group_waits_and_comes_back(space: Space, kueue: Kueue)
     await space.settled()
 
 
+async def test_a_complete_group_gives_its_quota_back(space: Space, kueue: Kueue) -> None:
+    """R-KQ-12, R-KQ-34: the group that waits runs when the other one is complete, and so its Workload finished."""
+    kueue.quota = 1
+    await space.create(queued(replicas=2, annotations={labels.RUN_TO_COMPLETION: "true"}))
+    await space.until(run_leader_only)
+    await space.complete_container("web-0")
+
+    def leader_is_left(state: State) -> None:
+        found = state.group("web", 0)
+        assert found.keys() == {"web-0"}
+        assert meta.annotations(found["web-0"])[labels.GROUP_ENDED] == "Complete"
+
+    await space.until(leader_is_left)
+    await space.end_kept("web-0")
+
+    def other_runs(state: State) -> None:
+        assert [is_ready(pod) for pod in state.group("web", 1).values()] == [True] * 3
+
+    await space.until(other_runs)
+    assert kueue.finished == {0}
+    await space.complete_container("web-1")
+    await space.until(complete)
+
+
+def complete(state: State) -> None:
+    """All groups are."""
+    assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
+
+
 async def test_an_update_starts_no_pod_without_quota(space: Space, kueue: Kueue) -> None:
     """R-KQ-47, R-KQ-61: the waiting group gets the new template first."""
     kueue.quota = 1

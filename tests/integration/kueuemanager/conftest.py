@@ -60,6 +60,10 @@ class Queue:
         patch = {"spec": {"active": active}}
         await self.client.patch(WORKLOADS, ObjectKey(self.namespace, workload), patch, kind="merge")
 
+    async def forget(self, workload: str) -> None:
+        """Delete a Workload; Kueue makes a new one for its group."""
+        await self.client.delete(WORKLOADS, ObjectKey(self.namespace, workload))
+
     def _quota(self, cpus: int) -> JSONObject:
         flavor = {"name": self.namespace, "resources": [{"name": "cpu", "nominalQuota": str(cpus)}]}
         return {"resourceGroups": [{"coveredResources": ["cpu"], "flavors": [flavor]}]}

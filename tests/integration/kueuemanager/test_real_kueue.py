@@ -142,6 +142,57 @@ async def test_an_evicted_group_waits_and_comes_back(space: Space, queue: Queue)
     await space.settled()
 
 
+async def test_a_complete_group_gives_its_quota_back_and_runs_again_with_a_new_workload(
+    space: Space, queue: Queue
+) -> None:
+    """Kueue finishes the Workload of a group that has run to completion, and admits the next one (R-KQ-12, R-KQ-34)."""
+    await queue.make(SIZE)
+    await space.create(queued(2, annotations={labels.RUN_TO_COMPLETION: "true"}))
+    (first,) = await running_groups(space, 1, of=2)
+    leader = f"web-{first}"
+    await space.complete_container(leader)
+    await space.until(lambda state: assert_alone(state, first))
+    await space.end_kept(leader)
+    own = meta.annotations(space.state.pods[leader])[WORKLOAD]
+    await space.eventually(queue.workloads, lambda found: finished(found) == {own})
+
+    def other_runs(state: State) -> None:
+        assert [is_ready(pod) for pod in state.group("web", 1 - first).values()] == [True] * SIZE
+
+    await space.until(other_runs)
+    await space.complete_container(f"web-{1 - first}")
+    await space.until(lambda state: assert_alone(state, 1 - first))
+    await space.end_kept(f"web-{1 - first}")
+    await space.eventually(queue.workloads, lambda found: len(finished(found)) == 2)
+    assert meta.is_condition_true(space.state.leaderworkersets["web"], "Complete")
+
+    await space.replace_worker_template(template("app:2"))
+    await space.until(lambda state: assert_waiting(state, 2 * SIZE))
+    told = await named(space, "LWS-E030", f"web/{first}")
+    assert f"Workload {own} is finished" in str(told)
+    await queue.forget(own)
+    assert await running_groups(space, 1, of=2) == {first}
+
+
+def assert_alone(state: State, index: int) -> None:
+    """Of a group only its leader is left, which is marked as complete."""
+    found = state.group("web", index)
+    assert found.keys() == {f"web-{index}"}
+    assert meta.annotations(found[f"web-{index}"])[labels.GROUP_ENDED] == "Complete"
+
+
+def finished(workloads: list[JSONObject]) -> set[str]:
+    """Return the names of the Workloads that are finished."""
+    return {meta.name(one) for one in workloads if meta.is_condition_true(one, "Finished")}
+
+
+def assert_waiting(state: State, count: int) -> None:
+    """So many pods of the new template are there, and all of them wait."""
+    assert len(state.of("web")) == count
+    assert images(state.of("web")) == {"app:2"}
+    assert all(meta.spec(pod).get("schedulingGates") for pod in state.of("web").values())
+
+
 async def test_groups_with_a_topology_get_a_rack_each(space: Space, queue: Queue) -> None:
     """A group that asks for a rack gets one, whole (R-KQ-50 to R-KQ-56)."""
     await queue.make(2 * SIZE, levels=(RACK, "kubernetes.io/hostname"))

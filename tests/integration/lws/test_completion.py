@@ -1,5 +1,6 @@
 """Runs to completion on both clusters: the end, what follows a new template, the deadline, the time to live, a hang."""
 
+import re
 from typing import Any
 
 import pytest
@@ -104,15 +105,18 @@ async def test_a_group_that_hangs_is_recreated_where_its_set_asks_for_it(space: 
 
 
 @pytest.mark.parametrize(
-    ("annotations", "spec"),
+    ("annotations", "spec", "told"),
     [
-        ({labels.RUN_TO_COMPLETION: "yes"}, {}),
-        (COMPLETES, {"groupIdentity": "Hash"}),
-        ({labels.ON_HANG: "recreate"}, {}),
+        ({labels.RUN_TO_COMPLETION: "yes"}, {}, "yes.*: must be true, or absent"),
+        (COMPLETES, {"groupIdentity": "Hash"}, "random keys cannot run to completion: use groupIdentity Ordinal"),
+        ({labels.ON_HANG: "recreate"}, {}, "needs the annotation .*progress-timeout"),
     ],
 )
-async def test_what_cannot_be_is_refused(space: Space, annotations: dict[str, str], spec: dict[str, Any]) -> None:
-    with pytest.raises(APIError, match=r"metadata\.annotations\.leaderworkerset\.sigs\.k8s\.io/"):
+async def test_what_cannot_be_is_refused(
+    space: Space, annotations: dict[str, str], spec: dict[str, Any], told: str
+) -> None:
+    (name,) = annotations
+    with pytest.raises(APIError, match=rf"metadata\.annotations\.{re.escape(name)}.*{told}"):
         await space.client.create(LEADERWORKERSETS, _in(space, lws(annotations=annotations, **spec)))
 
 

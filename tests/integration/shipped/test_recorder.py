@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 from tests.integration.clusters.cluster import Cluster, transport
 from tests.integration.clusters.embedded import OUTPUT, embedded_cluster
+from tests.integration.clusters.kubeletlogs import logs_on
 from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
@@ -32,12 +33,17 @@ SECRET: Final = "hf_0123456789abcdefghij"
 """It has the form of a token."""
 
 
+PROGRESS: Final = "::lws progress step=3 total=9"
+SIDECAR: Final = {"name": "progress", "restartPolicy": "Always"}
+
+
 def talking() -> JSONObject:
-    """Return a pod template whose container prints something, a token with it."""
+    """Return a pod template whose container prints something, a token with it, and whose sidecar says its progress."""
     template = pod_template()
     (container,) = template["spec"]["containers"]
-    says = [{"name": OUTPUT, "value": f"::lws progress step=3 total=9\nusing {SECRET}\nout of luck\n"}]
-    return {"spec": template["spec"] | {"containers": [container | {"env": [*container.get("env", ()), *says]}]}}
+    main = container | {"env": [{"name": OUTPUT, "value": f"using {SECRET}\nout of luck\n"}]}
+    sidecar = container | SIDECAR | {"env": [{"name": OUTPUT, "value": f"{PROGRESS}\n"}]}
+    return {"spec": template["spec"] | {"containers": [main], "initContainers": [sidecar]}}
 
 
 async def until(space: Space, check: Callable[[list[Episode]], Any]) -> list[Episode]:
@@ -72,10 +78,12 @@ async def live(cluster: Cluster, directory: Path) -> tuple[list[Episode], list[J
         asks = {labels.FOLLOW_PROGRESS: "true"}
         await space.create(lws(replicas=1, size=2, template={"workerTemplate": talking()}, annotations=asks))
         first = await space.settled()
-        if not isinstance(cluster, KubernetesCluster):  # kwok has no logs
-            await space.until(says_its_progress)
         if isinstance(cluster, KubernetesCluster):
+            async with logs_on(client, first.pods["web-0"]["spec"]["nodeName"], {"main": "", "progress": PROGRESS}):
+                await space.until(says_its_progress)
             assert "recorder.enable" in await history(cluster, space.namespace)
+        else:
+            await space.until(says_its_progress)
         await fail(space, "web-0-1")
         await until(space, lambda found: [one.outcome for one in found] == [Outcome.RECREATED])
         await space.until(lambda state: _is_new(first.pods, state.pods))
@@ -115,8 +123,8 @@ async def test_the_last_lines_of_all_ranks_are_kept_on_the_embedded_cluster(tmp_
         (first, second), kept = await live(cluster, tmp_path)
     assert (first.first_rank, first.failed_pod, first.revision and first.revision.number) == (1, "web-0-1", 1)
     assert [rank.rank for rank in first.ranks] == [0, 1]
-    lines = ("::lws progress step=3 total=9", "using [masked]", "out of luck")
-    assert [rank.containers[0].logs[0] for rank in first.ranks] == [lines, lines]
+    lines = {"main": ("using [masked]", "out of luck"), "progress": (PROGRESS,)}
+    assert [{one.name: one.logs[0] for one in rank.containers} for rank in first.ranks] == [lines, lines]
     assert second.failed_pod == "web-0"
     assert first.masked >= 2
     assert any("may not read Secrets" in note for note in first.notes)

@@ -44,10 +44,10 @@ def exhaust(leader: JSONObject) -> Patch:
 
 
 def finish(leader: JSONObject, end: GroupEnd) -> Patch:
-    """Mark the leader of a group that ended by its own, which keeps it."""
-    return _patch(
-        leader, {"annotations": {labels.GROUP_ENDED: end.value, labels.RECOVER: None}, "finalizers": [FINALIZER]}
-    )
+    """Mark the leader of a group that ended by its own, which keeps it; Kueue finishes its Workload, too."""
+    marks = {labels.GROUP_ENDED: end.value, labels.RECOVER: None}
+    marks |= _FINISHED_FOR_KUEUE if labels.QUEUE_NAME in meta.labels(leader) else {}
+    return _patch(leader, {"annotations": marks, "finalizers": [FINALIZER]})
 
 
 def keep(pods: Sequence[JSONObject]) -> tuple[Action, ...]:
@@ -69,6 +69,9 @@ def let_go(pod: JSONObject) -> Patch:
     marks |= {labels.GROUP_ENDED: None} if groupname.end_of(pod) is not None else {}
     return _patch(pod, _WITHOUT | ({"annotations": marks} if groupname.is_over(pod) else {}))
 
+
+_FINISHED_FOR_KUEUE: Final = {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}
+"""A group that serves is never finished (R-KQ-12), others are when no pod of it runs and one is not to be tried again (R-KQ-34)."""
 
 _WITHOUT: Final[JSONObject] = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
 

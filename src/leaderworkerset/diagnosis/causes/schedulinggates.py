@@ -61,9 +61,12 @@ def _waits(workload: JSONObject, rank: Rank) -> str:
     """Return what the Workload of a pod waits for; empty for another pod's, or one that is admitted."""
     named = {**meta.annotations(rank.object or {}), **meta.labels(rank.object or {})}
     own = named.get(f"{SERVED_BY_KUEUE}/prebuilt-workload-name")
-    if meta.name(workload) != own or meta.is_condition_true(workload, "Admitted"):
+    finished = meta.find_condition(workload, "Finished")
+    if meta.name(workload) != own or (finished is None and meta.is_condition_true(workload, "Admitted")):
         return ""
-    reserved = meta.find_condition(workload, "QuotaReserved") or meta.find_condition(workload, "Finished") or {}
+    if finished is not None:
+        return f"Workload {own} is finished, which Kueue never takes back: delete it, then Kueue makes a new one"
+    reserved = meta.find_condition(workload, "QuotaReserved") or {}
     text = reserved.get("message") or "it is waiting in its queue"
     return f"Workload {meta.name(workload)}: {ranks.quote(str(text))}"
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from localkube.apiserver.builtin import (
     autoscalers,
+    autoscalersv1,
     clusterkinds,
     configuration,
     coreevents,
@@ -31,6 +32,7 @@ STRATEGIES = (
     coreevents.CORE_EVENT,
     coreevents.EVENT,
     autoscalers.AUTOSCALER,
+    autoscalersv1.AUTOSCALER_V1,
     deployments.DEPLOYMENT,
     deployments.REPLICA_SET,
     statefulsets.STATEFULSET,

@@ -83,7 +83,7 @@ class Strategy:
     def kind(self) -> Kind:
         """Build the kind that the verbs work with."""
         schema_of = partial(schemas.of_struct, self.struct)
-        shown = columns.of(self.resource)
+        shown = self._shown()
         return Kind(
             resource=self.resource,
             singular=self.resource.kind.lower(),
@@ -103,6 +103,14 @@ class Strategy:
             lazily_owned=self.lazily_owned,
             description=self.description,
         )
+
+    def _shown(self) -> columns.Shown:
+        """Return the columns and rows; another version of a kind has those of the stored one."""
+        alias = self.alias
+        if alias is None or alias.of.group_resource != self.resource.group_resource:
+            return columns.of(self.resource)
+        stored = columns.of(alias.of)
+        return columns.Shown(stored.columns, lambda obj, now: stored.cells(alias.to_stored(obj), now))
 
     def prepare(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> JSONObject:
         """Return the object in the form in which the operation stores it."""

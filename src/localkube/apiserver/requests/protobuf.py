@@ -1,4 +1,4 @@
-"""Reads bodies in protobuf from kubectl: the few kinds that `kubectl create`, `drain` and `delete` send.
+"""Reads bodies in protobuf from kubectl: the few kinds that `kubectl create`, `autoscale`, `drain` and `delete` send.
 
 In: bytes. Out: the object as JSON, without the zero values that Go writes for all fields. Other kinds are refused.
 """
@@ -57,6 +57,21 @@ MESSAGES: Final[dict[str, dict[int, Field]]] = {
         1: ("metadata", "ObjectMeta"), 2: ("value", "int"), 3: ("globalDefault", "bool"), 4: ("description", "string"),
         5: ("preemptionPolicy", "string"),
     },
+    "HorizontalPodAutoscaler": {1: ("metadata", "ObjectMeta"), 2: ("spec", "HorizontalPodAutoscalerSpec")},
+    "HorizontalPodAutoscalerSpec": {
+        1: ("scaleTargetRef", "CrossVersionObjectReference"), 2: ("minReplicas", "int"), 3: ("maxReplicas", "int"),
+        4: ("metrics", "[]MetricSpec"), 5: ("behavior", "HorizontalPodAutoscalerBehavior"),
+    },
+    "CrossVersionObjectReference": {1: ("kind", "string"), 2: ("name", "string"), 3: ("apiVersion", "string")},
+    "MetricSpec": {
+        1: ("type", "string"), 2: ("object", "ObjectMetricSource"), 3: ("pods", "PodsMetricSource"),
+        4: ("resource", "ResourceMetricSource"), 5: ("external", "ExternalMetricSource"),
+        7: ("containerResource", "ContainerResourceMetricSource"),
+    },
+    "ResourceMetricSource": {1: ("name", "string"), 2: ("target", "MetricTarget")},
+    "MetricTarget": {
+        1: ("type", "string"), 2: ("value", "quantity"), 3: ("averageValue", "quantity"), 4: ("averageUtilization", "int"),
+    },
     "DeleteOptions": {
         1: ("gracePeriodSeconds", "int"), 2: ("preconditions", "Preconditions"), 3: ("orphanDependents", "bool"),
         4: ("propagationPolicy", "string"), 5: ("dryRun", "[]string"),
@@ -68,7 +83,7 @@ MESSAGES: Final[dict[str, dict[int, Field]]] = {
 KINDS: Final = {
     ("v1", "Namespace"), ("v1", "ConfigMap"), ("v1", "Secret"), ("v1", "ServiceAccount"), ("v1", "Service"),
     ("scheduling.k8s.io/v1", "PriorityClass"), ("policy/v1", "Eviction"), ("v1", "DeleteOptions"),
-    ("meta.k8s.io/v1", "DeleteOptions"),
+    ("meta.k8s.io/v1", "DeleteOptions"), ("autoscaling/v2", "HorizontalPodAutoscaler"),
 }  # fmt: skip
 
 KEPT_ZEROES: Final = {"gracePeriodSeconds", "orphanDependents", "immutable", "automountServiceAccountToken"}
@@ -122,6 +137,8 @@ def _value(kind: str, value: int | bytes) -> JSON:
             parts = dict(_fields(value))
             text = parts.get(3, b"")
             return text.decode() if parts.get(1) and isinstance(text, bytes) else _value("int", parts.get(2, 0))
+        case "quantity":
+            return _value("string", dict(_fields(value)).get(1, b""))
         case _ if kind in MESSAGES:
             return _message(kind, value)
     raise UnreadableError(f"a field of the type {kind} is written in another way")

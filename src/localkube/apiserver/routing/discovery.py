@@ -96,7 +96,9 @@ def _groups(registry: Registry) -> list[str]:
 
 
 def _versions(registry: Registry, group: str) -> list[str]:
-    return sorted({resource.version for resource in _addresses(registry) if resource.group == group})
+    """Return the versions of a group, the preferred one first: of released ones the newest."""
+    found = {resource.version for resource in _addresses(registry) if resource.group == group}
+    return sorted(sorted(found), key=lambda version: -int(version[1:]) if version[1:].isdecimal() else 0)
 
 
 def _group(registry: Registry, group: str) -> JSONObject:

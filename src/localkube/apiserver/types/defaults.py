@@ -40,6 +40,7 @@ DEFAULTS: Final[dict[str, JSONObject]] = {
     "DeploymentSpec": {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600},
     "DeploymentStrategy": {"type": "RollingUpdate"},
     "HorizontalPodAutoscalerSpec": {"minReplicas": 1},
+    "HorizontalPodAutoscalerV1Spec": {"minReplicas": 1},
     "ISCSIVolumeSource": {"iscsiInterface": "default"},
     "MutatingWebhook": _WEBHOOK | {"reinvocationPolicy": "Never"},
     "ObjectFieldSelector": {"apiVersion": "v1"},

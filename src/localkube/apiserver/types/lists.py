@@ -58,7 +58,7 @@ WITHOUT_PATCH_KEY = {"PodStatus.resourceClaimStatuses", "ResourceRequirements.cl
 """Lists with keys that the strategic merge patch replaces as a whole."""
 
 ATOMIC_TYPES = {
-    "ConfigMapKeySelector", "FileKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector",
+    "ConfigMapKeySelector", "CrossVersionObjectReferenceV1", "FileKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector",
     "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference", "OwnerReference", "ResourceFieldSelector",
     "SecretKeySelector", "TopologySelectorTerm", "TypedLocalObjectReference",
 }  # fmt: skip

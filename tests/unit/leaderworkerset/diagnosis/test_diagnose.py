@@ -31,7 +31,7 @@ from leaderworkerset.diagnosis.catalogue import CATALOGUE
 from leaderworkerset.diagnosis.diagnose import diagnose, worst
 from leaderworkerset.diagnosis.document import document, headline, lines
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
-from leaderworkerset.diagnosis.observed import Commands, Observed
+from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.rendezvous.obstacles import Obstacle
 from leaderworkerset.views.selection import Selection
 
@@ -120,6 +120,15 @@ def test_a_statefulset_that_is_being_deleted_is_not_left_alone_by_its_controller
     (left,) = SCENARIOS["LWS-E014"].objects[STATEFULSETS]
     ending = left | {"metadata": left["metadata"] | {"name": "web-0", "deletionTimestamp": ago(1)}}
     assert told(observed([pod(made=5), pod(0, 1, made=5)], {STATEFULSETS: [ending]})).code == "LWS-E091"
+
+
+def test_a_workload_that_kueue_has_finished_is_to_be_deleted() -> None:
+    """It stays Admitted, and its message would be that of its admission."""
+    queued = SCENARIOS["LWS-E030"]
+    (workload,) = queued.objects[QUEUED_WORKLOADS]
+    states = [{"type": kind, "status": "True", "message": "m"} for kind in ("QuotaReserved", "Admitted", "Finished")]
+    ended = workload | {"status": {"conditions": states}}
+    assert "Workload lws-web-0 is finished" in told(replace(queued, objects={QUEUED_WORKLOADS: [ended]})).sentence
 
 
 def test_a_change_by_the_subresource_scale_is_as_new_as_it_is() -> None:

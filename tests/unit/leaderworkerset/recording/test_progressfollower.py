@@ -24,11 +24,15 @@ from leaderworkerset.recording.progressfollower import ProgressFollower
 from localkube.podaccess import LogOptions, NodeError
 
 PACE: Final = 10.0
+ALWAYS: Final = {"restartPolicy": "Always"}
 WATCHED: Final = {labels.PROGRESS_TIMEOUT: "60s"}
 
 
 class Talking(FakeNode):
-    """A node whose containers have said what `said` holds, each with its time; a container of `mute` has no log."""
+    """A node whose containers have said what `said` holds, each with its time; a pod of `mute` has no log.
+
+    Of a pod they are `main`, and sidecars with the name `POD/CONTAINER`.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()
@@ -46,7 +50,8 @@ class Talking(FakeNode):
         self.asked += 1
         if meta.name(pod) in self.mute:
             raise NodeError("no log")
-        lines = self.said.get(meta.name(pod), [])
+        name = meta.name(pod) if options.container == "main" else f"{meta.name(pod)}/{options.container}"
+        lines = self.said.get(name, [])
         for line in lines[-(options.tail_lines or 10_000) :]:
             yield line.encode()
 
@@ -66,10 +71,15 @@ async def following(cluster: Cluster, **options: Any) -> AsyncIterator[None]:
             task.cancel()
 
 
-async def start(cluster: Cluster, annotations: dict[str, str]) -> None:
+async def start(cluster: Cluster, annotations: dict[str, str], *sidecars: str) -> None:
     """Have a group of two ranks whose containers run since now."""
-    metadata = {"annotations": annotations}
-    await cluster.create(builders.leaderworkerset_object(replicas=1, size=2, metadata=metadata))
+    template = builders.pod_template()
+    before = [{"name": "prepare", "image": "i"}, *({"name": name, "image": "i", **ALWAYS} for name in sidecars)]
+    template["spec"]["initContainers"] = before
+    made = builders.leaderworkerset_object(
+        replicas=1, size=2, metadata={"annotations": annotations}, template={"workerTemplate": template}
+    )
+    await cluster.create(made)
     await cluster.settle(5)
     for number, name in enumerate(("web-0", "web-0-1")):
         await cluster.bind(name, f"node-{number}")
@@ -173,6 +183,27 @@ def test_a_group_without_progress_hangs_and_the_rank_is_named_that_is_silent_the
             node.say("web-0", "::lws progress step=2 total=9")
             await cluster.settle(60)
             assert labels.HANG not in await annotations(cluster)
+
+    run(scenario)
+
+
+def test_a_sidecar_speaks_for_its_rank_of_progress_and_of_nothing_else() -> None:
+    async def scenario(cluster: Cluster, node: Talking) -> None:
+        await start(cluster, WATCHED, "progress")
+        async with following(cluster):
+            await cluster.settle(5)
+            node.say("web-0/prepare", "::lws progress step=8 total=9")
+            node.say("web-0/progress", "::lws progress step=1 total=9")
+            node.say("web-0-1/progress", "::lws progress step=1 total=9")
+            await cluster.settle(30)
+            node.say("web-0/progress", "connected")
+            found = progressnotes.of_annotation((await annotations(cluster))[labels.PROGRESS])
+            assert found is not None
+            assert found.step == 1
+            await cluster.settle(50)
+            hang = progressnotes.hang_of((await annotations(cluster))[labels.HANG])
+            assert hang is not None
+            assert [one.pod for one in hang.ranks] == ["web-0", "web-0-1"]
 
     run(scenario)
 

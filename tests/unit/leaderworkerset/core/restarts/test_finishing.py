@@ -94,6 +94,14 @@ def test_its_leader_is_marked_and_kept_and_then_ended_with_its_workers() -> None
     assert of_pod.reconcile(group(going)).actions == ()
 
 
+def test_the_leader_of_a_queue_is_marked_for_kueue_and_no_other() -> None:
+    """R-KQ-12, R-KQ-34: without the marks Kueue never finishes the Workload of a group."""
+    queued = LEADER | {"metadata": LEADER["metadata"] | {"labels": meta.labels(LEADER) | {labels.QUEUE_NAME: "team"}}}
+    for leader, marks in ((queued, {labels.POD_GROUP_SERVING: None, labels.RETRIABLE_IN_GROUP: "false"}), (LEADER, {})):
+        written = retention.finish(leader, GroupEnd.COMPLETE).patch["metadata"]["annotations"]
+        assert written == {labels.GROUP_ENDED: "Complete", labels.RECOVER: None} | marks
+
+
 def test_a_group_that_is_to_run_again_is_let_go() -> None:
     over = ended(LEADER, GroupEnd.COMPLETE)
     again = over | {"metadata": over["metadata"] | {"annotations": meta.annotations(over) | {labels.RECOVER: "true"}}}

@@ -53,6 +53,20 @@ def test_maps_bytes_and_numbers() -> None:
     }
 
 
+def test_an_autoscaler_as_kubectl_autoscale_sends_it() -> None:
+    wanted = field(1, b"AverageValue") + field(3, field(1, b"500m"))
+    metric = field(1, b"Resource") + field(4, field(1, b"cpu") + field(2, wanted))
+    spec = field(1, field(1, b"Deployment") + field(2, b"web")) + field(3, 4) + field(4, metric)
+    target = {"type": "AverageValue", "averageValue": "500m"}
+    assert protobuf.decode(whole("autoscaling/v2", "HorizontalPodAutoscaler", METADATA + field(2, spec)))["spec"] == {
+        "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+        "maxReplicas": 4,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+    }
+    with pytest.raises(protobuf.UnreadableError, match="HorizontalPodAutoscalerBehavior"):
+        protobuf.decode(whole("autoscaling/v2", "HorizontalPodAutoscaler", METADATA + field(2, field(5, b"x"))))
+
+
 def test_a_zero_that_somebody_set_is_kept() -> None:
     assert protobuf.decode(whole("v1", "DeleteOptions", field(1, 0)))["gracePeriodSeconds"] == 0
 

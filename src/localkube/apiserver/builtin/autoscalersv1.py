@@ -1,0 +1,117 @@
+"""HorizontalPodAutoscalers in the form of autoscaling/v1: the same objects, of whose metrics the form knows one.
+
+They are stored as autoscaling/v2 has them. What v1 has no field for is in annotations of a v1 object, by the names that
+Kubernetes uses, and as v2 writes it; so an object that a client of v1 reads and writes back loses nothing.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Final
+
+import msgspec
+
+from kuberuntime.objects import meta, names, resources
+from kuberuntime.objects.field import FieldError
+from kuberuntime.objects.meta import JSON, JSONObject
+from localkube.apiserver.builtin.autoscalers import AUTOSCALER, HALF_BUSY, validate_autoscaler
+from localkube.apiserver.builtin.strategy import Strategy
+from localkube.apiserver.model.kind import Alias, UndecodableError
+from localkube.apiserver.types import typed
+
+TARGET: Final = "targetCPUUtilizationPercentage"
+CURRENT: Final = "currentCPUUtilizationPercentage"
+
+ANNOTATIONS: Final = {
+    f"autoscaling.alpha.kubernetes.io/{name}": place
+    for name, place in {
+        "metrics": ("spec", "metrics"),
+        "behavior": ("spec", "behavior"),
+        "current-metrics": ("status", "currentMetrics"),
+        "conditions": ("status", "conditions"),
+    }.items()
+}
+"""The annotations of v1 objects, and the field of v2 that each has."""
+
+
+def to_v2(shown: JSONObject) -> JSONObject:
+    """Return an autoscaler of v1 in the form of v2; an annotation that cannot be read counts as absent."""
+    notes = dict(meta.annotations(shown))
+    spec, status = dict(meta.spec(shown)), dict(meta.status(shown))
+    parts: dict[str, JSONObject] = {"spec": spec, "status": status}
+    target, current = spec.pop(TARGET, None), status.pop(CURRENT, None)
+    if current is not None:
+        status["currentMetrics"] = [_cpu("current", {"averageUtilization": current})]
+    for name, (part, field) in ANNOTATIONS.items():
+        value = _read(notes.pop(name, ""), part, field)
+        if value is not None:
+            parts[part][field] = value
+    if target is not None:
+        utilization = {"type": "Utilization", "averageUtilization": target}
+        spec["metrics"] = [*(spec.get("metrics") or ()), _cpu("target", utilization)]
+    if not spec.get("metrics"):
+        spec["metrics"] = [deepcopy(HALF_BUSY)]
+    metadata = meta.metadata(shown) | {"annotations": notes}
+    found = {**shown, "apiVersion": AUTOSCALER.resource.api_version, "metadata": metadata, **parts}
+    return typed.normalize(AUTOSCALER.struct, found)
+
+
+def from_v2(stored: JSONObject) -> JSONObject:
+    """Return a stored autoscaler in the form of v1; annotations of a client by the names of ours are left out."""
+    spec, status = dict(meta.spec(stored)), dict(meta.status(stored))
+    metrics, current = spec.get("metrics") or [], status.get("currentMetrics") or []
+    targets = [target for one in metrics if (target := _utilization(one, "target")) is not None]
+    values = [value for one in current if (value := _utilization(one, "current")) is not None]
+    spec["metrics"] = [one for one in metrics if _utilization(one, "target") is None]
+    parts: dict[str, JSONObject] = {"spec": spec, "status": status}
+    notes = {name: text for name, text in meta.annotations(stored).items() if name not in ANNOTATIONS}
+    for name, (part, field) in ANNOTATIONS.items():
+        if value := parts[part].pop(field, None):
+            notes[name] = msgspec.json.encode(value).decode()
+    spec |= {TARGET: targets[0]} if targets else {}
+    status |= {CURRENT: values[-1]} if values else {}
+    shown = {**stored, "apiVersion": AUTOSCALER_V1.resource.api_version, **parts}
+    return typed.normalize(AUTOSCALER_V1.struct, shown | {"metadata": meta.metadata(stored) | {"annotations": notes}})
+
+
+def _cpu(name: str, value: JSONObject) -> JSONObject:
+    return {"type": "Resource", "resource": {"name": "cpu", name: value}}
+
+
+def _utilization(metric: JSONObject, name: str) -> int | None:
+    """Return the share of a metric that v1 has a field for: of the processor time, in percent."""
+    resource = metric.get("resource") or {}
+    value: int | None = (resource.get(name) or {}).get("averageUtilization")
+    return value if metric.get("type") == "Resource" and resource.get("name") == "cpu" else None
+
+
+def _read(text: str, part: str, field: str) -> JSON:
+    """Return what an annotation has, None if it is none that the field of v2 could have."""
+    try:
+        found = msgspec.json.decode(text)
+        return typed.normalize(AUTOSCALER.struct, {part: {field: found}})[part].get(field)
+    except (msgspec.DecodeError, UndecodableError):
+        return None
+
+
+def default_v1(autoscaler: JSONObject) -> None:
+    """Fill in the share of the processor time, where no metric is given."""
+    autoscaler["spec"] = from_v2(to_v2(autoscaler))["spec"]
+
+
+def validate_v1(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the errors, by the rules and with the paths of v2, as kube-apiserver does."""
+    return validate_autoscaler(to_v2(new), None)
+
+
+AUTOSCALER_V1 = Strategy(
+    resource=resources.HORIZONTAL_POD_AUTOSCALERS_V1,
+    struct="HorizontalPodAutoscalerV1",
+    description=AUTOSCALER.description,
+    default=default_v1,
+    validate=validate_v1,
+    name_rule=names.dns_1123_subdomain,
+    has_status=True,
+    short_names=AUTOSCALER.short_names,
+    categories=AUTOSCALER.categories,
+    alias=Alias(resources.HORIZONTAL_POD_AUTOSCALERS, to_v2, from_v2),
+)
