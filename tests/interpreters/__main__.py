@@ -17,7 +17,9 @@ from tests.interpreters import environments
 from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
-OPTIONS: Final = ("-q", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder")
+OPTIONS: Final = ("-q", "-n", "logical", "--dist", "loadgroup", "--no-loadscope-reorder", "--assert=plain")
+"""One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
+
 FOLDERS: Final = ("tests/unit", "tests/interpreters", "tests/simulation/test_life.py")
 """The fast tests, and the life of groups in a whole simulated cluster.
 
