@@ -67,7 +67,7 @@ def unread(package: str, sources: Path = SOURCES) -> list[str]:
     """Return the modules of a package that no other one in the sources imports."""
     names = {".".join(path.relative_to(sources).with_suffix("").parts) for path in modules(package, sources)}
     for path in sources.rglob("*.py"):
-        for node in statements(ast.parse(path.read_text())):
+        for node in statements(parsed(path)):
             if isinstance(node, ast.ImportFrom):
                 names -= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
     return sorted(name for name in names if name.rpartition(".")[2] not in UNNAMED)

@@ -17,12 +17,16 @@ from tests.interpreters import environments
 from tests.interpreters.discovery import Interpreter, Version, find
 from tests.interpreters.environments import ROOT
 
-OPTIONS: Final = ("-q", "-n", "auto", "--dist", "loadgroup", "--no-loadscope-reorder")
-FOLDERS: Final = ("tests/unit", "tests/interpreters", "tests/simulation/test_life.py")
-"""The fast tests, and the life of groups in a whole simulated cluster.
+OPTIONS: Final = ("-q", "-n", "logical", "--dist", "loadgroup", "--no-loadscope-reorder", "--assert=plain")
+"""One process for each core. Asserts are not rewritten, which takes longer than all imports: the second try shows values."""
+
+PACKAGES: Final = ("kuberuntime", "localkube", "leaderworkerset")
+FOLDERS: Final = (*(f"tests/unit/{package}" for package in PACKAGES), "tests/simulation/test_life.py")
+"""The fast tests of the three packages, and the life of groups in a whole simulated cluster.
 
 What differs from Python to Python is the language and its library, which the unit tests of every module use. Other
 simulations and the properties make more inputs for the same code: three times their minutes found nothing of one Python's.
+What reads the files of this repository (`tests/unit/docs`, `tests/unit/deploy`, the layout) reads the same by any of them.
 """
 
 DEMO: Final = ("-f", "examples/allreduce/lws.yaml", "--image", "allreduce=examples/allreduce", "--until", "done")

@@ -1,6 +1,7 @@
 """One environment for each interpreter, below `.venvs`: made once, made anew when the lock or the interpreter changes."""
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -16,12 +17,30 @@ QUIET: Final = ("--quiet", "--disable-pip-version-check")
 LAZY: Final = "--no-compile"
 """What the tests import is compiled as they do; that is a fraction of what is installed."""
 
+ELSEWHERE: Final = frozenset(
+    {
+        "axe-core-python",
+        "jax",
+        "jaxlib",
+        "ml-dtypes",
+        "mypy",
+        "numpy",
+        "opt-einsum",
+        "playwright",
+        "ruff",
+        "scipy",
+        "uv",
+        "zizmor",
+    }
+)
+"""What examples, browsers and checks of the code need, and the fast tests do not: nine tenths of what the lock weighs."""
+
 STAMP: Final = ".installed"
 """Written last; it says what the environment was made of."""
 
 
 def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIRONMENTS) -> Path:
-    """Return the Python of the interpreter's environment, with everything the lock names in it, as `make dev` does."""
+    """Return the Python of the interpreter's environment, with what the fast tests need of the lock in it."""
     directory = parent / interpreter.name
     python, stamp, made_of = directory / "bin" / "python", directory / STAMP, digest(interpreter, root)
     if stamp.is_file() and stamp.read_text() == made_of:
@@ -29,15 +48,24 @@ def prepare(interpreter: Interpreter, *, root: Path = ROOT, parent: Path = ENVIR
     shutil.rmtree(directory, ignore_errors=True)
     # Debian has ensurepip in a package of its own: the pip of this environment installs into the other one.
     subprocess.run([str(interpreter.path), "-m", "venv", "--without-pip", str(directory)], check=True)
-    install = [sys.executable, "-m", "pip", "--python", str(python), "install", *QUIET]
-    subprocess.run([*install, LAZY, "--require-hashes", "-r", "requirements/dev.lock"], cwd=root, check=True)
-    subprocess.run([*install, "--no-deps", "--no-build-isolation", "--editable", "."], cwd=root, check=True)
+    lock = directory / "needed.lock"
+    lock.write_text(needed((root / "requirements/dev.lock").read_text()))
+    install = [sys.executable, "-m", "pip", "--python", str(python), "install", *QUIET, "--no-deps"]
+    subprocess.run([*install, LAZY, "--require-hashes", "-r", str(lock)], cwd=root, check=True)
+    subprocess.run([*install, "--no-build-isolation", "--editable", "."], cwd=root, check=True)
     stamp.write_text(made_of)
     return python
+
+
+def needed(lock: str) -> str:
+    """Return the entries of a lock that the fast tests need."""
+    entries = re.split(r"^(?=\S)", lock, flags=re.MULTILINE)
+    return "".join(one for one in entries if one.partition("==")[0] not in ELSEWHERE)
 
 
 def digest(interpreter: Interpreter, root: Path = ROOT) -> str:
     """Return what an environment is made of, as a hash: the interpreter, the place, the lock, what is installed."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    parts = [str(interpreter.path), str(root), (root / "requirements/dev.lock").read_text(), repr(project)]
+    lock = needed((root / "requirements/dev.lock").read_text())
+    parts = [str(interpreter.path), str(root), lock, repr(project)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

@@ -78,6 +78,13 @@ def test_an_environment_of_another_lock_or_interpreter_is_made_anew(tmp_path: Pa
     assert not kept.exists()
 
 
+def test_what_the_fast_tests_do_not_need_is_not_installed_for_them() -> None:
+    kept, left_out = "a==1 \\\n    --hash=sha256:0\n", "jax==2 ; python_full_version < '3.12' \\\n    --hash=sha256:1\n"
+    assert environments.needed(left_out + kept + left_out) == kept
+    names = {line.partition("==")[0] for line in (ROOT / "requirements/dev.lock").read_text().splitlines()}
+    assert names >= environments.ELSEWHERE
+
+
 def test_settings_of_tools_are_no_reason_to_make_environments_anew(tmp_path: Path) -> None:
     root = repository(tmp_path)
     before = environments.digest(MISSING, root)

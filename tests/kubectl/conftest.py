@@ -47,6 +47,14 @@ class Place:
         assert result.returncode == code, f"{words} ended with {result.returncode}: {told}"
         return told
 
+    def shows(self, text: str, *words: str) -> str:
+        """Run kubectl until it prints this text: events and output are there a moment after what they are about."""
+        deadline = time.monotonic() + SECONDS
+        while text not in (told := self.run(*words)):
+            assert time.monotonic() < deadline, f"{words} does not show {text!r}: {told}"
+            time.sleep(0.2)
+        return told
+
     def start(self, *words: str) -> "subprocess.Popen[str]":
         """Start kubectl and return it running."""
         return subprocess.Popen(

@@ -73,10 +73,9 @@ def test_tables_and_descriptions_say_how_it_is(place: Place) -> None:
     place.run("rollout", "status", "deployment/web", LIMIT)
     assert place.run("get", "deploy", "--no-headers").split()[:4] == ["web", "2/2", "2", "2"]
     assert place.run("get", "rs", "--no-headers").split()[1:4] == ["2", "2", "2"]
-    told = place.run("describe", "deployment", "web")
+    told = place.shows("Scaled up replica set web-", "describe", "deployment", "web")
     assert "2 desired | 2 updated | 2 total | 2 available | 0 unavailable" in told
     assert "NewReplicaSetAvailable" in told
-    assert "Scaled up replica set web-" in told
     place.run("delete", "deployment", "web", "--cascade=foreground")
     assert "No resources found" in place.run("get", "deployments,replicasets,pods", "-l", "app=web")
 
@@ -87,4 +86,4 @@ def test_logs_and_exec_take_a_pod_of_the_deployment(place: Place) -> None:
     place.apply(web(replicas=1))
     place.run("rollout", "status", "deployment/web", LIMIT)
     assert place.run("exec", "deployment/web", "--", "echo", "here").strip() == "here"
-    assert place.run("logs", "deployment/web").split() == ["hello", "world"]
+    assert place.shows("world", "logs", "deployment/web").split() == ["hello", "world"]

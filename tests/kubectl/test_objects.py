@@ -99,13 +99,11 @@ def test_objects_are_changed_in_place(place: Place) -> None:
 def test_describe_tells_what_happened(place: Place) -> None:
     place.apply(pod(), lws(), statefulset())
     place.run("wait", "--for=condition=Ready", "pod/talker", "--timeout=30s")
-    described = place.run("describe", "pod", "talker")
-    assert "Successfully assigned" in described
-    assert "QoS Class:                   BestEffort" in " ".join(described.split("\n")) or "BestEffort" in described
+    assert "BestEffort" in place.shows("Successfully assigned", "describe", "pod", "talker")
     assert "Leader Worker Template" in place.run("describe", "lws", "groups")
     assert "Pods Status" in place.run("describe", "sts", "web")
-    assert "Scheduled" in place.run("get", "events")
-    assert "Scheduled" in place.run("events", "--for", "pod/talker")
+    place.shows("Scheduled", "get", "events")
+    place.shows("Scheduled", "events", "--for", "pod/talker")
 
 
 def test_wait_and_rollout_come_to_an_end(place: Place) -> None:

@@ -1,7 +1,7 @@
 """What only the embedded cluster can show, as it runs processes: logs, commands, files; and what it refuses in words."""
 
 import pytest
-from tests.kubectl.conftest import Place
+from tests.kubectl.conftest import SECONDS, Place
 from tests.kubectl.objects import pod
 
 
@@ -16,15 +16,14 @@ def talker(place: Place) -> Place:
 
 
 def test_logs_are_read_and_followed(talker: Place) -> None:
-    talker.run("exec", "talker", "--", "true")
-    assert talker.run("logs", "talker").split() == ["hello", "world"]
+    assert talker.shows("world", "logs", "talker").split() == ["hello", "world"]
     assert talker.run("logs", "talker", "--tail=1").split() == ["world"]
     assert talker.run("logs", "-l", "app=talker", "--prefix").startswith("[pod/talker/main] hello")
     follower = talker.start("logs", "-f", "talker")
     assert follower.stdout is not None
     assert [follower.stdout.readline().strip() for _ in range(2)] == ["hello", "world"]
     talker.run("delete", "pod", "talker", "--now")
-    follower.communicate(timeout=20)
+    follower.communicate(timeout=SECONDS)
     assert follower.returncode == 0
 
 
@@ -48,7 +47,7 @@ def test_output_is_seen_from_now_on_until_the_container_ends(talker: Place) -> N
     lines = iter(attached.stdout.readline, "")
     assert {"tick\n", "tock\n"} <= {next(lines) for _ in range(8)}
     talker.run("delete", "pod", "clock", "--now")
-    attached.communicate(timeout=20)
+    attached.communicate(timeout=SECONDS)
     assert attached.returncode == 0
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from kuberuntime.cache.projection import DEPTH, Projection, parse, shared
 from kuberuntime.cache.strings import LONGEST, Strings
@@ -74,13 +75,13 @@ def test_a_path_that_is_none_is_refused(text: str) -> None:
 
 
 @given(values)
-@settings(deadline=None)
+@settings(max_examples=examples(20))
 def test_sharing_texts_changes_no_value(value: Any) -> None:
     assert shared(value, Strings().share) == value
 
 
 @given(st.dictionaries(st.sampled_from(["spec", "status", "metadata"]), values))
-@settings(deadline=None)
+@settings(max_examples=examples(20))
 def test_keeping_twice_keeps_the_same(obj: dict[str, Any]) -> None:
     projection = Projection("spec.a", "status.conditions[].type")
     once = projection(obj)

@@ -1,16 +1,19 @@
 """The reference of the commands is what the commands say of themselves."""
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from docs import generate_causes, generate_cli, generate_matrix, manpages
 
-ROOT = Path(__file__).parents[4]
+PAGES: dict[str, Callable[[], dict[Path, str]]] = {
+    "commands": lambda: {generate_cli.PAGE: generate_cli.page()} | manpages.pages(),
+    "causes": lambda: {generate_causes.PAGE: generate_causes.page(), generate_causes.BROKEN: generate_causes.ways()},
+    "what is tried together": lambda: {generate_matrix.PAGE: generate_matrix.page()},
+}
 
 
-@pytest.mark.parametrize("script", ["generate_cli", "generate_causes", "generate_matrix"])
-def test_the_reference_of_the_commands_is_up_to_date(script: str) -> None:
-    words = [sys.executable, "-m", f"docs.{script}", "--check"]
-    result = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stdout + result.stderr
+@pytest.mark.parametrize("name", PAGES)
+def test_the_reference_of_the_commands_is_up_to_date(name: str) -> None:
+    """Where it is not: run `make generate`."""
+    assert [path.name for path, text in PAGES[name]().items() if path.read_text(encoding="utf-8") != text] == []

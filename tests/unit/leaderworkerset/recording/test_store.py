@@ -112,19 +112,21 @@ def test_files_of_others_and_damaged_ones_are_left_out(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from tests.unit.leaderworkerset.recording.test_store import episode
+import msgspec
+from leaderworkerset.recording.episode import Episode
 from leaderworkerset.recording.store import Store
 kept = Store(Path(sys.argv[1]), of_a_set=300_000)
+episode = msgspec.json.decode(sys.argv[3], type=Episode)
 print("writes", flush=True)
 for number in range(10**9):
-    kept.put(episode(), f"leader-{sys.argv[2]}-{number}")
+    kept.put(episode, f"leader-{sys.argv[2]}-{number}")
 """
 
 
 def test_a_writer_that_is_killed_at_any_moment_leaves_readable_episodes(tmp_path: Path) -> None:
     highest = 0
     for attempt in range(8):
-        command = [sys.executable, "-c", WRITER, str(tmp_path), str(attempt)]
+        command = [sys.executable, "-c", WRITER, str(tmp_path), str(attempt), msgspec.json.encode(episode())]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "writes\n"
