@@ -53,8 +53,6 @@ def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]
 
 
 class _ClusterThread(threading.Thread):
-    """A thread with an event loop in which a cluster runs."""
-
     def __init__(self, cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> None:
         super().__init__(name="localkube", daemon=True)
         self._cluster = cluster

@@ -77,11 +77,6 @@ class Informer:
         return self._writer
 
     @property
-    def has_synced(self) -> bool:
-        """Return whether the store has been filled once."""
-        return self._synced.is_set()
-
-    @property
     def is_served(self) -> bool:
         """Return whether the API server served the kind when it was last read."""
         return bool(self.version)

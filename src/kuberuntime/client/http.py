@@ -68,8 +68,6 @@ NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class _Options(TypedDict):
-    """Options of aiohttp's requests."""
-
     headers: dict[str, str]
     ssl: ssl.SSLContext | bool
     server_hostname: str | None

@@ -48,7 +48,7 @@ QUEUE: Final = 1000
 """Events that may wait to be written; for one more, one is dropped and counted in the log."""
 
 SERIES: Final = 1024
-"""Series remembered, about 0.2 KiB each; the one not seen for longest is forgotten first."""
+"""Series remembered, about 0.3 KiB each; the one not seen for longest is forgotten first."""
 
 DIGEST: Final = 15
 """Bytes of a series' key: as a Python object it takes 48 bytes, one with a byte more 64."""
@@ -165,8 +165,6 @@ class EventRecorder:
                 if series is not None and (event := self._unqueue(series)) is not None:
                     await self._write_or_drop(series, event)
             finally:
-                if series is not None:
-                    self._series.rest(series)
                 self._queue.task_done()
 
     async def flush(self) -> None:
@@ -188,9 +186,7 @@ class EventRecorder:
         try:
             self._queue.put_nowait(None)
         except asyncio.QueueFull:
-            dropped = self._waiting.drop()
-            self._unqueue(dropped)
-            self._series.rest(dropped)
+            self._unqueue(self._waiting.drop())
             self._dropped += 1
             if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of them are few lines
                 log.warning("events dropped: too many wait to be written", dropped=self._dropped, limit=QUEUE)

@@ -191,7 +191,6 @@ def is_conflict(error: KubeError) -> bool:
 
 
 async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
-    """Process one key, and enqueue it again where needed."""
     try:
         again = await process(key)
     except RequeueError as stale:

@@ -174,8 +174,6 @@ class _Anchored:
 
 
 class _Builder:
-    """Builds the value of one document from events."""
-
     def __init__(self, unique_keys: bool) -> None:  # noqa: FBT001 - private
         self.value: JSON = None
         self.line = 1
@@ -207,7 +205,7 @@ class _Builder:
             event.value.encode()  # PyYAML's own scanner reads halves of surrogate pairs, which is an error
         value, size = _meaning(event, line), 1 + len(event.value)
         self._size += size
-        self._put(value, line, is_merge=_is_merge(event))
+        self._put(value, line, is_merge=event.value == MERGE and _is_plain(event))
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(value, size)
 
@@ -297,17 +295,12 @@ def _tagged(text: str, tag: str) -> Scalar:
     return value
 
 
-def _is_merge(event: yaml.ScalarEvent) -> bool:
-    return bool(event.value == MERGE and _is_plain(event))
-
-
 def _is_plain(event: yaml.ScalarEvent) -> bool:
     """Return whether a scalar has neither quotes nor a tag."""
     return bool(event.implicit[0] and not event.style)
 
 
 def _key(value: JSON, line: int) -> str:
-    """Return a key as a JSON string."""
     match value:
         case str():
             return value

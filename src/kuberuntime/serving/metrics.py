@@ -142,8 +142,6 @@ class LeadershipObserver:
 
 
 class _ControllerMetrics:
-    """The metrics of all controllers, by controller."""
-
     def __init__(self, registry: CollectorRegistry) -> None:
         one, both = ("controller",), ("controller", "name")
         self.reconciles = Counter(

@@ -64,7 +64,6 @@ class Namespaces:
         return Plan((*self._report(namespace, remaining), deletions), requeue_after=RECOUNT)
 
     async def _count(self, namespace: str) -> Counter[Resource]:
-        """Count the objects in a namespace, by kind."""
         reader = metadata_client(self.client)
         served = [resource for resource in await discover(self.client) if resource.namespaced]
         lists = await asyncio.gather(*(reader.list(resource, namespace=namespace) for resource in served))

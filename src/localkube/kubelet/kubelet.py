@@ -209,7 +209,6 @@ class Kubelet:
         self._trash.add(directory)
 
     def _discard_orphans(self) -> None:
-        """Remove the directories of deleted pods."""
         known = {meta.uid(pod) for pod in self._pods.store.list()}
         directory = self._settings.state_directory / "pods"
         for path in directory.iterdir() if directory.is_dir() else ():

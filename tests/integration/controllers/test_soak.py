@@ -29,7 +29,7 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
 from localkube.assembly import Cluster
 from localkube.cluster import Settings
-from localkube.controllers.garbage import gone
+from localkube.controllers.garbage import graph
 from localkube.controllers.nodes.nodes import NodeSettings
 from localkube.kubelet.node import formerlogs
 from localkube.kubelet.processes import model
@@ -47,8 +47,7 @@ TOLERATED: Final = CYCLES // 2
 """How much may be there more after so many cycles: less than one thing for each."""
 
 BOUNDS: Final = {
-    "localkube.controllers.garbage.gone.Gone._young": gone.MOST,
-    "localkube.controllers.garbage.gone.Gone._old": gone.MOST,
+    "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
     "localkube.kubelet.node.formerlogs.FormerLogs._kept": formerlogs.MOST,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
     "kuberuntime.cache.strings.Strings._young": strings.MOST,

@@ -63,7 +63,6 @@ def _prepare(path: Path) -> None:
 
 
 def _lay_out(database: sqlite3.Connection) -> None:
-    """Create the tables of an empty store."""
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
     statements = (*layout.STATEMENTS, f"PRAGMA user_version = {layout.FORMAT}", "COMMIT;")

@@ -57,7 +57,8 @@ def plan(observed: ObservedReplicaSet) -> Plan:
         version = meta.resource_version(replicaset)
         changed = replicaset | {"status": status}
         actions += (PutStatus(resource=REPLICA_SETS, object=changed, resource_version=version, if_present=True),)
-    return Plan(actions, requeue_after=_next_available(observed))
+    active = filter(is_active, observed.pods)
+    return Plan(actions, podhealth.next_available(active, _min_ready_seconds(replicaset), observed.now))
 
 
 def build_pod(replicaset: JSONObject, name: str) -> JSONObject:
@@ -129,14 +130,3 @@ def _with_failure(observed: ObservedReplicaSet, status: JSONObject, reason: str)
 
 def _min_ready_seconds(replicaset: JSONObject) -> int:
     return int(meta.spec(replicaset).get("minReadySeconds") or 0)
-
-
-def _next_available(observed: ObservedReplicaSet) -> float | None:
-    seconds = _min_ready_seconds(observed.replicaset)
-    moments = [podhealth.available_at(pod, seconds) for pod in observed.pods if is_active(pod)] if seconds else []
-    waits = [
-        (moment - observed.now).total_seconds()
-        for moment in moments
-        if moment is not None and podhealth.is_awaited(moment, seconds, observed.now)
-    ]
-    return min(waits, default=None)

@@ -33,7 +33,7 @@ def ranked(pods: Iterable[JSONObject], related: Iterable[JSONObject], now: datet
         if state(one) != state(other):
             return -1 if state(one) < state(other) else 1
         ready = _compare_ages(_ready_since(one), _ready_since(other), now)
-        age = ready if ready is not None else _compare_restarts(one, other)
+        age = ready if ready is not None else (_restarts(other) - _restarts(one)) or None
         age = age if age is not None else _compare_ages(_created(one), _created(other), now)
         return -1 if (age or 0) < 0 or (not age and meta.uid(one) < meta.uid(other)) else 1
 
@@ -68,11 +68,6 @@ def _compare_ages(one: datetime | None, other: datetime | None, now: datetime) -
 def _magnitude(moment: datetime, now: datetime) -> int:
     age = (now - moment).total_seconds() * 1e9
     return -1 if age <= 0 else int(math.log2(age))
-
-
-def _compare_restarts(one: JSONObject, other: JSONObject) -> int | None:
-    difference = _restarts(other) - _restarts(one)
-    return difference or None
 
 
 def _restarts(pod: JSONObject) -> int:

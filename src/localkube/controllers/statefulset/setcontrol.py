@@ -87,7 +87,9 @@ def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
         status=status.build(observed.statefulset, _counts(observed), observed.collisions),
-        requeue_after=status.next_available(observed.statefulset, observed.pods, observed.now),
+        requeue_after=podhealth.next_available(
+            observed.pods, status.min_ready_seconds(observed.statefulset), observed.now
+        ),
     )
 
 

@@ -38,7 +38,6 @@ class Trash:
             await asyncio.to_thread(_remove, path)
 
     def _add_left(self) -> None:
-        """Add what an earlier process left."""
         with suppress(FileNotFoundError):
             for left in os.listdir(self._directory):
                 self._queue.put_nowait(f"{self._directory}/{left}")

@@ -11,7 +11,6 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle
 from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
 from localkube.kubelet.spec import podspec
-from localkube.kubelet.spec.qos import qos_class
 
 STUB_IMAGE: Final = "stub://"
 """The prefix of the imageID of containers that the built-in stub server replaces."""
@@ -30,7 +29,6 @@ def build(pod: JSONObject, state: PodState, now: datetime, host_ip: str) -> JSON
         "hostIP": host_ip,
         "hostIPs": [{"ip": host_ip}],
         "startTime": timestamps.render(state.start_time),
-        "qosClass": old.get("qosClass") or qos_class(pod),
         "containerStatuses": _container_statuses(pod, podspec.regular_containers(pod), state),
     }
     if podspec.init_containers(pod):

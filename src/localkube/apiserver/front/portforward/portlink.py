@@ -61,7 +61,6 @@ class PortLink:
             raise LinkError(text) from error
 
     async def _answer(self, reader: asyncio.StreamReader) -> None:
-        """Send the data of the pod, and its end, to the client."""
         try:
             while data := await reader.read(PIECE):
                 await self._outlet.send(self.pair.data, data)
@@ -80,7 +79,6 @@ async def connect(dial: Dial, port: int) -> tuple[asyncio.StreamReader, asyncio.
 
 
 async def _deliver(inbox: Inbox, writer: asyncio.StreamWriter) -> None:
-    """Send the data of the client, and its end, to the pod."""
     try:
         while data := await inbox.get():
             writer.write(data)

@@ -91,7 +91,6 @@ class Tunnel:
         await self._outlet.flush()
 
     async def _put(self, link: PortLink, data: bytes) -> None:
-        """Put bytes into the inbox of a link; wait while it is full."""
         if link.inbox.is_full and not link.complete.is_set():
             self._end(link)  # the second stream comes after these bytes, so waiting for it would never end
         else:

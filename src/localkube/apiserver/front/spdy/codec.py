@@ -17,10 +17,8 @@ from localkube.apiserver.front.spdy.frames import (
     MoreHeaders,
     Ping,
     RstStream,
-    SettingsFrame,
     SynReply,
     SynStream,
-    WindowUpdate,
 )
 from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter
 from localkube.apiserver.front.spdy.protocolerror import ProtocolError
@@ -46,16 +44,14 @@ DATA_LIMIT: Final = 4 * 2**20
 
 
 class Type(IntEnum):
-    """The types of control frames that are supported."""
+    """The types of control frames that have an effect; others, like SETTINGS and WINDOW_UPDATE, are skipped."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
     RST_STREAM = 3
-    SETTINGS = 4
     PING = 6
     GOAWAY = 7
     HEADERS = 8
-    WINDOW_UPDATE = 9
 
 
 class FrameReader:
@@ -113,34 +109,24 @@ class FrameWriter:
 
     def write(self, frame: Frame) -> bytes:
         """Return the bytes of a frame."""
+        flags = 0
         match frame:
             case Data(stream, data, fin):
                 return _framed(stream, FIN * fin, data)
             case SynStream(stream, headers, fin, unidirectional):
-                flags = FIN * fin | UNIDIRECTIONAL * unidirectional
-                return _control(Type.SYN_STREAM, OPENING.pack(stream, 0, 0) + self._headers.write(headers), flags)
+                kind, flags = Type.SYN_STREAM, FIN * fin | UNIDIRECTIONAL * unidirectional
+                payload = OPENING.pack(stream, 0, 0) + self._headers.write(headers)
             case SynReply(stream, headers, fin):
-                return _control(Type.SYN_REPLY, WORD.pack(stream) + self._headers.write(headers), FIN * fin)
+                kind, payload, flags = Type.SYN_REPLY, WORD.pack(stream) + self._headers.write(headers), FIN * fin
             case MoreHeaders(stream, headers, fin):
-                return _control(Type.HEADERS, WORD.pack(stream) + self._headers.write(headers), FIN * fin)
-            case _:
-                return _unheaded(frame)
-
-
-def _unheaded(frame: RstStream | SettingsFrame | Ping | GoAway | WindowUpdate) -> bytes:
-    """Return the bytes of a control frame without headers."""
-    match frame:
-        case RstStream(stream, status):
-            return _control(Type.RST_STREAM, PAIR.pack(stream, status))
-        case Ping(number):
-            return _control(Type.PING, WORD.pack(number))
-        case GoAway(last_stream, status):
-            return _control(Type.GOAWAY, PAIR.pack(last_stream, status))
-        case WindowUpdate(stream, delta):
-            return _control(Type.WINDOW_UPDATE, PAIR.pack(stream, delta))
-        case SettingsFrame(values):
-            pairs = b"".join(PAIR.pack(number, value) for number, value in values)
-            return _control(Type.SETTINGS, WORD.pack(len(values)) + pairs)
+                kind, payload, flags = Type.HEADERS, WORD.pack(stream) + self._headers.write(headers), FIN * fin
+            case RstStream(stream, status):
+                kind, payload = Type.RST_STREAM, PAIR.pack(stream, status)
+            case Ping(number):
+                kind, payload = Type.PING, WORD.pack(number)
+            case GoAway(last_stream, status):
+                kind, payload = Type.GOAWAY, PAIR.pack(last_stream, status)
+        return _framed(CONTROL | VERSION << 16 | kind, flags, payload)
 
 
 def _plain(kind: int, payload: bytes) -> Frame | None:
@@ -154,21 +140,8 @@ def _plain(kind: int, payload: bytes) -> Frame | None:
         case Type.GOAWAY:
             last, status = _fields(PAIR, payload)
             return GoAway(last & NUMBER, status)
-        case Type.WINDOW_UPDATE:
-            stream, delta = _fields(PAIR, payload)
-            return WindowUpdate(stream & NUMBER, delta & NUMBER)
-        case Type.SETTINGS:
-            return _settings(payload)
         case _:
             return None
-
-
-def _settings(payload: bytes) -> SettingsFrame:
-    (count,) = _fields(WORD, payload[: WORD.size])
-    pairs = payload[WORD.size :]
-    if len(pairs) != count * PAIR.size:
-        raise ProtocolError(f"a SETTINGS frame of {count} settings has {len(pairs)} bytes of them")
-    return SettingsFrame(tuple((number & 0xFFFFFF, value) for number, value in PAIR.iter_unpack(pairs)))
 
 
 def _fields(layout: struct.Struct, payload: bytes) -> tuple[int, ...]:
@@ -189,10 +162,6 @@ def _length(word: int, rest: int) -> int:
     if length > limit:
         raise ProtocolError(f"a {kind} frame has {length} bytes: at most {limit} are taken")
     return length
-
-
-def _control(kind: Type, payload: bytes, flags: int = 0) -> bytes:
-    return _framed(CONTROL | VERSION << 16 | kind, flags, payload)
 
 
 def _framed(word: int, flags: int, payload: bytes) -> bytes:

@@ -5,7 +5,7 @@ In: the client's bytes (`receive`) and the calls of the code that serves the str
 effect: the client may reset a stream at any time.
 
 There is no flow control by windows: the clients of Kubernetes do not use it, and rely on the flow control of the
-connection itself. SETTINGS and WINDOW_UPDATE are read and have no effect.
+connection itself.
 """
 
 from collections.abc import Iterator
