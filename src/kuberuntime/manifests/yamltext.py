@@ -16,9 +16,17 @@ from typing import Final, TypeAlias
 
 import yaml
 
-from kuberuntime.manifests import libyaml
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
+
+try:  # without libyaml's headers, PyYAML that is built from source has only its own, slower scanner
+    from yaml import CSafeDumper as SafeDumper
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeDumper, SafeLoader  # type: ignore[assignment]  # the same methods
+
+__all__ = ["SafeDumper", "SafeLoader"]
+
 
 MAX_ALIASED: Final = 3 * 2**20
 """Characters and nodes that the aliases of one document may add: the size of the largest request (3 MiB)."""
@@ -89,7 +97,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
     _check_directives(decoded)
     builder = _Builder(unique_keys)
     try:
-        for event in yaml.parse(decoded, Loader=libyaml.SafeLoader):
+        for event in yaml.parse(decoded, Loader=SafeLoader):
             if builder.take(event):
                 yield Document(builder.value, builder.line)
                 builder = _Builder(unique_keys)

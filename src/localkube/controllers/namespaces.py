@@ -20,8 +20,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, Resource
 from kuberuntime.plan import Actions, DeleteCollection, Plan, Put, PutStatus, Together
-from localkube.controllers.garbage.deletableresources import discover
-from localkube.controllers.garbage.metadataclient import metadata_client
+from localkube.controllers.garbage.deletableresources import discover, metadata_client
 
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"

@@ -21,8 +21,7 @@ from typing import Final
 import structlog
 
 from kuberuntime.clock import Clock
-from localkube.apiserver.storage.files import beside, new_file
-from localkube.apiserver.storage.inspection import connect_readonly, inspect
+from localkube.apiserver.storage.database import beside, connect_readonly, inspect, new_file
 from localkube.apiserver.storage.lock import hold
 from localkube.apiserver.storage.store import Store
 from localkube.apiserver.storage.storeerrors import StoreError, explained

@@ -28,8 +28,8 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
+from localkube.apiserver.storage.database import counter_checksum, row_checksum
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.layout import counter_checksum, row_checksum
 from localkube.apiserver.storage.lock import hold
 from localkube.apiserver.storage.storeerrors import (
     CompactedError,

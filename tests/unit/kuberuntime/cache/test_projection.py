@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuberuntime.cache.projection import DEPTH, Projection, parse, shared
-from kuberuntime.cache.strings import LONGEST, Strings
+from kuberuntime.cache.projection import DEPTH, LONGEST, Projection, Strings, parse, shared
 
 texts = st.text(max_size=3)
 values = st.recursive(

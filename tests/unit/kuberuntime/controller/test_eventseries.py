@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from kuberuntime.controller.eventseries import Series, SeriesMemory
+from kuberuntime.controller.eventrecorder import Series, SeriesMemory
 
 FIRST = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
 

@@ -20,8 +20,7 @@ from localkube.apiserver.front.spdy.frames import (
     SynReply,
     SynStream,
 )
-from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter, ProtocolError
 
 VERSION: Final = 3
 CONTROL: Final = 1 << 31
@@ -109,24 +108,28 @@ class FrameWriter:
 
     def write(self, frame: Frame) -> bytes:
         """Return the bytes of a frame."""
-        flags = 0
         match frame:
             case Data(stream, data, fin):
                 return _framed(stream, FIN * fin, data)
             case SynStream(stream, headers, fin, unidirectional):
-                kind, flags = Type.SYN_STREAM, FIN * fin | UNIDIRECTIONAL * unidirectional
-                payload = OPENING.pack(stream, 0, 0) + self._headers.write(headers)
+                flags = FIN * fin | UNIDIRECTIONAL * unidirectional
+                return _control(Type.SYN_STREAM, OPENING.pack(stream, 0, 0) + self._headers.write(headers), flags)
             case SynReply(stream, headers, fin):
-                kind, payload, flags = Type.SYN_REPLY, WORD.pack(stream) + self._headers.write(headers), FIN * fin
+                return _control(Type.SYN_REPLY, WORD.pack(stream) + self._headers.write(headers), FIN * fin)
             case MoreHeaders(stream, headers, fin):
-                kind, payload, flags = Type.HEADERS, WORD.pack(stream) + self._headers.write(headers), FIN * fin
-            case RstStream(stream, status):
-                kind, payload = Type.RST_STREAM, PAIR.pack(stream, status)
-            case Ping(number):
-                kind, payload = Type.PING, WORD.pack(number)
-            case GoAway(last_stream, status):
-                kind, payload = Type.GOAWAY, PAIR.pack(last_stream, status)
-        return _framed(CONTROL | VERSION << 16 | kind, flags, payload)
+                return _control(Type.HEADERS, WORD.pack(stream) + self._headers.write(headers), FIN * fin)
+            case _:
+                return _unheaded(frame)
+
+
+def _unheaded(frame: RstStream | Ping | GoAway) -> bytes:
+    match frame:
+        case RstStream(stream, status):
+            return _control(Type.RST_STREAM, PAIR.pack(stream, status))
+        case Ping(number):
+            return _control(Type.PING, WORD.pack(number))
+        case GoAway(last_stream, status):
+            return _control(Type.GOAWAY, PAIR.pack(last_stream, status))
 
 
 def _plain(kind: int, payload: bytes) -> Frame | None:
@@ -162,6 +165,10 @@ def _length(word: int, rest: int) -> int:
     if length > limit:
         raise ProtocolError(f"a {kind} frame has {length} bytes: at most {limit} are taken")
     return length
+
+
+def _control(kind: Type, payload: bytes, flags: int = 0) -> bytes:
+    return _framed(CONTROL | VERSION << 16 | kind, flags, payload)
 
 
 def _framed(word: int, flags: int, payload: bytes) -> bytes:

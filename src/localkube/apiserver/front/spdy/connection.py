@@ -25,8 +25,7 @@ from localkube.apiserver.front.spdy.frames import (
     SynReply,
     SynStream,
 )
-from localkube.apiserver.front.spdy.headers import Headers
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import Headers, ProtocolError
 
 STREAM_LIMIT: Final = 2000
 """Streams open at once: a thousand forwarded connections."""

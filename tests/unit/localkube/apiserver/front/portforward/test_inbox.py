@@ -4,7 +4,7 @@ import asyncio
 
 from tests.simulation.virtualtime import run
 
-from localkube.apiserver.front.portforward.inbox import LIMIT, Inbox
+from localkube.apiserver.front.portforward.portlink import LIMIT, Inbox
 
 
 def test_bytes_come_out_in_order_and_then_the_end() -> None:

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from tests.simulation import virtualtime
 
-from localkube.apiserver.front.portforward.inbox import LIMIT
+from localkube.apiserver.front.portforward.portlink import LIMIT
 from localkube.apiserver.front.portforward.tunnel import Tunnel
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
 from localkube.apiserver.front.spdy.frames import (

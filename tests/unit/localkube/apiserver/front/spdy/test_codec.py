@@ -18,7 +18,7 @@ from localkube.apiserver.front.spdy.frames import (
     SynReply,
     SynStream,
 )
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import ProtocolError
 
 RECORDED = """
 800300010000003e0000000100000000000078f9e3c6a7c202253a703a2b294a4dcc851625aca9a0808614cb45e01c60616061c0c0c0c0590489

@@ -24,7 +24,7 @@ from localkube.apiserver.front.spdy.frames import (
     SynReply,
     SynStream,
 )
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import ProtocolError
 
 
 class Peer:
