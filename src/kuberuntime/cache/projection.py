@@ -15,10 +15,10 @@ from typing import Any, Final, TypeAlias
 
 from kuberuntime.objects.meta import JSON, JSONObject
 
-MOST: Final = 2048
+MOST_STRINGS: Final = 2048
 """Strings per generation."""
 
-LONGEST: Final = 256
+LONGEST_STRING: Final = 256
 """Characters of the longest string that is shared. Longer strings hardly repeat."""
 
 
@@ -34,14 +34,14 @@ class Strings:
     (False, True)
     """
 
-    def __init__(self, most: int = MOST) -> None:
+    def __init__(self, most: int = MOST_STRINGS) -> None:
         self._most = most
         self._young: dict[str, str] = {}
         self._old: dict[str, str] = {}
 
     def share(self, text: str) -> str:
         """Return the string, or the equal one that is already shared."""
-        if len(text) > LONGEST:
+        if len(text) > LONGEST_STRING:
             return text
         found = self._young.get(text)
         if found is None:

@@ -48,10 +48,10 @@ TOLERATED: Final = CYCLES // 2
 
 BOUNDS: Final = {
     "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
-    "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST,
+    "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST_LOGS,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
-    "kuberuntime.cache.projection.Strings._young": projection.MOST,
-    "kuberuntime.cache.projection.Strings._old": projection.MOST,
+    "kuberuntime.cache.projection.Strings._young": projection.MOST_STRINGS,
+    "kuberuntime.cache.projection.Strings._old": projection.MOST_STRINGS,
 }
 """What may grow until it is full, and the most that all of its kind hold then."""
 

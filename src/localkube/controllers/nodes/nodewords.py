@@ -1,8 +1,9 @@
 """Parses the options for simulated nodes: labels, taints and capacity.
 
-In: the values of `--node-label`, `--node-taint` and `--node-capacity`; the number of the node may stand in the first two, as
-in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser reads it, and its tree is evaluated node by node. Out: values for `nodes.NodeSettings`, or a `ValueError` that
-names the invalid value and says what to write.
+In: the values of `--node-label`, `--node-taint` and `--node-capacity`. In labels, and in the values of taints, the number of
+the node may stand, as in `rack=r{i//2}`: braces contain integer arithmetic on `i`. Python's parser reads it, and its tree is
+evaluated node by node. Out: values for `nodes.NodeSettings`, or a `ValueError` that names the invalid value and says what to
+write.
 """
 
 import ast
@@ -22,7 +23,7 @@ OPERATORS: Final[dict[type[ast.operator], Callable[[int, int], int]]] = {
     ast.Mod: lambda left, right: left % right,
 }
 FORM: Final = "want integer arithmetic on i, like {i}, {i//2} or {i%4+1}"
-LONGEST: Final = 100
+LONGEST_EXPRESSION: Final = 100
 PIECES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -61,8 +62,8 @@ def parse_label(text: str) -> LabelTemplate:
 
 
 def _parse(expression: str, text: str) -> ast.expr:
-    if len(expression) > LONGEST:
-        raise _invalid(text, f"an expression has more than {LONGEST} characters")
+    if len(expression) > LONGEST_EXPRESSION:
+        raise _invalid(text, f"an expression has more than {LONGEST_EXPRESSION} characters")
     try:
         return ast.parse(expression.strip(), mode="eval").body
     except (SyntaxError, ValueError) as error:

@@ -59,7 +59,7 @@ def _remove(path: str) -> None:
             subprocess.run([*command, path], stdin=subprocess.DEVNULL, capture_output=True, check=False)
 
 
-MOST: Final = 200
+MOST_LOGS: Final = 200
 """The number of pods whose logs are kept, the newest ones; those of before a start of the cluster are deleted."""
 
 
@@ -88,7 +88,7 @@ class FormerLogs:
         self._directory.mkdir(parents=True, exist_ok=True)
         logs.rename(kept)
         self._kept[key] = kept
-        if len(self._kept) > MOST:
+        if len(self._kept) > MOST_LOGS:
             self._trash.add(self._kept.pop(next(iter(self._kept))))
 
     def of(self, pod: JSONObject) -> Path | None:

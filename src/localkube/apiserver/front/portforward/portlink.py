@@ -42,7 +42,7 @@ class Outlet:
                 await self._send(data)
 
 
-LIMIT: Final = 2**20
+INBOX_LIMIT: Final = 2**20
 """Bytes above which `put` waits; the last part may exceed them."""
 
 
@@ -96,7 +96,7 @@ class Inbox:
 
     def _resize(self, delta: int) -> None:
         self._size += delta
-        if self._size < LIMIT:
+        if self._size < INBOX_LIMIT:
             self._room.set()
         else:
             self._room.clear()
