@@ -89,7 +89,6 @@ async def serving(settings: Settings, clock: Clock) -> AsyncIterator[Cluster]:
 
 @asynccontextmanager
 async def _copying(settings: Settings, api: ApiServer, clock: Clock) -> AsyncIterator[None]:
-    """Make copies of the objects periodically, and at the end."""
     if not settings.keep:
         yield
         return

@@ -4,7 +4,6 @@ It is stored in the cluster's directory, in a file that only its owner can read.
 and is never replaced: users of the old kubeconfig would lose access without notice.
 """
 
-import os
 import secrets
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +12,7 @@ import msgspec
 
 from localkube.apiserver.front import certificate
 from localkube.errors import LocalkubeError
+from localkube.statedirectory import write_private
 
 
 class IdentityError(LocalkubeError):
@@ -52,9 +52,5 @@ def create(now: datetime) -> Identity:
 
 
 def save(path: Path, identity: Identity) -> None:
-    """Write the identity, mode 0600, at once or not at all."""
-    temporary = path.with_suffix(".new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(identity))
-    temporary.replace(path)
+    """Write the identity, readable by this user only."""
+    write_private(path, msgspec.json.encode(identity))

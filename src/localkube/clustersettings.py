@@ -4,11 +4,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from localkube.errors import SettingsError
-from localkube.limits import MAX_PODS
 from localkube.statedirectory import KUBECONFIG
+
+MAX_PODS: Final = 5000
+"""The default limit of pods in a cluster: more than one machine runs well, and fewer than fill its memory."""
+
 
 if TYPE_CHECKING:
     from localkube.controllers.nodes.nodes import NodeSettings
@@ -36,9 +39,8 @@ class Nodes:
 
     def parsed(self) -> "NodeSettings":
         """Return the settings as parsed values."""
-        from localkube.controllers.nodes.labeltemplate import parse_label
         from localkube.controllers.nodes.nodes import GPU, NodeSettings
-        from localkube.controllers.nodes.nodewords import parse_capacity, parse_taint
+        from localkube.controllers.nodes.nodewords import parse_capacity, parse_label, parse_taint
 
         nodes = NodeSettings(count=self.count, also=tuple(one.parsed() for one in self.also))
         with _named("labels"):

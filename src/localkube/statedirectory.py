@@ -78,3 +78,17 @@ def open_private(path: Path) -> BinaryIO:
     """Open a file for appending; a new one is accessible to this user only."""
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
     return os.fdopen(os.open(path, flags, stat.S_IRUSR | stat.S_IWUSR), "a+b")
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file at once or not at all, accessible to this user only."""
+    import tempfile  # importing this module is cheap
+
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink()
+        raise

@@ -5,12 +5,13 @@ may use. CRDs and webhooks work as on a cluster. Its limitations are documented 
 """
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from localkube.cluster import Nodes, RunningCluster, Settings, serve
 
@@ -42,55 +43,28 @@ async def temporary(work: Work = "none", *, nodes: Nodes = ONE_NODE) -> AsyncIte
 
 @contextmanager
 def in_thread(cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> Iterator[Path]:
-    """Run a cluster in its own thread; yield the kubeconfig, which any client can use."""
-    thread = _ClusterThread(cluster)
-    thread.start()
-    kubeconfig = thread.kubeconfig()
-    try:
-        yield kubeconfig
-    finally:
-        thread.stop()
+    """Run a cluster in its own thread; yield the kubeconfig, which any client can use.
 
+    An error of a cluster that does not start, or ends early, is raised here.
+    """
+    started: Future[tuple[Path, Callable[[], object]]] = Future()
 
-class _ClusterThread(threading.Thread):
-    """A thread with an event loop in which a cluster runs."""
+    async def serve() -> None:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        async with cluster() as server:
+            started.set_result((server.kubeconfig, partial(loop.call_soon_threadsafe, ended.set)))
+            await ended.wait()
 
-    def __init__(self, cluster: Callable[[], AbstractAsyncContextManager[RunningCluster]]) -> None:
-        super().__init__(name="localkube", daemon=True)
-        self._cluster = cluster
-        self._is_decided = threading.Event()
-        self._kubeconfig: Path | None = None
-        self._error: BaseException | None = None
-        self._loop = asyncio.new_event_loop()
-        self._ended = asyncio.Event()
-
-    def run(self) -> None:
+    with ThreadPoolExecutor(1, "localkube") as threads:
+        running = threads.submit(lambda: asyncio.run(serve()))
+        both: tuple[Future[Any], ...] = (started, running)
+        wait(both, return_when=FIRST_COMPLETED)
+        if not started.done():
+            raise RuntimeError("the cluster did not start") from running.exception()
+        kubeconfig, end = started.result()
         try:
-            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-                runner.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - raised again in the thread that waits
-            self._error = error
+            yield kubeconfig
         finally:
-            self._is_decided.set()
-
-    async def _serve(self) -> None:
-        async with self._cluster() as server:
-            self._kubeconfig = server.kubeconfig
-            self._is_decided.set()
-            await self._ended.wait()
-
-    def kubeconfig(self) -> Path:
-        """Wait for the cluster and return its kubeconfig; raise the error if it does not start."""
-        self._is_decided.wait()
-        if self._kubeconfig is None:
-            self.join()
-            raise RuntimeError("the cluster did not start") from self._error
-        return self._kubeconfig
-
-    def stop(self) -> None:
-        """End the cluster and its thread; raise the error that ended it early."""
-        if self.is_alive():
-            self._loop.call_soon_threadsafe(self._ended.set)
-        self.join()
-        if self._error is not None:
-            raise self._error
+            with suppress(RuntimeError):  # the loop is closed: the cluster ended early
+                end()
+            running.result()

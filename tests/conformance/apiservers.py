@@ -18,7 +18,7 @@ from kuberuntime.access.credentials import Credentials
 from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Transport
 from kuberuntime.clock import SystemClock
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.inprocess import InProcessTransport
 

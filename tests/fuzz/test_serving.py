@@ -23,7 +23,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConnectionFailedError
-from kuberuntime.serving import health, reviews
+from kuberuntime.serving import reviews, serving
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.metrics import CONTENT_TYPE
 from kuberuntime.serving.reviews import Authorizer
@@ -129,7 +129,7 @@ async def listening(*, tls: bool) -> AsyncIterator[tuple[Port, Port]]:
     trusting = ssl.create_default_context(cadata=authority.certificate.decode()) if tls else None
     authorizer = Authorizer(Client(Reviewer()), SystemClock())
     metrics = reviews.application("/metrics", lambda: b"up 1\n" * 1000, CONTENT_TYPE, authorizer)
-    probes = health.application(liveness="healthz", readiness="readyz", checks={"caches": lambda: True})
+    probes = serving.application(liveness="healthz", readiness="readyz", checks={"caches": lambda: True})
     here = Address(LOOPBACK, 0)
     async with (
         Listener(metrics, here, server_context(chain) if tls else None, name="metrics") as first,

@@ -19,7 +19,7 @@ from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.front.http import HttpServer
 from localkube.apiserver.front.spdy.codec import FrameWriter
-from localkube.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, SettingsFrame, SynStream
+from localkube.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, SynStream
 from localkube.podaccess import ExecSession
 
 TOKEN: Final = "the-token"
@@ -238,7 +238,7 @@ def spdy_frames(random: Random) -> list[bytes]:
             random.choice(
                 (
                     SynStream(stream, headers), SynStream(stream, headers), Data(stream, b"hello"), Data(stream, b"", fin=True),
-                    RstStream(stream, random.randrange(12)), Ping(random.randrange(5)), GoAway(stream, 0), SettingsFrame(((4, 1),)),
+                    RstStream(stream, random.randrange(12)), Ping(random.randrange(5)), GoAway(stream, 0),
                 )
             )
         )  # fmt: skip

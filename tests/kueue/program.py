@@ -25,7 +25,7 @@ from tests.packages import build
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.clock import SystemClock
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (

@@ -13,7 +13,7 @@ from deploy.packages import alerts, userroles
 from tests.packages import build
 from tests.shipped import factors, pairs
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.api import labels, metadata

@@ -33,8 +33,8 @@ from leaderworkerset.api import crd
 from leaderworkerset.manager import lwsmanager
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.controllers.composition import ControllerSettings
-from localkube.controllers.nodes.labeltemplate import LabelTemplate
 from localkube.controllers.nodes.nodes import NodeSettings
+from localkube.controllers.nodes.nodewords import LabelTemplate
 
 NAMESPACE: Final = "default"
 NODE_COUNT: Final = 64

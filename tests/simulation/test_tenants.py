@@ -11,7 +11,7 @@ from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.limit import LimitedTransport, TokenBucket
-from kuberuntime.controller.observer import Observer, Result
+from kuberuntime.controller.workqueue import Observer, Result
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES

@@ -170,8 +170,6 @@ class _ExecStatus(Concealed, frozen=True, rename="camel"):
 
 
 class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
-    """The ExecCredential that a plugin prints."""
-
     api_version: str
     kind: Literal["ExecCredential"]
     status: _ExecStatus

@@ -96,8 +96,6 @@ class _NamedContext(msgspec.Struct, frozen=True):
 
 
 class _File(msgspec.Struct, frozen=True, rename="kebab"):
-    """One kubeconfig file."""
-
     clusters: tuple[_NamedCluster, ...] = ()
     users: tuple[_NamedUser, ...] = ()
     contexts: tuple[_NamedContext, ...] = ()

@@ -35,15 +35,11 @@ _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|[][{},:]', re.DOTALL)
 
 
 class _Line(msgspec.Struct):
-    """One line of a watch stream."""
-
     type: str
     object: JSONObject
 
 
 class _ListMeta(msgspec.Struct):
-    """The metadata of a list."""
-
     resource_version: str | None = msgspec.field(name="resourceVersion", default=None)
     token: str | None = msgspec.field(name="continue", default=None)
 
@@ -134,7 +130,6 @@ def children(text: bytes) -> Iterator[bytes]:
 
 
 def _members(text: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the names and values of an object, undecoded."""
     found = map(bytes.strip, children(text))
     return zip(found, found, strict=False)
 

@@ -15,8 +15,7 @@ import structlog
 from kuberuntime.cache import watch
 from kuberuntime.cache.cache import Change, Indexer, Store, Writer
 from kuberuntime.cache.decoding import Decoder
-from kuberuntime.cache.projection import Keep
-from kuberuntime.cache.strings import SHARED
+from kuberuntime.cache.projection import SHARED, Keep
 from kuberuntime.cache.watching import Watcher
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
@@ -75,11 +74,6 @@ class Informer:
     def store(self) -> Store:
         """Return the read side of the cache."""
         return self._writer
-
-    @property
-    def has_synced(self) -> bool:
-        """Return whether the store has been filled once."""
-        return self._synced.is_set()
 
     @property
     def is_served(self) -> bool:

@@ -28,7 +28,7 @@ import aiohttp
 from yarl import URL
 
 from kuberuntime import timeouts
-from kuberuntime.access import proxy, tls, urls
+from kuberuntime.access import tls, urls
 from kuberuntime.access.access import Access
 from kuberuntime.access.credentials import Credentials
 from kuberuntime.client.channels import Channels
@@ -68,8 +68,6 @@ NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class _Options(TypedDict):
-    """Options of aiohttp's requests."""
-
     headers: dict[str, str]
     ssl: ssl.SSLContext | bool
     server_hostname: str | None
@@ -94,7 +92,7 @@ class HTTPTransport:
         self._connections = connections
         self._seconds = seconds
         self._base = URL(access.server)
-        self._proxy = proxy.choose(access.server, access.proxy, os.environ) or None
+        self._proxy = urls.choose(access.server, access.proxy, os.environ) or None
         self._is_encrypted = "https" in {self._base.scheme, URL(self._proxy or "").scheme}
         self._headers = {"accept": "application/json", "user-agent": user_agent}
         self._shown: Credentials | None = None

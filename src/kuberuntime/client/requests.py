@@ -191,5 +191,4 @@ def _segment(resource: Resource, what: str, value: str) -> str:
 
 
 def _present(**pairs: str) -> Query:
-    """Return the pairs that have a value."""
     return tuple((name, value) for name, value in pairs.items() if value)

@@ -100,7 +100,6 @@ class Barrier:
             heapq.heappush(gate.by_version, (version, next(self._order), hold))
 
     def _check(self, informer: Informer, gate: _Gate) -> None:
-        """Release what the informer has seen by now."""
         seen = _number(informer.version)
         while seen is not None and gate.by_version and gate.by_version[0][0] <= seen:
             self._seen(heapq.heappop(gate.by_version)[2], informer)

@@ -17,8 +17,7 @@ from kuberuntime.backoff import Backoff
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.controller.barrier import Barrier
 from kuberuntime.controller.executor import ExecutionError, Executor, Write, summary
-from kuberuntime.controller.observer import SILENCE, Observer
-from kuberuntime.controller.workqueue import BACKOFF, WorkQueue, run_workers
+from kuberuntime.controller.workqueue import BACKOFF, SILENCE, Observer, WorkQueue, run_workers
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
 

@@ -11,9 +11,9 @@ has used a name, the next one is tried. Events that cannot be written are logged
 
 import asyncio
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import structlog
@@ -21,7 +21,6 @@ import structlog
 from kuberuntime.backoff import Backoff
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
-from kuberuntime.controller.eventseries import EPOCH, MICROSECOND, Series, SeriesKey, SeriesMemory
 from kuberuntime.errors import (
     AlreadyExistsError,
     ConnectionFailedError,
@@ -38,6 +37,56 @@ from kuberuntime.objects.resources import EVENTS
 from kuberuntime.plan import Event
 from kuberuntime.turns import Turns
 
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+SeriesKey: TypeAlias = bytes
+"""A digest: the texts themselves would take most of the memory of a series."""
+
+
+class Series(msgspec.Struct, gc=False):
+    """One event object: its series, and whether it was sent to the server and created there.
+
+    The `event` is kept only while it waits to be written: the next one of the series is the same. `stamp` is the end of
+    the object's name. It is never part of a reference cycle, so the garbage collector does not track it.
+    """
+
+    key: SeriesKey
+    event: Event | None
+    stamp: int
+    first: datetime
+    last: datetime
+    count: int = 1
+    seen_at: float = 0.0
+    sent: bool = False
+    created: bool = False
+    queued: bool = False
+
+
+class SeriesMemory:
+    """At most `most` series, each until `seconds` after its last event; the one not seen for longest comes first."""
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._series: dict[SeriesKey, Series] = {}
+
+    def __len__(self) -> int:
+        return len(self._series)
+
+    def take(self, key: SeriesKey, at: float) -> Series | None:
+        """Return the series that continues at this time, no longer remembered; forget those that ended."""
+        while self._series and at - next(iter(self._series.values())).seen_at > self._seconds:
+            del self._series[next(iter(self._series))]
+        return self._series.pop(key, None)
+
+    def put(self, series: Series) -> None:
+        """Remember a series that was seen now; if there are too many, forget the first."""
+        if len(self._series) >= self._most:
+            del self._series[next(iter(self._series))]
+        self._series[series.key] = series
+
+
 NOTE_BYTES: Final = 1024
 """The API server's limit of a note."""
 
@@ -48,7 +97,7 @@ QUEUE: Final = 1000
 """Events that may wait to be written; for one more, one is dropped and counted in the log."""
 
 SERIES: Final = 1024
-"""Series remembered, about 0.2 KiB each; the one not seen for longest is forgotten first."""
+"""Series remembered, about 0.3 KiB each; the one not seen for longest is forgotten first."""
 
 DIGEST: Final = 15
 """Bytes of a series' key: as a Python object it takes 48 bytes, one with a byte more 64."""
@@ -165,8 +214,6 @@ class EventRecorder:
                 if series is not None and (event := self._unqueue(series)) is not None:
                     await self._write_or_drop(series, event)
             finally:
-                if series is not None:
-                    self._series.rest(series)
                 self._queue.task_done()
 
     async def flush(self) -> None:
@@ -188,9 +235,7 @@ class EventRecorder:
         try:
             self._queue.put_nowait(None)
         except asyncio.QueueFull:
-            dropped = self._waiting.drop()
-            self._unqueue(dropped)
-            self._series.rest(dropped)
+            self._unqueue(self._waiting.drop())
             self._dropped += 1
             if self._dropped.bit_count() == 1:  # 1, 2, 4, 8, …: thousands of them are few lines
                 log.warning("events dropped: too many wait to be written", dropped=self._dropped, limit=QUEUE)

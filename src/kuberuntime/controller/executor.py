@@ -363,7 +363,6 @@ def _naming(value: JSON, error: ExecutionError) -> JSON:
 
 
 def _describe(action: WriteAction, error: KubeError) -> str:
-    """Return a message with the verb, the object and the error."""
     kind = action.resource.kind
     match action:
         case DeleteCollection(namespace=namespace):

@@ -7,16 +7,65 @@ exponential back-off of failing keys run on the event loop's clock. Mirrors clie
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from enum import StrEnum
 from math import inf
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 
 import structlog
 
 from kuberuntime.backoff import Backoff
 from kuberuntime.controller.executor import RequeueError
-from kuberuntime.controller.observer import SILENCE, Observer, Result
 from kuberuntime.errors import ConflictError, KubeError
 from kuberuntime.turns import Turns
+
+
+class Result(StrEnum):
+    """How the processing of a key ended, as controller-runtime names it."""
+
+    SUCCESS = "success"
+    REQUEUE = "requeue"
+    REQUEUE_AFTER = "requeue_after"
+    ERROR = "error"
+
+
+class Observer(Protocol):
+    """Is notified of every step of a key through a queue. It must return at once and never fail."""
+
+    def queued(self, key: Hashable) -> None:
+        """Note that `key` is due, and was not due before."""
+        ...
+
+    def retried(self, key: Hashable) -> None:
+        """Note that `key` is retried after a failure."""
+        ...
+
+    def taken(self, key: Hashable) -> None:
+        """Note that a worker starts processing `key`."""
+        ...
+
+    def finished(self, key: Hashable, result: Result) -> None:
+        """Note the result of processing `key`."""
+        ...
+
+
+class Silence:
+    """An observer that ignores everything."""
+
+    def queued(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def retried(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def taken(self, key: Hashable) -> None:
+        """Ignore it."""
+
+    def finished(self, key: Hashable, result: Result) -> None:
+        """Ignore it."""
+
+
+SILENCE: Final = Silence()
+
 
 K = TypeVar("K", bound=Hashable)
 
@@ -191,7 +240,6 @@ def is_conflict(error: KubeError) -> bool:
 
 
 async def _process(queue: WorkQueue[K], process: Process[K], key: K, bound: structlog.stdlib.BoundLogger) -> Result:
-    """Process one key, and enqueue it again where needed."""
     try:
         again = await process(key)
     except RequeueError as stale:

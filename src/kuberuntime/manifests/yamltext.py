@@ -16,9 +16,17 @@ from typing import Final, TypeAlias
 
 import yaml
 
-from kuberuntime.manifests import libyaml
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.objects.meta import JSON
+
+try:  # without libyaml's headers, PyYAML that is built from source has only its own, slower scanner
+    from yaml import CSafeDumper as SafeDumper
+    from yaml import CSafeLoader as SafeLoader
+except ImportError:
+    from yaml import SafeDumper, SafeLoader  # type: ignore[assignment]  # the same methods
+
+__all__ = ["SafeDumper", "SafeLoader"]
+
 
 MAX_ALIASED: Final = 3 * 2**20
 """Characters and nodes that the aliases of one document may add: the size of the largest request (3 MiB)."""
@@ -89,7 +97,7 @@ def documents(text: str | bytes, *, unique_keys: bool = False) -> Iterator[Docum
     _check_directives(decoded)
     builder = _Builder(unique_keys)
     try:
-        for event in yaml.parse(decoded, Loader=libyaml.SafeLoader):
+        for event in yaml.parse(decoded, Loader=SafeLoader):
             if builder.take(event):
                 yield Document(builder.value, builder.line)
                 builder = _Builder(unique_keys)
@@ -174,8 +182,6 @@ class _Anchored:
 
 
 class _Builder:
-    """Builds the value of one document from events."""
-
     def __init__(self, unique_keys: bool) -> None:  # noqa: FBT001 - private
         self.value: JSON = None
         self.line = 1
@@ -207,7 +213,7 @@ class _Builder:
             event.value.encode()  # PyYAML's own scanner reads halves of surrogate pairs, which is an error
         value, size = _meaning(event, line), 1 + len(event.value)
         self._size += size
-        self._put(value, line, is_merge=_is_merge(event))
+        self._put(value, line, is_merge=event.value == MERGE and _is_plain(event))
         if event.anchor:
             self._anchors[event.anchor] = _Anchored(value, size)
 
@@ -297,17 +303,12 @@ def _tagged(text: str, tag: str) -> Scalar:
     return value
 
 
-def _is_merge(event: yaml.ScalarEvent) -> bool:
-    return bool(event.value == MERGE and _is_plain(event))
-
-
 def _is_plain(event: yaml.ScalarEvent) -> bool:
     """Return whether a scalar has neither quotes nor a tag."""
     return bool(event.implicit[0] and not event.style)
 
 
 def _key(value: JSON, line: int) -> str:
-    """Return a key as a JSON string."""
     match value:
         case str():
             return value

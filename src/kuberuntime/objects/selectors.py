@@ -6,9 +6,8 @@ from specs. A selector without requirements matches everything; a null object fo
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from kuberuntime.objects import decimals, names
 from kuberuntime.objects.meta import JSON, JSONObject
@@ -70,59 +69,16 @@ class Requirement:
         }[self.operator]
 
 
-MANY: Final = 16
-"""Number of requirements above which they are grouped by key before they are matched."""
-
-
-class _Arranged:
-    """Requirements grouped by key: the labels that must exist, and the conditions on each label that exists.
-
-    The cost of a match depends on the number of labels, not of requirements: a user's selector may have thousands.
-    """
-
-    __slots__ = ("_denied", "_needed", "_others")
-
-    def __init__(self, requirements: Iterable[Requirement]) -> None:
-        self._needed: set[str] = set()
-        self._denied: dict[str, set[str]] = {}
-        self._others: dict[str, dict[Requirement, None]] = {}
-        for requirement in requirements:
-            if requirement.operator is Operator.NOT_IN:
-                self._denied.setdefault(requirement.key, set()).update(requirement.values)
-                continue
-            if requirement.operator is not Operator.DOES_NOT_EXIST:
-                self._needed.add(requirement.key)
-            self._others.setdefault(requirement.key, {})[requirement] = None
-
-    def matches(self, labels: Mapping[str, str]) -> bool:
-        """Return whether the labels fulfil every requirement."""
-        return (
-            len(self._needed) <= len(labels)
-            and self._needed <= labels.keys()
-            and not any(value in self._denied.get(key, ()) for key, value in labels.items())
-            and all(one.matches(labels) for key in labels for one in self._others.get(key, ()))
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
     """Requirements that must all hold; with `nothing`, the selector matches no labels."""
 
     requirements: tuple[Requirement, ...] = ()
     nothing: bool = False
-    _arranged: _Arranged | None = field(init=False, compare=False, repr=False, default=None)
-
-    def __post_init__(self) -> None:
-        if len(self.requirements) > MANY:
-            object.__setattr__(self, "_arranged", _Arranged(self.requirements))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Return whether the labels fulfil every requirement."""
-        if self.nothing:
-            return False
-        if self._arranged is not None:
-            return self._arranged.matches(labels)
-        return all(requirement.matches(labels) for requirement in self.requirements)
+        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
         return ",".join(map(str, self.requirements))
@@ -240,27 +196,20 @@ class FieldTerm:
     equal: bool
     value: str
 
-
-@dataclass(frozen=True, slots=True)
-class FieldSelector:
-    """Terms that must all hold."""
-
-    terms: tuple[FieldTerm, ...] = ()
-
-    def matches(self, obj: JSONObject) -> bool:
-        """Return whether the fields of the object fulfil every term; an absent field counts as empty."""
-        return all((field_text(obj, term.path) == term.value) is term.equal for term in self.terms)
+    def matches(self, text: str) -> bool:
+        """Return whether the text of the field fulfils the condition; an absent field has an empty one."""
+        return (text == self.value) is self.equal
 
 
 _ESCAPED = re.compile(r"\\(.)")
 _FIELD_TERM = re.compile(r"(?P<path>[^=!,\\]+)(?P<operator>==|=|!=)(?P<value>(?:\\[\\,=]|[^\\,=])*)(?:,|$)")
 
 
-def parse_fields(text: str) -> FieldSelector:
+def parse_fields(text: str) -> tuple[FieldTerm, ...]:
     r"""Read `a=b,c!=d`; `\\`, `\,` and `\=` stand for the character in a value; the empty text selects everything.
 
-    >>> parse_fields("status.phase!=Running").matches({"status": {"phase": "Failed"}})
-    True
+    >>> parse_fields("status.phase!=Running")
+    (FieldTerm(path='status.phase', equal=False, value='Running'),)
     """
     terms = []
     position = 0
@@ -273,7 +222,7 @@ def parse_fields(text: str) -> FieldSelector:
             )
         terms.append(FieldTerm(match["path"], match["operator"] != "!=", _ESCAPED.sub(r"\1", match["value"])))
         position = match.end()
-    return FieldSelector(tuple(terms))
+    return tuple(terms)
 
 
 def field_text(obj: JSONObject, path: str) -> str:

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.registry import Collector
 
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
-from kuberuntime.controller.observer import Result
+from kuberuntime.controller.workqueue import Result
 from kuberuntime.errors import KubeError
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -142,8 +142,6 @@ class LeadershipObserver:
 
 
 class _ControllerMetrics:
-    """The metrics of all controllers, by controller."""
-
     def __init__(self, registry: CollectorRegistry) -> None:
         one, both = ("controller",), ("controller", "name")
         self.reconciles = Counter(

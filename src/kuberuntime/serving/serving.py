@@ -1,14 +1,15 @@
-"""Serving HTTP: TLS contexts whose certificate can be replaced, and a listener.
+"""Serving HTTP: TLS contexts whose certificate can be replaced, a listener, probes.
 
 HTTP/1.1 only (R-MGR-5): aiohttp supports nothing else, and the servers announce this by ALPN.
 """
 
 import ssl
 import tempfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 from aiohttp import web
 
@@ -99,3 +100,36 @@ class Listener:
         self._acceptor.stop()
         await self._runner.cleanup()
         await self._acceptor.close()
+
+
+Check: TypeAlias = Callable[[], bool]
+
+
+def application(*, liveness: str, readiness: str, checks: Mapping[str, Check]) -> web.Application:
+    """Build the application of probes; `liveness` and `readiness` are its paths.
+
+    This process is live if its event loop responds, and ready if every check passes. The response names the checks that
+    failed, so that `kubectl describe pod` shows them.
+    """
+
+    async def alive(_request: web.Request) -> web.Response:
+        return web.Response(text="ok")
+
+    async def ready(_request: web.Request) -> web.Response:
+        missing = [name for name, passes in checks.items() if not passes()]
+        if missing:
+            return web.Response(status=503, text=f"not ready: {', '.join(missing)}")
+        return web.Response(text="ok")
+
+    served = web.Application()
+    served.add_routes([web.get(path_of(liveness), alive), web.get(path_of(readiness), ready)])
+    return served
+
+
+def path_of(name: str) -> str:
+    """Return an endpoint's path, also where it was written without its slash.
+
+    >>> path_of("readyz"), path_of("/healthz")
+    ('/readyz', '/healthz')
+    """
+    return f"/{name.lstrip('/')}"

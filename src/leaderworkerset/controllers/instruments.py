@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, Final, Protocol
 
-from kuberuntime.controller.observer import SILENCE, Observer
+from kuberuntime.controller.workqueue import SILENCE, Observer
 from kuberuntime.plan import Event
 from leaderworkerset.controllers.caches import Caches
 

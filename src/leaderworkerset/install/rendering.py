@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import yaml
 
-from kuberuntime.manifests.libyaml import SafeDumper
+from kuberuntime.manifests.yamltext import SafeDumper
 from kuberuntime.objects.meta import JSONObject
 
 

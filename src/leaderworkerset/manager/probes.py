@@ -6,7 +6,7 @@ from functools import partial
 
 import structlog
 
-from kuberuntime.serving import health
+from kuberuntime.serving import serving
 from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager.config.configuration import Health
@@ -34,7 +34,7 @@ class Probes:
         if settings.health_probe_bind_address in DISABLED:
             yield
             return
-        application = health.application(
+        application = serving.application(
             liveness=settings.liveness_endpoint_name,
             readiness=settings.readiness_endpoint_name,
             checks={missing: partial(_is_ready, part) for missing, part in self._waiting.items()},

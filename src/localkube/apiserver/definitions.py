@@ -67,7 +67,6 @@ class Definitions:
         self._backend.hub.end(resource.group_resource)
 
     def _empty(self, served: Served) -> None:
-        """Delete all objects of a kind."""
         for row in list(self._backend.store.list(served.stored_as)):
             key = meta.key(msgspec.json.decode(row))
             call = Call(

@@ -7,33 +7,98 @@ of all kinds. Events are written under the upstream names of the controllers.
 import asyncio
 import socket
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
+from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Controller, ControllerOptions, Watch
 from kuberuntime.controller.eventrecorder import EventRecorder
 from kuberuntime.controller.executor import Executor
 from kuberuntime.controller.manager import Manager, Runnable
+from kuberuntime.objects import resources
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.plan import Plan
+from localkube.controllers import controllerrefs, endpoints
 from localkube.controllers.autoscaling.controller import Autoscalers
 from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.disruption.controller import DisruptionBudgets
 from localkube.controllers.endpoints import EndpointSlices
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.informers import Informers, build_informers
 from localkube.controllers.namespaces import Namespaces
+from localkube.controllers.nodes import podgc
 from localkube.controllers.nodes.nodes import NodeSettings, ensure_nodes
 from localkube.controllers.nodes.nodetaints import NodeTaints
 from localkube.controllers.nodes.podgc import PodGarbageCollector
 from localkube.controllers.nodes.tainteviction import TaintEviction
 from localkube.controllers.replicaset.replicasets import ReplicaSets
 from localkube.controllers.scheduler import controller as scheduling
+from localkube.controllers.statefulset import controller as statefulsets
 from localkube.controllers.statefulset.controller import StatefulSets
+from localkube.controllers.volumes import volumebinder
 from localkube.controllers.volumes.volumebinder import VolumeBinder, ensure_default_class
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Informers:
+    """One informer per kind."""
+
+    pods: Informer
+    nodes: Informer
+    namespaces: Informer
+    statefulsets: Informer
+    replicasets: Informer
+    deployments: Informer
+    autoscalers: Informer
+    revisions: Informer
+    claims: Informer
+    volumes: Informer
+    classes: Informer
+    services: Informer
+    slices: Informer
+    budgets: Informer
+    definitions: Informer
+
+    def all(self) -> list[Informer]:
+        """Return every informer."""
+        return [getattr(self, field.name) for field in fields(self)]
+
+
+def build_informers(client: Client) -> Informers:
+    """Build the informers; nothing is read before they run."""
+    owned = {
+        controllerrefs.BY_CONTROLLER: controllerrefs.controller_index,
+        controllerrefs.ORPHANS: controllerrefs.orphan_index,
+    }
+    pod_indexes = {
+        **owned,
+        statefulsets.BY_PARENT: statefulsets.orphan_pod_index,
+        podgc.BY_NODE: podgc.node_index,
+        volumebinder.BY_CLAIM: volumebinder.pod_claim_index,
+        endpoints.BY_NAMESPACE: endpoints.namespace_index,
+    }
+    return Informers(
+        pods=Informer(client, resources.PODS, indexes=pod_indexes),
+        nodes=Informer(client, resources.NODES),
+        namespaces=Informer(client, resources.NAMESPACES),
+        statefulsets=Informer(client, resources.STATEFULSETS),
+        replicasets=Informer(client, resources.REPLICA_SETS, indexes=owned),
+        deployments=Informer(client, resources.DEPLOYMENTS),
+        autoscalers=Informer(client, resources.HORIZONTAL_POD_AUTOSCALERS),
+        revisions=Informer(client, resources.CONTROLLER_REVISIONS, indexes=owned),
+        claims=Informer(client, resources.PERSISTENT_VOLUME_CLAIMS),
+        volumes=Informer(client, resources.PERSISTENT_VOLUMES),
+        classes=Informer(client, resources.STORAGE_CLASSES),
+        services=Informer(client, resources.SERVICES, indexes={endpoints.BY_NAMESPACE: endpoints.namespace_index}),
+        slices=Informer(client, resources.ENDPOINT_SLICES, indexes={endpoints.BY_SERVICE: endpoints.service_index}),
+        budgets=Informer(
+            client, resources.POD_DISRUPTION_BUDGETS, indexes={endpoints.BY_NAMESPACE: endpoints.namespace_index}
+        ),
+        definitions=Informer(client, resources.CUSTOM_RESOURCE_DEFINITIONS),
+    )
+
 
 USUAL: Final = ControllerOptions(quiet=True)
 
@@ -50,23 +115,6 @@ class ControllerSettings:
 
     volumes: Path
     nodes: NodeSettings = field(default_factory=NodeSettings)
-
-
-@dataclass(frozen=True, slots=True)
-class Wiring:
-    """The collaborators from which controllers are built."""
-
-    client: Client
-    informers: Informers
-    clock: Clock
-
-    def recorder(self, reporter: str) -> EventRecorder:
-        """Build the recorder of one controller's events."""
-        return EventRecorder(self.client, reporter, socket.gethostname(), self.clock)
-
-    def executor(self, recorder: EventRecorder) -> Executor:
-        """Build the executor of one controller."""
-        return Executor(self.client, recorder, self.clock)
 
 
 class Driver(Protocol):
@@ -92,20 +140,17 @@ async def run_controllers(
     """Run all controllers until cancelled; `ready` is set once the nodes exist and all informers have synced."""
     await ensure_nodes(client, settings.nodes, clock)
     await ensure_default_class(client)
-    wiring = Wiring(client, build_informers(client), clock)
-    collector = GarbageCollector(client, wiring.informers.definitions, clock)
-    runnables = (
-        *_statefulsets(wiring),
-        *_replicasets(wiring),
-        *_deployments(wiring),
-        *_autoscalers(wiring),
-        *_scheduler(wiring),
-        *_volume_binder(wiring, settings.volumes),
-        *_nodes(wiring),
-        *_housekeeping(wiring),
-        collector,
-    )
-    manager = Manager(informers=wiring.informers.all(), runnables=runnables)
+    informers = build_informers(client)
+    collector = GarbageCollector(client, informers.definitions, clock)
+    runnables: list[Runnable] = []
+    for reporter, parts in _reporters(client, informers, clock, settings.volumes):
+        recorder = EventRecorder(client, reporter, socket.gethostname(), clock)
+        executor = Executor(client, recorder, clock)
+        controllers = [build_controller(name, driver, executor, options) for name, driver, options in parts]
+        runnables += [recorder, *controllers]
+        if reporter == scheduling.NAME:
+            runnables.append(_scheduler(informers, executor, recorder, clock))
+    manager = Manager(informers=informers.all(), runnables=(*runnables, collector))
     async with asyncio.TaskGroup() as group:
         group.create_task(manager.run(), name="controllers")
         await manager.wait_synced()
@@ -114,103 +159,62 @@ async def run_controllers(
             ready.set()
 
 
-def _statefulsets(wiring: Wiring) -> tuple[Runnable, ...]:
-    informers, recorder = wiring.informers, wiring.recorder("statefulset-controller")
+Part: TypeAlias = tuple[str, Driver, ControllerOptions]
+"""The name, driver and options of one controller."""
+
+
+def _reporters(client: Client, known: Informers, clock: Clock, root: Path) -> tuple[tuple[str, tuple[Part, ...]], ...]:
+    """Return the controllers by the name under which they write events; those of housekeeping write none."""
     sets = StatefulSets(
-        sets=informers.statefulsets,
-        pods=informers.pods,
-        revisions=informers.revisions,
-        claims=informers.claims,
-        client=wiring.client,
-        clock=wiring.clock,
+        sets=known.statefulsets,
+        pods=known.pods,
+        revisions=known.revisions,
+        claims=known.claims,
+        client=client,
+        clock=clock,
     )
-    return recorder, build_controller("statefulset", sets, wiring.executor(recorder), MANY)
-
-
-def _replicasets(wiring: Wiring) -> tuple[Runnable, ...]:
-    informers, recorder = wiring.informers, wiring.recorder("replicaset-controller")
-    sets = ReplicaSets(sets=informers.replicasets, pods=informers.pods, client=wiring.client, clock=wiring.clock)
-    return recorder, build_controller("replicaset", sets, wiring.executor(recorder), MANY)
-
-
-def _deployments(wiring: Wiring) -> tuple[Runnable, ...]:
-    informers, recorder = wiring.informers, wiring.recorder("deployment-controller")
+    replicas = ReplicaSets(sets=known.replicasets, pods=known.pods, client=client, clock=clock)
     deployments = Deployments(
-        deployments=informers.deployments,
-        sets=informers.replicasets,
-        pods=informers.pods,
-        client=wiring.client,
-        clock=wiring.clock,
+        deployments=known.deployments, sets=known.replicasets, pods=known.pods, client=client, clock=clock
     )
-    return recorder, build_controller("deployment", deployments, wiring.executor(recorder), MANY)
-
-
-def _autoscalers(wiring: Wiring) -> tuple[Runnable, ...]:
-    informers, recorder = wiring.informers, wiring.recorder("horizontal-pod-autoscaler")
-    autoscalers = Autoscalers(
-        autoscalers=informers.autoscalers, pods=informers.pods, client=wiring.client, clock=wiring.clock
-    )
-    return recorder, build_controller("horizontalpodautoscaler", autoscalers, wiring.executor(recorder))
-
-
-def _scheduler(wiring: Wiring) -> tuple[Runnable, ...]:
-    informers, recorder = wiring.informers, wiring.recorder(scheduling.NAME)
-    sources = scheduling.Sources(
-        pods=informers.pods, nodes=informers.nodes, claims=informers.claims, namespaces=informers.namespaces
-    )
-    return recorder, scheduling.Scheduler(wiring.executor(recorder), sources, recorder, wiring.clock)
-
-
-def _volume_binder(wiring: Wiring, root: Path) -> tuple[Runnable, ...]:
-    informers, recorder = wiring.informers, wiring.recorder("persistentvolume-controller")
+    autoscalers = Autoscalers(autoscalers=known.autoscalers, pods=known.pods, client=client, clock=clock)
     binder = VolumeBinder(
-        claims=informers.claims,
-        volumes=informers.volumes,
-        classes=informers.classes,
-        pods=informers.pods,
-        client=wiring.client,
-        root=root,
+        claims=known.claims, volumes=known.volumes, classes=known.classes, pods=known.pods, client=client, root=root
     )
-    return recorder, build_controller("persistent-volume", binder, wiring.executor(recorder))
-
-
-def _nodes(wiring: Wiring) -> tuple[Runnable, ...]:
-    """Build the controllers of nodes, and of pods whose nodes are lost."""
-    informers, recorder = wiring.informers, wiring.recorder("taint-eviction-controller")
-    executor = wiring.executor(recorder)
-    taints = NodeTaints(nodes=informers.nodes, clock=wiring.clock)
-    eviction = TaintEviction(pods=informers.pods, nodes=informers.nodes, clock=wiring.clock)
-    collector = PodGarbageCollector(wiring.client, informers.pods, informers.nodes)
-    return (
-        recorder,
-        build_controller("node-lifecycle", taints, executor, ONE),
-        build_controller("taint-eviction", eviction, executor),
-        build_controller("pod-garbage-collector", collector, executor, ONE),
-    )
-
-
-def _housekeeping(wiring: Wiring) -> tuple[Runnable, ...]:
-    """Build the controllers that write no events."""
-    informers, recorder = wiring.informers, wiring.recorder("controller-manager")
-    executor = wiring.executor(recorder)
-    namespaces = Namespaces(namespaces=informers.namespaces, client=wiring.client, clock=wiring.clock)
-    slices = EndpointSlices(
-        services=informers.services,
-        pods=informers.pods,
-        slices=informers.slices,
-        clock=wiring.clock,
-    )
+    taints = NodeTaints(nodes=known.nodes, clock=clock)
+    eviction = TaintEviction(pods=known.pods, nodes=known.nodes, clock=clock)
     budgets = DisruptionBudgets(
-        budgets=informers.budgets,
-        pods=informers.pods,
-        statefulsets=informers.statefulsets,
-        replicasets=informers.replicasets,
-        deployments=informers.deployments,
-        clock=wiring.clock,
+        budgets=known.budgets,
+        pods=known.pods,
+        statefulsets=known.statefulsets,
+        replicasets=known.replicasets,
+        deployments=known.deployments,
+        clock=clock,
+    )
+    slices = EndpointSlices(services=known.services, pods=known.pods, slices=known.slices, clock=clock)
+    namespaces = Namespaces(namespaces=known.namespaces, client=client, clock=clock)
+    lost = (
+        ("node-lifecycle", taints, ONE),
+        ("taint-eviction", eviction, USUAL),
+        ("pod-garbage-collector", PodGarbageCollector(client, known.pods, known.nodes), ONE),
+    )
+    housekeeping = (
+        ("disruption", budgets, USUAL),
+        ("namespace", namespaces, USUAL),
+        ("endpointslice", slices, USUAL),
     )
     return (
-        recorder,
-        build_controller("disruption", budgets, executor),
-        build_controller("namespace", namespaces, executor),
-        build_controller("endpointslice", slices, executor),
+        ("statefulset-controller", (("statefulset", sets, MANY),)),
+        ("replicaset-controller", (("replicaset", replicas, MANY),)),
+        ("deployment-controller", (("deployment", deployments, MANY),)),
+        ("horizontal-pod-autoscaler", (("horizontalpodautoscaler", autoscalers, USUAL),)),
+        (scheduling.NAME, ()),
+        ("persistentvolume-controller", (("persistent-volume", binder, USUAL),)),
+        ("taint-eviction-controller", lost),
+        ("controller-manager", housekeeping),
     )
+
+
+def _scheduler(known: Informers, executor: Executor, recorder: EventRecorder, clock: Clock) -> Runnable:
+    sources = scheduling.Sources(pods=known.pods, nodes=known.nodes, claims=known.claims, namespaces=known.namespaces)
+    return scheduling.Scheduler(executor, sources, recorder, clock)

@@ -20,8 +20,7 @@ from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, Resource
 from kuberuntime.plan import Actions, DeleteCollection, Plan, Put, PutStatus, Together
-from localkube.controllers.garbage.deletableresources import discover
-from localkube.controllers.garbage.metadataclient import metadata_client
+from localkube.controllers.garbage.deletableresources import discover, metadata_client
 
 FINALIZER: Final = "kubernetes"
 CONTENT_REMAINING: Final = "NamespaceContentRemaining"
@@ -64,7 +63,6 @@ class Namespaces:
         return Plan((*self._report(namespace, remaining), deletions), requeue_after=RECOUNT)
 
     async def _count(self, namespace: str) -> Counter[Resource]:
-        """Count the objects in a namespace, by kind."""
         reader = metadata_client(self.client)
         served = [resource for resource in await discover(self.client) if resource.namespaced]
         lists = await asyncio.gather(*(reader.list(resource, namespace=namespace) for resource in served))

@@ -1,5 +1,6 @@
 """The state of a pod for the controllers of workloads (`isRunningAndReady`, `isHealthy`, ...)."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from kuberuntime.objects import meta
@@ -49,3 +50,10 @@ def is_available(pod: JSONObject, min_ready_seconds: int, now: datetime) -> bool
 def is_awaited(at: datetime, min_ready_seconds: int, now: datetime) -> bool:
     """Return whether the pod becomes available later, also if the clock was set back since it became ready."""
     return now < at <= now + timedelta(seconds=min_ready_seconds)
+
+
+def next_available(pods: Iterable[JSONObject], min_ready_seconds: int, now: datetime) -> float | None:
+    """Return in how many seconds the next ready pod becomes available."""
+    moments = [available_at(pod, min_ready_seconds) for pod in pods] if min_ready_seconds else []
+    waits = [(at - now).total_seconds() for at in moments if at is not None and is_awaited(at, min_ready_seconds, now)]
+    return min(waits, default=None)

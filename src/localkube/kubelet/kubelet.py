@@ -19,13 +19,12 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES
 from localkube.kubelet import access
-from localkube.kubelet.node.formerlogs import FormerLogs
 from localkube.kubelet.node.hosts import Hosts
 from localkube.kubelet.node.metering import Meter
 from localkube.kubelet.node.node import NodeContext
 from localkube.kubelet.node.objects import Objects, claim_names, references
 from localkube.kubelet.node.podevents import Recorder
-from localkube.kubelet.node.trash import Trash
+from localkube.kubelet.node.trash import FormerLogs, Trash
 from localkube.kubelet.pod import recovery
 from localkube.kubelet.pod.podcell import PodCell
 from localkube.kubelet.pod.state import initial
@@ -209,7 +208,6 @@ class Kubelet:
         self._trash.add(directory)
 
     def _discard_orphans(self) -> None:
-        """Remove the directories of deleted pods."""
         known = {meta.uid(pod) for pod in self._pods.store.list()}
         directory = self._settings.state_directory / "pods"
         for path in directory.iterdir() if directory.is_dir() else ():

@@ -16,7 +16,7 @@ from tests.simulation import virtualtime
 from tests.simulation.virtualtime import VirtualClock
 from tests.unit.leaderworkerset.controllers.cluster import served_kinds
 
-from kuberuntime.cache import strings
+from kuberuntime.cache import projection
 from kuberuntime.cache.informer import Informer
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -29,9 +29,9 @@ from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import COMPACT_EVERY, Store
 from localkube.assembly import Cluster
 from localkube.cluster import Settings
-from localkube.controllers.garbage import gone
+from localkube.controllers.garbage import graph
 from localkube.controllers.nodes.nodes import NodeSettings
-from localkube.kubelet.node import formerlogs
+from localkube.kubelet.node import trash
 from localkube.kubelet.processes import model
 from localkube.kubelet.processes.model import ModelRunner
 
@@ -47,12 +47,11 @@ TOLERATED: Final = CYCLES // 2
 """How much may be there more after so many cycles: less than one thing for each."""
 
 BOUNDS: Final = {
-    "localkube.controllers.garbage.gone.Gone._young": gone.MOST,
-    "localkube.controllers.garbage.gone.Gone._old": gone.MOST,
-    "localkube.kubelet.node.formerlogs.FormerLogs._kept": formerlogs.MOST,
+    "localkube.controllers.garbage.graph.Graph._gone": graph.MOST_GONE,
+    "localkube.kubelet.node.trash.FormerLogs._kept": trash.MOST_LOGS,
     "localkube.kubelet.processes.model.ModelRunner.signals": model.SIGNALS,
-    "kuberuntime.cache.strings.Strings._young": strings.MOST,
-    "kuberuntime.cache.strings.Strings._old": strings.MOST,
+    "kuberuntime.cache.projection.Strings._young": projection.MOST_STRINGS,
+    "kuberuntime.cache.projection.Strings._old": projection.MOST_STRINGS,
 }
 """What may grow until it is full, and the most that all of its kind hold then."""
 

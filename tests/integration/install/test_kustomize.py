@@ -10,7 +10,7 @@ import yaml
 from deploy.packages import userroles
 from tests.integration.install.conftest import Administrator
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.install import installsettings

@@ -14,7 +14,7 @@ import yaml
 from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 
 ROOT: Final = Path(__file__).parents[3]

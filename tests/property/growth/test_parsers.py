@@ -18,7 +18,7 @@ from kuberuntime.access import urls
 from kuberuntime.cache import projection
 from kuberuntime.objects import duration, intstr, names, ordinals, quantity, selectors
 from kuberuntime.objects.gotypes import scalars
-from localkube.apiserver.custom import patterns
+from localkube.apiserver.custom import keywords
 from localkube.apiserver.tables import jsonpath
 from localkube.controllers.statefulset import identity
 from localkube.kubelet.container import images
@@ -47,7 +47,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "image": images.untagged,
     "JSON path": jsonpath.parse,
     "path of a field": projection.parse,
-    "schema pattern": lambda text: patterns.compile_pattern(text[:10_000]),
+    "schema pattern": lambda text: keywords.compile_pattern(text[:10_000]),
     "address with password": urls.redacted,
 }
 

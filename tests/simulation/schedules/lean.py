@@ -31,10 +31,9 @@ from leaderworkerset.core.gang.native import KUBERNETES
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.webhooks import review
 from localkube.apiserver.inprocess import InProcessTransport
-from localkube.controllers.composition import MANY, build_controller
+from localkube.controllers.composition import MANY, Informers, build_controller, build_informers
 from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.informers import Informers, build_informers
 from localkube.controllers.replicaset.replicasets import ReplicaSets
 from localkube.controllers.statefulset.controller import StatefulSets
 

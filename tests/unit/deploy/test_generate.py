@@ -8,7 +8,7 @@ import pytest
 import yaml
 from deploy import generate
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.install.installsettings import InstallSettings

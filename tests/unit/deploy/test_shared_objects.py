@@ -9,7 +9,7 @@ import yaml
 from deploy import generate
 from deploy.packages.operatordeployment import cluster
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels

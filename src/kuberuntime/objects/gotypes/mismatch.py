@@ -64,8 +64,6 @@ class GoTypeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The position of the walk."""
-
     path: str
     owner: str
     names: tuple[str, ...] = ()

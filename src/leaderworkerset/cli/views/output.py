@@ -115,6 +115,6 @@ def as_yaml(value: Any) -> str:
     """Render a value as YAML in block style, keys in their order."""
     import yaml
 
-    from kuberuntime.manifests.libyaml import SafeDumper
+    from kuberuntime.manifests.yamltext import SafeDumper
 
     return str(yaml.dump(value, Dumper=SafeDumper, sort_keys=False, allow_unicode=True)).rstrip("\n")

@@ -1,4 +1,4 @@
-"""Connects admission webhooks to the store and to requests: the configured webhooks, and the attempts they review.
+"""Connects admission webhooks to the store and to requests: the configured webhooks, and the attempts they review; the quota of pods.
 
 The configurations are objects like any other; committed ones are in effect.
 """
@@ -10,9 +10,15 @@ import msgspec
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, NAMESPACES, VALIDATING_WEBHOOK_CONFIGURATIONS
+from kuberuntime.objects.resources import (
+    MUTATING_WEBHOOK_CONFIGURATIONS,
+    NAMESPACES,
+    PODS,
+    VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
 from localkube.apiserver.admission.webhook_rules import AdmissionOperation, Attempt
 from localkube.apiserver.admission.webhooks import Admission
+from localkube.apiserver.model import refusal
 from localkube.apiserver.requests.call import Call
 from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.storage.store import Change, Store, StoreKey
@@ -77,3 +83,17 @@ def attempt_of(call: Call, old: JSONObject | None, new: JSONObject | None, chose
         options=options,
         warnings=chosen.warnings,
     )
+
+
+NAME: Final = "max-pods"
+
+
+def require_quota(store: Store, name: str, limit: int) -> None:
+    """Refuse a new pod if the cluster has `limit` pods, in any phase and namespace, with the message of a ResourceQuota."""
+    used = store.count(PODS.group_resource)
+    if used >= limit:
+        raise refusal.forbidden(
+            PODS,
+            name,
+            f"exceeded quota: {NAME}, requested: count/pods=1, used: count/pods={used}, limited: count/pods={limit}",
+        )

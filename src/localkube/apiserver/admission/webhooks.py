@@ -91,7 +91,9 @@ class Admission:
             changed = await self._mutate_once(hook, attempt)
             if changed.object != attempt.object:
                 # Hooks called before may want to be called again after later ones changed the object.
-                again = [earlier for earlier in hooks[:index] if _reinvoked(earlier)]
+                again = [
+                    earlier for earlier in hooks[:index] if earlier.declaration.get("reinvocationPolicy") == "IfNeeded"
+                ]
                 attempt = changed
         for hook in again:
             attempt = await self._mutate_once(hook, attempt)
@@ -185,10 +187,6 @@ def _reason(client: JSONObject, error: Exception, seconds: int) -> str:
     if isinstance(error, CallError) or "url" not in client:
         return text
     return f'Post "{client["url"]}?timeout={seconds}s": {text or type(error).__name__}'
-
-
-def _reinvoked(hook: Hook) -> bool:
-    return bool(hook.declaration.get("reinvocationPolicy") == "IfNeeded")
 
 
 def _operation(attempt: Attempt) -> Operation:

@@ -1,4 +1,4 @@
-"""Deployments and ReplicaSets."""
+"""Deployments, ReplicaSets and PodDisruptionBudgets."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import ScalePaths
 from localkube.apiserver.types import defaults
 from localkube.apiserver.validation import pod_defaults
-from localkube.apiserver.validation.values import at_least, forbidden, immutable
+from localkube.apiserver.validation.values import at_least, forbidden, immutable, validate_selector
 
 STRATEGY_TYPES: Final = ("Recreate", "RollingUpdate")
 PERCENT_TEXT: Final = (
@@ -117,4 +117,41 @@ REPLICA_SET = Strategy(
     short_names=("rs",),
     categories=("all",),
     scale=SCALE,
+)
+
+
+ALWAYS_ALLOW: Final = "AlwaysAllow"
+POLICIES: Final = (ALWAYS_ALLOW, "IfHealthyBudget")
+
+
+def validate(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldError]:
+    """Yield the errors of a budget."""
+    spec = new["spec"]
+    if "minAvailable" in spec and "maxUnavailable" in spec:
+        yield invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+    for field in ("minAvailable", "maxUnavailable"):
+        yield from _validate_amount(spec.get(field, 0), f"spec.{field}")
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in POLICIES:
+        yield not_supported("spec.unhealthyPodEvictionPolicy", policy, POLICIES)
+    yield from validate_selector(spec.get("selector"), "spec.selector")
+
+
+def _validate_amount(value: int | str, path: str) -> Iterator[FieldError]:
+    if isinstance(value, int):
+        yield from at_least(value, 0, path)
+    elif not intstr.is_percent(value):
+        yield invalid(path, value, PERCENT_TEXT)
+    elif intstr.exceeds_whole(value):
+        yield invalid(path, value, "must not be greater than 100%")
+
+
+POD_DISRUPTION_BUDGET = Strategy(
+    resource=resources.POD_DISRUPTION_BUDGETS,
+    struct="PodDisruptionBudget",
+    description="A PodDisruptionBudget limits how many pods of a selection are away because they were evicted.",
+    validate=validate,
+    generation="spec",
+    has_status=True,
+    short_names=("pdb",),
 )

@@ -84,7 +84,6 @@ def _with_claims(spec: JSONObject) -> JSONObject:
 
 
 def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
-    """Yield the errors of immutable fields."""
     for error in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
         yield invalid("spec.serviceName", spec["serviceName"], error)
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):

@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
 from localkube.apiserver.tables import columns
 from localkube.apiserver.types import defaults, schemas, typed
-from localkube.apiserver.types.unknown import unknown_fields
+from localkube.apiserver.types.schemas import unknown_fields
 from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.object_meta import NameRule
 

@@ -18,7 +18,7 @@ from localkube.apiserver.custom.structural import Structural
 from localkube.apiserver.model.kind import Column, Kind, Operation, ScalePaths, Schema
 from localkube.apiserver.tables import jsonpath, table
 from localkube.apiserver.types import schemas, typed
-from localkube.apiserver.types.unknown import unknown_fields
+from localkube.apiserver.types.schemas import unknown_fields
 from localkube.apiserver.validation import object_meta
 
 validate_crd = definition_rules.validate

@@ -6,8 +6,8 @@ from typing import Any
 from kuberuntime.objects import names
 from kuberuntime.objects.field import FieldError, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.custom import patterns
-from localkube.apiserver.custom.patterns import PatternError
+from localkube.apiserver.custom import keywords
+from localkube.apiserver.custom.keywords import PatternError
 from localkube.apiserver.custom.structural import EMBEDDED, INT_OR_STRING, LIST_KEYS, LIST_TYPE, PRESERVE, Structural
 from localkube.apiserver.tables import jsonpath
 from localkube.apiserver.validation.values import forbidden, must_be, not_found
@@ -114,7 +114,7 @@ def _validate_schema(schema: Any, path: str) -> Iterator[FieldError]:
         )
     if "pattern" in schema:
         try:
-            patterns.compile_pattern(schema["pattern"])
+            keywords.compile_pattern(schema["pattern"])
         except PatternError as error:
             yield invalid(f"{path}.pattern", schema["pattern"], f"must be a valid regular expression: {error}")
     yield from _validate_list(schema, path)

@@ -4,12 +4,47 @@ A check gets a value of the right type, its path, and the list of errors it adds
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, Protocol, TypeAlias
 
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, render
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.custom import patterns
+
+EFFORT: Final = 10**8
+"""Characters of a text, times instructions of a pattern, at most."""
+
+
+class PatternError(ValueError):
+    """The text is not a regular expression of RE2, or a value is too long for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A compiled pattern: RE2 matches it in linear time, as kube-apiserver does."""
+
+    compiled: Any
+
+    def matches(self, text: str) -> bool:
+        """Return whether the pattern is found anywhere in the text; raise `PatternError` where that takes too long."""
+        if len(text) * self.compiled.programsize > EFFORT:
+            raise PatternError(f"the value is too long to be matched: {len(text)} characters")
+        return self.compiled.search(text) is not None
+
+
+@lru_cache(maxsize=1024)
+def compile_pattern(text: str) -> Pattern:
+    """Compile a pattern; raise `PatternError` where RE2 refuses it."""
+    import re2  # when the first definition with a pattern comes
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return Pattern(re2.compile(text, options))
+    except re2.error as error:
+        raise PatternError(error.args[0].decode(errors="replace")) from error
+
 
 Check: TypeAlias = Callable[[JSON, str, list[FieldError]], None]
 
@@ -77,8 +112,8 @@ def _enum(allowed: list[JSON]) -> Check:
 def _pattern(pattern: str) -> Check:
     """Check a string against a pattern; invalid patterns, stored by earlier versions, are skipped."""
     try:
-        compiled = patterns.compile_pattern(pattern)
-    except patterns.PatternError:
+        compiled = compile_pattern(pattern)
+    except PatternError:
         return lambda _value, _path, _errors: None
 
     def check(value: JSON, path: str, errors: list[FieldError]) -> None:
@@ -86,7 +121,7 @@ def _pattern(pattern: str) -> Check:
             if not isinstance(value, str) or compiled.matches(value):
                 return
             errors.append(invalid(path, value, f"{path} in body should match '{pattern}'"))
-        except patterns.PatternError as error:
+        except PatternError as error:
             errors.append(FieldError(Kind.TOO_LONG, path, detail=str(error)))
 
     return check

@@ -19,9 +19,8 @@ from aiohttp import web
 from kuberuntime import timeouts
 from kuberuntime.client.transport import Request, Response, StreamResponse
 from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
-from localkube.apiserver.front import largeanswers, podstreams
+from localkube.apiserver.front import podstreams
 from localkube.apiserver.front.guard import Guard
-from localkube.apiserver.front.largeanswers import LargeAnswers
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.refusal import RefusalError
 from localkube.apiserver.requests import representation
@@ -64,7 +63,6 @@ class HttpServer:
         self._user = user
         self._guard = Guard(0, token)
         self._acceptor = Acceptor(bounds(CONNECTIONS), name="API server", context=ssl_context)
-        self._large = LargeAnswers()
         self._web: web.Server | None = None
 
     async def start(self, port: int = 0) -> int:
@@ -118,19 +116,7 @@ class HttpServer:
         if sockets.is_upgrade(request):
             return await self._upgrade(request, asked)
         answer = await self._api.handle(asked, self._user)
-        if isinstance(answer, Response):
-            return await self._send(request, answer)
-        return await _stream(request, answer)
-
-    async def _send(self, request: web.BaseRequest, answer: Response) -> web.StreamResponse:
-        if len(answer.body) < largeanswers.LARGE or request.method == "HEAD":
-            return _plain(answer)
-        refused = self._large.refuse(answer)
-        if refused is None:
-            return await self._large.write(request, answer)
-        response = _refuse(refused)
-        response.headers["Retry-After"] = str(largeanswers.RETRY_AFTER)
-        return response
+        return _plain(answer) if isinstance(answer, Response) else await _stream(request, answer)
 
     async def _upgrade(self, request: web.BaseRequest, asked: Request) -> web.StreamResponse:
         try:

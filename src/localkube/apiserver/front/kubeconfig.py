@@ -1,14 +1,13 @@
 """The kubeconfig of an embedded cluster: how clients of this user reach it and authenticate."""
 
 import base64
-import os
-import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
 from kuberuntime.objects.meta import JSONObject
+from localkube.statedirectory import write_private
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +38,4 @@ def build_kubeconfig(access: Access) -> JSONObject:
 
 def write_kubeconfig(path: Path, access: Access) -> None:
     """Write the kubeconfig atomically, readable by this user only."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # created with mode 0600
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            yaml.safe_dump(build_kubeconfig(access), file, sort_keys=False)
-        os.replace(temporary, path)  # noqa: PTH105 - atomic, over an existing file
-    except BaseException:
-        os.unlink(temporary)  # noqa: PTH108 - the counterpart of mkstemp
-        raise
+    write_private(path, yaml.safe_dump(build_kubeconfig(access), sort_keys=False).encode())

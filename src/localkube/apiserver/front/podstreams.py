@@ -56,7 +56,6 @@ async def _attach(backend: Backend, call: Call, request: web.BaseRequest) -> web
 
 
 async def _show(socket: web.WebSocketResponse, output: AsyncIterator[tuple[Stream, bytes]], *, merged: bool) -> None:
-    """Send the output of a container, to its end."""
     status = channels.exit_status(0)
     async with aclosing(cast("AsyncGenerator[tuple[Stream, bytes], None]", output)) as pieces:
         try:
@@ -116,7 +115,6 @@ async def _feed(socket: web.WebSocketResponse, session: ExecSession) -> None:
 
 
 async def _close(socket: web.WebSocketResponse, status: bytes) -> None:
-    """Send the status of the command, and close the WebSocket."""
     await sockets.send(socket, channels.frame(channels.ERROR, status))
     await socket.close()
 

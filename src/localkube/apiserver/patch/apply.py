@@ -12,7 +12,7 @@ from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.kind import Kind, Schema
-from localkube.apiserver.patch import fieldset, fieldsof, granularity, last_applied, ownership
+from localkube.apiserver.patch import fieldset, fieldsof, granularity, ownership
 from localkube.apiserver.patch.fieldset import FieldSet
 from localkube.apiserver.patch.ownership import Entry, Writer
 
@@ -35,9 +35,9 @@ def apply(
     others = [entry for entry in entries if entry is not mine]
     if mine is not None:
         merged = _without_abandoned(kind.schema, merged, mine.fields, [wanted, *(other.fields for other in others)])
-    allowed = last_applied.own_fields(kind, before, writer.manager)
+    allowed = ownership.own_fields(kind, before, writer.manager)
     others = _settle_conflicts(kind, (before, merged), others, allowed, force=force)
-    merged = last_applied.updated(merged, applied, writer.manager)
+    merged = ownership.updated(merged, applied, writer.manager)
     if live is not None and merged == _without_entries(live):  # an apply that changes nothing keeps the time
         writer = replace(writer, time=mine.writer.time if mine is not None else "")
     return ownership.with_entries(merged, [*others, Entry(writer, wanted)])

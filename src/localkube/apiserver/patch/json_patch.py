@@ -52,7 +52,6 @@ def apply(document: JSON, operations: JSON) -> JSON:
 
 
 def _copied(document: JSON, operation: JSONObject) -> int:
-    """Return how many bytes of JSON an operation copies."""
     if operation.get("op") != "copy":
         return 0
     return len(msgspec.json.encode(_get(document, _source(operation))))

@@ -4,17 +4,23 @@ Entries are identified by manager, operation, subresource and, for updates, apiV
 it adds or changes; other managers lose the fields that a write changes or removes. Objects of lazily owned kinds have
 no entries until they are applied: at the first apply all fields are owned by `before-first-apply`, as in kube-apiserver
 for objects without entries. Time is passed in.
+
+`kubectl apply` stores what it applied in an annotation. When kubectl then applies server-side, it owns the fields that still
+have the values of the annotation, whatever `managedFields` says; and the annotation is kept up to date.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
+import msgspec
+
+from kuberuntime.manifests import nesting
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model.kind import Kind
-from localkube.apiserver.patch import fieldset, fieldsof, fieldsv1
-from localkube.apiserver.patch.fieldset import FieldSet
-from localkube.apiserver.patch.fieldsv1 import FieldSetError
+from localkube.apiserver.patch import fieldset, fieldsof, granularity
+from localkube.apiserver.patch.fieldset import FieldSet, FieldSetError
+from localkube.apiserver.storage.encoding import encode
 
 WriteType: TypeAlias = Literal["Apply", "Update"]
 
@@ -117,7 +123,7 @@ def _sent(new: JSONObject, before: JSONObject) -> list[Entry]:
     if not all(entry.get("operation") in {"Apply", "Update"} for entry in entries):
         return []
     try:
-        return [_decode(entry, fieldsv1.parse(entry.get("fieldsV1"))) for entry in entries]
+        return [_decode(entry, fieldset.parse(entry.get("fieldsV1"))) for entry in entries]
     except FieldSetError:
         return []
 
@@ -162,3 +168,38 @@ def _encode(entry: Entry) -> JSONObject:
     if writer.subresource:
         encoded["subresource"] = writer.subresource
     return {name: value for name, value in encoded.items() if value != ""}
+
+
+ANNOTATION: Final = "kubectl.kubernetes.io/last-applied-configuration"
+MANAGER: Final = "kubectl"
+
+
+def own_fields(kind: Kind, live: JSONObject, manager: str) -> FieldSet:
+    """Return the fields that the manager may change without conflict although others own them."""
+    text = _annotation(live)
+    if manager != MANAGER or text is None:
+        return {}
+    try:
+        applied = nesting.decode(text)
+        if not isinstance(applied, dict):
+            return {}
+        fields = fieldsof.of_applied(kind.schema, applied)
+    except (msgspec.DecodeError, granularity.DuplicateKeysError):
+        return {}
+    found = fieldsof.compare(kind.schema, applied, live)
+    return fieldset.difference(fields, fieldset.union(found.modified, fieldset.union(found.added, found.removed)))
+
+
+def updated(obj: JSONObject, applied: JSONObject, manager: str) -> JSONObject:
+    """Return the object; its annotation, if it has one, is set to the configuration applied now."""
+    if manager != MANAGER or _annotation(obj) is None:
+        return obj
+    metadata = obj["metadata"]
+    annotations = metadata["annotations"] | {ANNOTATION: encode(applied).decode() + "\n"}
+    return {**obj, "metadata": {**metadata, "annotations": annotations}}
+
+
+def _annotation(obj: JSONObject) -> str | None:
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    text: str | None = annotations.get(ANNOTATION)
+    return text

@@ -3,13 +3,13 @@
 A table lists the selectable fields of each resource; every resource has name and namespace.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from kuberuntime.objects import selectors
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.selectors import EVERYTHING, FieldSelector, FieldTerm, LabelSelector, SelectorError, field_text
+from kuberuntime.objects.selectors import EVERYTHING, FieldTerm, LabelSelector, SelectorError, field_text
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.catalog import Served
 
@@ -40,16 +40,12 @@ class Selection:
 
     namespace: str = ""
     labels: LabelSelector = EVERYTHING
-    fields: FieldSelector = FieldSelector()  # noqa: RUF009 - frozen
-    _by_path: "tuple[_Compared, ...]" = field(init=False, compare=False, repr=False, default=())
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_by_path", _arrange(self.fields.terms))
+    fields: tuple[FieldTerm, ...] = ()
 
     @property
     def is_everything(self) -> bool:
         """Return whether labels and fields select everything in the namespace."""
-        return not self.labels.requirements and not self.fields.terms
+        return not self.labels.requirements and not self.fields
 
     def matches(self, obj: JSONObject) -> bool:
         """Return whether the object is selected."""
@@ -58,27 +54,7 @@ class Selection:
             return False
         if self.labels.requirements and not self.labels.matches(metadata.get("labels") or {}):
             return False
-        return all(compared.matches(_text(obj, compared.path)) for compared in self._by_path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """The conditions on one field: the values it must have (several match nothing), and those it must not have."""
-
-    path: str
-    wanted: frozenset[str]
-    unwanted: frozenset[str]
-
-    def matches(self, text: str) -> bool:
-        return text not in self.unwanted and (not self.wanted or self.wanted == {text})
-
-
-def _arrange(terms: Iterable[FieldTerm]) -> tuple[_Compared, ...]:
-    """Group the terms by field, so that thousands for one field cost one comparison per object."""
-    values: dict[str, tuple[set[str], set[str]]] = {}
-    for term in terms:
-        values.setdefault(term.path, (set(), set()))[0 if term.equal else 1].add(term.value)
-    return tuple(_Compared(path, frozenset(wanted), frozenset(unwanted)) for path, (wanted, unwanted) in values.items())
+        return all(term.matches(_text(obj, term.path)) for term in self.fields)
 
 
 def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection:
@@ -88,7 +64,7 @@ def parse(served: Served, namespace: str, query: Mapping[str, str]) -> Selection
         fields = selectors.parse_fields(query.get("fieldSelector", ""))
     except SelectorError as error:
         raise refusal.bad_request(str(error)) from error
-    for term in fields.terms:
+    for term in fields:
         _require_selectable(served, term.path)
     return Selection(namespace, labels, fields)
 
@@ -105,7 +81,6 @@ def _require_selectable(served: Served, path: str) -> None:
 
 
 def _text(obj: JSONObject, path: str) -> str:
-    """Return the text of a field for selectors."""
     if path == "source":
         return field_text(obj, "source.component") or field_text(obj, "reportingComponent")
     return field_text(obj, path) or ("false" if path in FALSE_WHEN_ABSENT else "")

@@ -153,7 +153,6 @@ def _entry(kind: str, value: int | bytes) -> JSONObject:
 
 
 def _fields(content: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of the fields of a message."""
     position = 0
     while position < len(content):
         tag, position = _varint(content, position)

@@ -12,7 +12,7 @@ import msgspec
 import yaml
 
 from kuberuntime.client.transport import Response
-from kuberuntime.manifests import libyaml
+from kuberuntime.manifests import yamltext
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.refusal import RefusalError
@@ -83,7 +83,7 @@ def respond_bytes(code: int, encoded: bytes, media: str = JSON_TYPE, warnings: S
     if warnings:
         headers["warning"] = ", ".join(f"299 - {msgspec.json.encode(text).decode()}" for text in warnings)
     if media == YAML_TYPE:
-        encoded = yaml.dump(msgspec.json.decode(encoded), Dumper=libyaml.SafeDumper, allow_unicode=True).encode()
+        encoded = yaml.dump(msgspec.json.decode(encoded), Dumper=yamltext.SafeDumper, allow_unicode=True).encode()
     return Response(code, headers, encoded)
 
 

@@ -38,9 +38,6 @@ PACE_PER_WATCHER: Final = 0.00005
 BUFFER: Final = 64 * 2**20
 """Bytes a watcher may lag behind. The bytes of one feed are shared by its watchers."""
 
-TOGETHER: Final = 128 * 2**20
-"""Bytes all watchers may lag behind together; bytes that watchers of one feed share count once."""
-
 PIECE: Final = 64 * 1024
 """Bytes written at once: a connection whose client does not read buffers as many."""
 
@@ -94,29 +91,14 @@ def transition(selection: Selection, change: Change) -> tuple[ChangeType, JSONOb
     return "DELETED", {**change.previous, "metadata": metadata}, None
 
 
-@dataclass(slots=True)
-class HandedOut:
-    """Counts the bytes handed to watchers since they were last measured: at most so much more can wait by now."""
-
-    size: int = 0
-
-
 class Watcher:
-    """One reader of a feed. Its first lines, the objects at its start, are its own; all others are shared."""
+    """One reader of a feed."""
 
-    def __init__(self, handed_out: HandedOut) -> None:
-        self._handed_out = handed_out
+    def __init__(self) -> None:
         self._chunks: deque[bytes | memoryview] = deque()
         self._size = 0
-        self._own = 0
         self._ended = False
         self._wake: asyncio.Future[None] | None = None
-
-    def begin(self, chunk: bytes) -> None:
-        """Add the first lines, which no other watcher has."""
-        self._own = len(chunk)
-        self._handed_out.size += len(chunk)
-        self.push(chunk)
 
     def push(self, chunk: bytes) -> None:
         """Add lines; end the watch if it lags too far behind."""
@@ -124,25 +106,11 @@ class Watcher:
             return
         self._chunks.append(chunk)
         self._size += len(chunk)
-        if self._size > BUFFER:
-            self.give_up()
+        if self._size > BUFFER:  # the client gets a 410 in place of all waiting lines, and lists again
+            slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
+            self._chunks, self._size = deque(), 0
+            self.end(line("ERROR", encode(slow.status())))
         self.nudge()
-
-    @property
-    def lag(self) -> int:
-        """Return how many bytes are waiting to be read."""
-        return self._size
-
-    @property
-    def own(self) -> int:
-        """Return how many of these bytes belong to this watcher only."""
-        return self._own
-
-    def give_up(self) -> None:
-        """Drop all waiting lines, and end the stream with a 410, so that the client lists again."""
-        slow = refusal.expired("the watch was too slow to keep up with the changes: list again")
-        self._chunks, self._size, self._own = deque(), 0, 0
-        self.end(line("ERROR", encode(slow.status())))
 
     def end(self, last: bytes = b"") -> None:
         """End the stream after the waiting lines and `last`."""
@@ -161,7 +129,6 @@ class Watcher:
             return None if self._ended else b""
         taken = self._take_piece()
         self._size = max(self._size - len(taken), 0)  # the last line of a stream was not counted
-        self._own = max(self._own - len(taken), 0)
         return taken
 
     def _take_piece(self) -> bytes:
@@ -186,9 +153,8 @@ class Watcher:
 class Feed:
     """The lines of one subject, for all its watchers."""
 
-    def __init__(self, subject: Subject, encoder: Encoder, handed_out: HandedOut) -> None:
+    def __init__(self, subject: Subject, encoder: Encoder) -> None:
         self.subject = subject
-        self._handed_out = handed_out
         self.watchers: dict[Watcher, None] = {}  # a set that keeps its order
         self._encoder = encoder
         self._lines: list[bytes] = []
@@ -222,23 +188,9 @@ class Feed:
             return 0
         chunk = b"".join(self._lines)
         self._lines = []
-        self._handed_out.size += len(chunk)
         for watcher in self.watchers:
             watcher.push(chunk)
         return len(self.watchers)
-
-    @property
-    def lag(self) -> int:
-        """Return how many bytes are kept: those of each watcher, and the shared ones that the slowest has not read."""
-        shared = max((watcher.lag - watcher.own for watcher in self.watchers), default=0)
-        return shared + sum(watcher.own for watcher in self.watchers)
-
-    def shed(self) -> None:
-        """End the watchers that lag more than half as far behind as the slowest."""
-        most = max((watcher.lag for watcher in self.watchers), default=0)
-        for watcher in self.watchers:
-            if watcher.lag * 2 > most:
-                watcher.give_up()
 
 
 class WatchHub:
@@ -248,8 +200,6 @@ class WatchHub:
         self._feeds: dict[tuple[str, str, Selection, str], Feed] = {}
         self._by_resource: dict[str, list[Feed]] = {}
         self._served = 0
-        self._measured = 0
-        self._handed_out = HandedOut()
         self._delivered = 0.0
         self._timer: asyncio.Handle | None = None
         self._closed = False
@@ -289,11 +239,10 @@ class WatchHub:
         """Return a watcher of all changes that are committed from now on. The caller must detach it."""
         feed = self._feeds.get(subject.key)
         if feed is None:
-            feed = self._feeds[subject.key] = Feed(subject, encoder, self._handed_out)
+            feed = self._feeds[subject.key] = Feed(subject, encoder)
             self._by_resource.setdefault(subject.served.stored_as, []).append(feed)
         feed.deliver()
-        self._shed()
-        watcher = Watcher(self._handed_out)
+        watcher = Watcher()
         feed.watchers[watcher] = None
         if self._closed:
             watcher.end()
@@ -330,18 +279,6 @@ class WatchHub:
         self._timer = None
         self._delivered = asyncio.get_running_loop().time()
         self._served = sum(feed.deliver() for feeds in self._by_resource.values() for feed in feeds)
-        self._shed()
-
-    def _shed(self) -> None:
-        """End the slowest watchers if all together keep too much in memory, although each is within its limit.
-
-        Measuring visits every watcher, so it waits until as much was handed out as could be too much.
-        """
-        if self._measured + self._handed_out.size <= TOGETHER:
-            return
-        while (lag := sum(feed.lag for feed in self.feeds)) > TOGETHER:
-            max(self.feeds, key=lambda feed: feed.lag).shed()
-        self._measured, self._handed_out.size = lag, 0
 
 
 async def follow(

@@ -166,7 +166,9 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
                 {
                     "version": version,
                     "resources": [_discovered(served) for served in _of(registry, group, version)]
-                    + [_discovered_unstored(one, verbs) for one, verbs in _unstored() if one.group == group],
+                    + [
+                        _discovered_as(one, one.kind.lower(), verbs) for one, verbs in _unstored() if one.group == group
+                    ],
                     "freshness": "Current",
                 }
                 for version in _versions(registry, group)
@@ -180,13 +182,7 @@ def _aggregated(registry: Registry, *, core: bool) -> JSONObject:
 def _discovered(served: Served) -> JSONObject:
     resource = served.resource
     listed = _resource(served)
-    found: JSONObject = {
-        "resource": resource.plural,
-        "responseKind": _kind(resource.group, resource.version, resource.kind),
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": served.kind.singular,
-        "verbs": list(VERBS),
-    }
+    found = _discovered_as(resource, served.kind.singular, VERBS)
     found |= {name: listed[name] for name in ("shortNames", "categories") if name in listed}
     below = [
         {
@@ -199,12 +195,12 @@ def _discovered(served: Served) -> JSONObject:
     return found | {"subresources": below} if below else found
 
 
-def _discovered_unstored(resource: Resource, verbs: tuple[str, ...]) -> JSONObject:
+def _discovered_as(resource: Resource, singular: str, verbs: Sequence[str]) -> JSONObject:
     return {
         "resource": resource.plural,
         "responseKind": _kind(resource.group, resource.version, resource.kind),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
-        "singularResource": resource.kind.lower(),
+        "singularResource": singular,
         "verbs": list(verbs),
     }
 

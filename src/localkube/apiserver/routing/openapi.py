@@ -1,15 +1,18 @@
 """OpenAPI v3 documents, one per group and version.
 
 As much as kubectl uses: `explain` reads the schemas; `apply` and `create` check whether PATCH has `fieldValidation`.
+Kinds of CRDs have the schemas of their definitions. Built-in ones have a line of description for each kind and type, which
+also says where their fields are described.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.model import refusal
 from localkube.apiserver.model.catalog import Registry, Served
-from localkube.apiserver.routing import openapi_schemas
-from localkube.apiserver.routing.openapi_schemas import component, identity
+from localkube.apiserver.model.kind import Schema
+from localkube.apiserver.types import schemas
 
 ROOT: Final = "/openapi/v3"
 
@@ -40,7 +43,7 @@ def document(registry: Registry, name: str) -> JSONObject:
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": "embedded"},
         "paths": paths,
-        "components": {"schemas": openapi_schemas.components(members)},
+        "components": {"schemas": components(members)},
     }
 
 
@@ -69,3 +72,129 @@ def _operation(served: Served, action: str) -> JSONObject:
         "x-kubernetes-action": action,
         "x-kubernetes-group-version-kind": identity(served),
     }
+
+
+ELSEWHERE: Final = (
+    "The embedded cluster does not describe its fields; they are described at"
+    " https://kubernetes.io/docs/reference/kubernetes-api/"
+)
+
+NUMBER_OR_TEXT: Final = "IntOrString"
+
+ENVELOPE: Final = {
+    "apiVersion": "The group and version of the kind.",
+    "kind": "What the object is.",
+    "metadata": "What every object has: name, labels, owners, and what the cluster notes of it.",
+}
+"""The descriptions of the fields that all kinds have."""
+
+PARTS: Final = ENVELOPE | {"spec": "What is wanted.", "status": "What is, as last seen."}
+"""The descriptions of the fields of built-in kinds and their templates."""
+
+IDENTITY: Final[JSONObject] = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+
+
+def components(members: Iterable[Served]) -> JSONObject:
+    """Return the schemas of kinds and of all types in them."""
+    kinds = list(members)
+    types: dict[str, Schema] = {}
+    _collect(Schema("object", fields={"metadata": _metadata()}), types)
+    for served in kinds:
+        if served.kind.published is None:
+            _collect(served.kind.schema, types)
+    return {
+        **{_type(name): _object(shape, f"{name} of the Kubernetes API. {ELSEWHERE}") for name, shape in types.items()},
+        _type(NUMBER_OR_TEXT): {
+            "description": "A number or a text.",
+            "oneOf": [{"type": "integer"}, {"type": "string"}],
+        },
+        **{component(served): _kind(served) for served in kinds},
+    }
+
+
+def component(served: Served) -> str:
+    """Return the name of a kind's schema.
+
+    The parts of the group are in reverse order, as in the documents of kube-apiserver: `io.k8s.events.v1.Event`.
+    """
+    resource = served.resource
+    words = resource.group.split(".") if "." in resource.group else [resource.group or "core", "api", "k8s", "io"]
+    return ".".join([*reversed(words), resource.version, resource.kind])
+
+
+def identity(served: Served) -> JSONObject:
+    """Return the group, version and kind of a kind, for documents."""
+    resource = served.resource
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _kind(served: Served) -> JSONObject:
+    """Return the OpenAPI schema of a kind: its own, or one built from its `Schema`."""
+    kind = served.kind
+    own = kind.published or _object(kind.schema, f"{kind.description} {ELSEWHERE}")
+    properties = IDENTITY | own.get("properties", {}) | {"metadata": schema(_metadata())}
+    described = _described(properties, ENVELOPE)
+    return own | {"properties": described, "x-kubernetes-group-version-kind": [identity(served)]}
+
+
+def _described(properties: JSONObject, texts: Mapping[str, str]) -> JSONObject:
+    """Add descriptions to fields without one; a reference may have no other members, so it is wrapped."""
+    bare = {name: field for name, field in properties.items() if name in texts and "description" not in field}
+    worded = {
+        name: {"description": texts[name], **({"allOf": [field]} if "$ref" in field else field)}
+        for name, field in bare.items()
+    }
+    return properties | worded
+
+
+def _metadata() -> Schema:
+    return schemas.of_struct("ObjectMeta")
+
+
+def _object(shape: Schema, description: str) -> JSONObject:
+    fields = {name: schema(one) for name, one in (shape.fields or {}).items()}
+    properties = _described(fields, PARTS) if "metadata" in fields else fields
+    return {"type": "object", "description": description, "properties": properties}
+
+
+def _collect(shape: Schema, types: dict[str, Schema]) -> None:
+    """Collect the named types in a schema, without its own."""
+    for inner in (*(shape.fields or {}).values(), shape.items, shape.values):
+        if inner is None or inner.name in types:
+            continue
+        if inner.name:
+            types[inner.name] = inner
+        _collect(inner, types)
+
+
+def _type(name: str) -> str:
+    return f"io.k8s.{name}"
+
+
+def _reference(name: str) -> JSONObject:
+    return {"$ref": f"#/components/schemas/{_type(name)}"}
+
+
+def schema(shape: Schema) -> JSONObject:
+    """Return the OpenAPI form of a schema; a named type becomes a reference.
+
+    >>> schema(Schema("array", items=Schema("string"), list_type="set"))
+    {'type': 'array', 'items': {'type': 'string'}, 'x-kubernetes-list-type': 'set'}
+    >>> schema(Schema("object", fields={}, name="Container"))
+    {'$ref': '#/components/schemas/io.k8s.Container'}
+    """
+    if shape.name:
+        return _reference(shape.name)
+    match shape.type:
+        case "any":
+            return {"x-kubernetes-preserve-unknown-fields": True}
+        case "int-or-string":
+            return _reference(NUMBER_OR_TEXT)
+        case "array":
+            keys = {"x-kubernetes-list-map-keys": list(shape.keys)} if shape.keys else {}
+            items = schema(shape.items) if shape.items else {}
+            return {"type": "array", "items": items, "x-kubernetes-list-type": shape.list_type, **keys}
+        case "object" if shape.values is not None:
+            return {"type": "object", "additionalProperties": schema(shape.values)}
+        case plain:
+            return {"type": plain}

@@ -15,17 +15,7 @@ from localkube.apiserver.requests.options import WriteOptions
 from localkube.apiserver.verbs.backend import Backend
 from localkube.apiserver.verbs.reading import get, podlogs, podtarget, present, watching
 from localkube.apiserver.verbs.reading import list as listing
-from localkube.apiserver.verbs.writing import (
-    binding,
-    create,
-    delete,
-    deletecollection,
-    eviction,
-    finalize,
-    patch_verb,
-    scale,
-    update,
-)
+from localkube.apiserver.verbs.writing import binding, create, delete, eviction, patch_verb, scale, update
 
 Answer: TypeAlias = Response | StreamResponse
 Handler: TypeAlias = Callable[[Backend, Call], Awaitable[Answer]]
@@ -96,7 +86,7 @@ async def _delete(backend: Backend, call: Call) -> Answer:
 
 
 async def _delete_collection(backend: Backend, call: Call) -> Answer:
-    return present.show_page(backend, call, await deletecollection.delete_collection(backend, call))
+    return present.show_page(backend, call, await delete.delete_collection(backend, call))
 
 
 async def _logs(backend: Backend, call: Call) -> Answer:
@@ -141,7 +131,7 @@ HANDLERS: Final[dict[tuple[str, Scope, str], Handler]] = {
     ("GET", "object", "resize"): _get,
     ("PUT", "object", "resize"): _update,
     ("PATCH", "object", "resize"): _patch,
-    ("PUT", "object", "finalize"): _plain(200, finalize.finalize),
+    ("PUT", "object", "finalize"): _plain(200, update.finalize),
     ("POST", "object", "binding"): _plain(201, binding.bind),
     ("POST", "object", "eviction"): _plain(201, eviction.evict),
     ("GET", "object", "log"): _logs,

@@ -21,9 +21,8 @@ from typing import Final
 import structlog
 
 from kuberuntime.clock import Clock
-from localkube.apiserver.storage.files import beside, new_file
-from localkube.apiserver.storage.inspection import connect_readonly, inspect
-from localkube.apiserver.storage.lock import hold
+from localkube.apiserver.storage.database import beside, connect_readonly, inspect, new_file
+from localkube.apiserver.storage.lock import FileLock
 from localkube.apiserver.storage.store import Store
 from localkube.apiserver.storage.storeerrors import StoreError, explained
 
@@ -93,7 +92,7 @@ def take_apart(path: Path, now: datetime) -> None:
 
 def restore(path: Path, now: datetime) -> tuple[str, Path | None]:
     """Replace the file by its newest good copy; return its description, and where the replaced file is, if there was one."""
-    lock = hold(str(path))
+    lock = FileLock(str(path))
     try:
         with explained(path), new_file(path) as fresh:
             copy = _newest_good(path, now)

@@ -1,19 +1,134 @@
 """The database file of the store: creates and opens it.
 
 In: a path, or ":memory:". Out: an open SQLite database with the current layout, or a `StoreError` that names the file
-and says what to do about it. A file that is damaged, or not ours, is refused by `inspection.py` before anything is
-written to it. A new file gets its name when it is complete, so an empty file is always a damaged one.
+and says what to do about it. A file that is damaged, or not ours, is refused before anything is written to it:
+SQLite detects malformed pages, the checksum of a row flipped bits in its columns. A new file gets its name when it is complete, so an empty file is always a damaged one.
 """
 
+import os
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+from zlib import crc32
 
-from localkube.apiserver.storage import layout
-from localkube.apiserver.storage.files import beside, new_file
-from localkube.apiserver.storage.inspection import inspect
-from localkube.apiserver.storage.storeerrors import DamagedError, explained
+from localkube.apiserver.storage.storeerrors import DamagedError, StoreError, explain, explained
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the path of a file that belongs to another.
+
+    >>> beside(Path("/state/state.db"), "-wal")
+    PosixPath('/state/state.db-wal')
+    """
+    return path.with_name(path.name + suffix)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """Create a file (mode 0600) under a temporary name; it is renamed when the context ends without an error."""
+    fresh = beside(path, ".new")
+    with suppress(FileNotFoundError):
+        fresh.unlink()
+    descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        os.fchmod(descriptor, 0o600)  # whatever the umask
+        yield fresh
+        os.fsync(descriptor)
+        fresh.replace(path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            fresh.unlink()
+        raise
+    finally:
+        os.close(descriptor)
+
+
+FORMAT: Final = 2
+"""The layout of the tables, in `PRAGMA user_version`."""
+
+STATEMENTS: Final = (
+    """CREATE TABLE objects (
+  resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, revision INTEGER NOT NULL,
+  PRIMARY KEY (resource, namespace, name)
+) WITHOUT ROWID""",
+    """CREATE TABLE history (
+  revision INTEGER PRIMARY KEY, resource TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL,
+  type TEXT NOT NULL, previous INTEGER NOT NULL, value BLOB NOT NULL, checksum INTEGER NOT NULL
+)""",
+    "CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL, checksum INTEGER NOT NULL) WITHOUT ROWID",
+)
+COUNTERS: Final = ("revision", "compacted")
+
+FITTING: Final = (
+    "SELECT (SELECT count(*) FROM objects LEFT JOIN history USING (revision, resource, namespace, name)"
+    " WHERE value IS NULL OR type = 'DELETED') + (SELECT count(*) FROM history WHERE type != 'DELETED'"
+    " AND revision NOT IN (SELECT previous FROM history) AND revision NOT IN (SELECT revision FROM objects))"
+)
+"""Counts the objects that are not in the history, and those of the history that are missing; 0 in a whole file."""
+
+
+def row_checksum(row: Sequence[Any]) -> int:
+    """Return the checksum of a row of the history; its last column is the value, in bytes."""
+    *head, value = row
+    return crc32(value, crc32("\0".join(map(str, head)).encode()))
+
+
+def counter_checksum(name: str, value: int) -> int:
+    """Return the checksum of a counter.
+
+    >>> counter_checksum("revision", 1) == counter_checksum("revision", 2)
+    False
+    """
+    return crc32(f"{name}\0{value}".encode())
+
+
+DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR})
+"""What SQLite reports where the contents of a file are to blame."""
+
+
+def inspect(path: Path) -> None:
+    """Refuse a damaged file, and one of another format."""
+    try:
+        with closing(connect_readonly(path)) as database:
+            (found,) = database.execute("PRAGMA user_version").fetchone()
+            if found > FORMAT:
+                wanted = f"(format {found}, this one reads {FORMAT})"
+                raise StoreError(f"{path}: made by a newer version {wanted}: use that")
+            problem = _problem(database) if found == FORMAT else f"not a file of this version (format {found})"
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF not in DAMAGE:
+            raise explain(str(path), error) from error
+        problem = str(error)
+    if problem:
+        raise DamagedError(f"{path}: damaged: {problem}: restore a copy, or use another file")
+
+
+def connect_readonly(path: Path) -> sqlite3.Connection:
+    """Open a file, which may be in use, for reading."""
+    options = "mode=ro" if beside(path, "-wal").exists() else "immutable=1"
+    return sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True, timeout=1.0, isolation_level=None)
+
+
+def _problem(database: sqlite3.Connection) -> str:
+    """Return what is wrong with the contents, "" if nothing is."""
+    (structure,) = database.execute("PRAGMA quick_check(1)").fetchone()
+    if structure != "ok":
+        return " ".join(line for line in str(structure).splitlines() if not line.startswith("***"))
+    statements = {sql for (sql,) in database.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")}
+    if statements != set(STATEMENTS):
+        return f"its tables are not those of format {FORMAT}"
+    for *row, checksum in database.execute("SELECT * FROM history"):
+        if not isinstance(row[-1], bytes) or row_checksum(row) != checksum:
+            return f"the checksum of revision {row[0]} is wrong"
+    counters = {name: (value, checksum) for name, value, checksum in database.execute("SELECT * FROM counters")}
+    for name in COUNTERS:
+        value, checksum = counters.get(name, (None, None))
+        if checksum != counter_checksum(name, value):
+            return f"the counter {name} is wrong"
+    return "" if database.execute(FITTING).fetchone() == (0,) else "its objects are not those of its history"
+
 
 MEMORY: Final = ":memory:"
 
@@ -63,10 +178,9 @@ def _prepare(path: Path) -> None:
 
 
 def _lay_out(database: sqlite3.Connection) -> None:
-    """Create the tables of an empty store."""
     database.execute("PRAGMA auto_vacuum = INCREMENTAL")
     database.execute("PRAGMA journal_mode = WAL")
-    statements = (*layout.STATEMENTS, f"PRAGMA user_version = {layout.FORMAT}", "COMMIT;")
+    statements = (*STATEMENTS, f"PRAGMA user_version = {FORMAT}", "COMMIT;")
     database.executescript("BEGIN;" + ";".join(statements))
-    zeros = [(name, 0, layout.counter_checksum(name, 0)) for name in layout.COUNTERS]
+    zeros = [(name, 0, counter_checksum(name, 0)) for name in COUNTERS]
     database.executemany("INSERT INTO counters VALUES (?, ?, ?)", zeros)

@@ -3,51 +3,33 @@
 import fcntl
 import os
 from pathlib import Path
+from typing import Final
 
 from localkube.apiserver.storage.storeerrors import StoreError
 
+LONGEST_PID: Final = 20
+
 
 class FileLock:
-    """A lock file that contains the process id of its holder."""
+    """Locks a file against other processes; raises `StoreError` at once if one holds it."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._descriptor = -1
-
-    def acquire(self) -> bool:
-        """Acquire the lock; return False if another process holds it. Raise `OSError` if the file cannot be created."""
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def __init__(self, path: str) -> None:
+        beside = Path(f"{path}.lock")
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            return False
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
-        self._descriptor = descriptor
-        return True
-
-    def holder(self) -> str:
-        """Return the process id of the holder, "unknown" if it cannot be read."""
+            self._descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{beside}: {error.strerror}: use a directory that can be written to") from error
         try:
-            return self._path.read_text(encoding="ascii").strip() or "unknown"
-        except (OSError, UnicodeDecodeError):
-            return "unknown"
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(self._descriptor, LONGEST_PID).decode(errors="replace").strip() or "unknown"
+            os.close(self._descriptor)
+            raise StoreError(f"{path}: in use by process {holder}: stop it, or use another file") from error
+        os.ftruncate(self._descriptor, 0)
+        os.write(self._descriptor, str(os.getpid()).encode())
 
     def release(self) -> None:
-        """Release the lock, if it is held."""
+        """Release the lock, unless that was done before."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def hold(path: str) -> FileLock:
-    """Lock a file against other processes; raise `StoreError` at once if one holds it."""
-    file = FileLock(Path(f"{path}.lock"))
-    try:
-        acquired = file.acquire()
-    except OSError as error:
-        raise StoreError(f"{path}.lock: {error.strerror}: use a directory that can be written to") from error
-    if not acquired:
-        raise StoreError(f"{path}: in use by process {file.holder()}: stop it, or use another file")
-    return file

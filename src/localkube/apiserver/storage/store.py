@@ -28,9 +28,9 @@ import structlog
 
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.storage import allocator, database
+from localkube.apiserver.storage.database import counter_checksum, row_checksum
 from localkube.apiserver.storage.encoding import encode
-from localkube.apiserver.storage.layout import counter_checksum, row_checksum
-from localkube.apiserver.storage.lock import hold
+from localkube.apiserver.storage.lock import FileLock
 from localkube.apiserver.storage.storeerrors import (
     CompactedError,
     ExistsError,
@@ -93,7 +93,7 @@ class Store:
         self._pending: list[Change] = []
         self._committed: asyncio.Future[None] | None = None
         self._trims = False
-        self._lock = None if self.path == MEMORY else hold(self.path)
+        self._lock = None if self.path == MEMORY else FileLock(self.path)
         try:
             self._db = database.connect(self.path)
             self.revision = self._counter("revision")

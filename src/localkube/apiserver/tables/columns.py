@@ -93,14 +93,6 @@ def _target(metric: JSONObject, current: JSONObject) -> str:
     return f"{prefix}{value.get('value') or table.UNKNOWN}/{target.get('value')}"
 
 
-def _label_selector(obj: JSONObject, _now: datetime) -> str:
-    return str(selectors.from_object(meta.spec(obj).get("selector")))
-
-
-def _service_ports(service: JSONObject, _now: datetime) -> str:
-    return listed(f"{port['port']}/{port['protocol']}" for port in meta.spec(service).get("ports") or ())
-
-
 def _external_address(service: JSONObject, _now: datetime) -> str:
     spec = meta.spec(service)
     if spec.get("type") == "ExternalName":
@@ -123,10 +115,6 @@ def _shortened(found: list[str]) -> str:
     return f"{listed(found[:SHOWN_ENDPOINTS])} + {more} more..." if more > 0 else listed(found)
 
 
-def _slice_ports(endpoint_slice: JSONObject, _now: datetime) -> str:
-    return listed((port.get("port", "*") for port in endpoint_slice.get("ports") or ()), "<unset>")
-
-
 def _slice_endpoints(endpoint_slice: JSONObject, _now: datetime) -> str:
     found = [address for endpoint in endpoint_slice.get("endpoints") or () for address in endpoint["addresses"]]
     return _shortened(found) if found else "<unset>"
@@ -137,10 +125,6 @@ def _node_status(node: JSONObject, _now: datetime) -> str:
     if meta.find_condition(node, "Ready") is None:
         words = ["Unknown"]
     return listed([*words, *(["SchedulingDisabled"] if meta.spec(node).get("unschedulable") else [])])
-
-
-def _node_roles(node: JSONObject, _now: datetime) -> str:
-    return listed(sorted(key.removeprefix(ROLE_PREFIX) for key in meta.labels(node) if key.startswith(ROLE_PREFIX)))
 
 
 def _node_address(kind: str) -> Cell:
@@ -184,24 +168,8 @@ def _event_source(event: JSONObject, _now: datetime) -> str:
     return f"{component}, {host}" if host else str(component)
 
 
-def _event_count(event: JSONObject, _now: datetime) -> object:
-    return _event_series(event, "count") or event.get("count") or event.get("deprecatedCount") or 1
-
-
-def _event_text(event: JSONObject, _now: datetime) -> str:
-    return str(event.get("message") or event.get("note") or "").strip()
-
-
 def _short(modes: Iterable[str] | None) -> str:
     return listed((SHORT_ACCESS.get(mode, mode) for mode in modes or ()), "")
-
-
-def _access_modes(volume: JSONObject, _now: datetime) -> str:
-    return _short(meta.spec(volume).get("accessModes"))
-
-
-def _claim_access_modes(claim: JSONObject, _now: datetime) -> str:
-    return _short(meta.status(claim).get("accessModes")) if meta.spec(claim).get("volumeName") else ""
 
 
 def _claim_capacity(claim: JSONObject, _now: datetime) -> str:
@@ -223,10 +191,6 @@ def _controller(revision: JSONObject, _now: datetime) -> str:
     return f"{owner['kind'].lower()}{'.' if group else ''}{group}/{owner['name']}"
 
 
-def _selector(service: JSONObject, _now: datetime) -> str:
-    return selectors.format_labels(meta.spec(service).get("selector") or {}) or NONE
-
-
 WEBHOOKS = (NAME, column("Webhooks", count("webhooks"), kind="integer"), AGE)
 EVENTS = (
     column("Last Seen", _last_seen),
@@ -235,16 +199,20 @@ EVENTS = (
     column("Object", _event_object),
     column("Subobject", _event_part, wide=True),
     column("Source", _event_source, wide=True),
-    column("Message", _event_text),
+    column("Message", lambda event, _: str(event.get("message") or event.get("note") or "").strip()),
     column("First Seen", _first_seen, wide=True),
-    column("Count", _event_count, wide=True),
+    column(
+        "Count",
+        lambda event, _: _event_series(event, "count") or event.get("count") or event.get("deprecatedCount") or 1,
+        wide=True,
+    ),
     (Column("Name", "string", "Name of the event.", priority=1, format="name"), NAME[1]),
 )
 
 _OF_TEMPLATE = (
     column("Containers", _template("name"), wide=True),
     column("Images", _template("image"), wide=True),
-    column("Selector", _label_selector, wide=True),
+    column("Selector", lambda obj, _: str(selectors.from_object(meta.spec(obj).get("selector"))), wide=True),
 )
 
 COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
@@ -302,15 +270,20 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Type", at("spec.type")),
         column("Cluster-IP", at("spec.clusterIP")),
         column("External-IP", _external_address),
-        column("Port(s)", _service_ports),
+        column(
+            "Port(s)",
+            lambda obj, _: listed(f"{one['port']}/{one['protocol']}" for one in meta.spec(obj).get("ports") or ()),
+        ),
         AGE,
-        column("Selector", _selector, wide=True),
+        column(
+            "Selector", lambda obj, _: selectors.format_labels(meta.spec(obj).get("selector") or {}) or NONE, wide=True
+        ),
     ),
     resources.ENDPOINTS: (NAME, column("Endpoints", _endpoints), AGE),
     resources.ENDPOINT_SLICES: (
         NAME,
         column("AddressType", at("addressType")),
-        column("Ports", _slice_ports),
+        column("Ports", lambda obj, _: listed((one.get("port", "*") for one in obj.get("ports") or ()), "<unset>")),
         column("Endpoints", _slice_endpoints),
         AGE,
     ),
@@ -321,7 +294,12 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.NODES: (
         NAME,
         column("Status", _node_status),
-        column("Roles", _node_roles),
+        column(
+            "Roles",
+            lambda node, _: listed(
+                sorted(key.removeprefix(ROLE_PREFIX) for key in meta.labels(node) if key.startswith(ROLE_PREFIX))
+            ),
+        ),
         AGE,
         column("Version", at("status.nodeInfo.kubeletVersion", "")),
         column("Internal-IP", _node_address("InternalIP"), wide=True),
@@ -337,7 +315,12 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
         column("Status", at("status.phase", "")),
         column("Volume", at("spec.volumeName", "")),
         column("Capacity", _claim_capacity),
-        column("Access Modes", _claim_access_modes),
+        column(
+            "Access Modes",
+            lambda claim, _: (
+                _short(meta.status(claim).get("accessModes")) if meta.spec(claim).get("volumeName") else ""
+            ),
+        ),
         column("StorageClass", at("spec.storageClassName", "")),
         column("VolumeAttributesClass", at("spec.volumeAttributesClassName", "<unset>")),
         AGE,
@@ -346,7 +329,7 @@ COLUMNS: dict[Resource, tuple[tuple[Column, Cell], ...]] = {
     resources.PERSISTENT_VOLUMES: (
         NAME,
         column("Capacity", at("spec.capacity.storage", "")),
-        column("Access Modes", _access_modes),
+        column("Access Modes", lambda volume, _: _short(meta.spec(volume).get("accessModes"))),
         column("Reclaim Policy", at("spec.persistentVolumeReclaimPolicy", "")),
         column("Status", at("status.phase", "")),
         column("Claim", _claim),

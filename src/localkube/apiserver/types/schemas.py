@@ -1,13 +1,83 @@
-"""The schema of a Go type for patches and field ownership, from the tables of types and of list keys."""
+"""The schema of a Go type for patches and field ownership, from the tables of types and of list keys.
 
+Lists without keys are atomic, other objects granular, as in core v1 (R-API-8 lists the keys of pods).
+"""
+
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
+from typing import Final
 
 from kuberuntime.objects.gotypes.declarations import GoField, GoTypes, element_of, shape_of
+from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.model.kind import Schema
-from localkube.apiserver.types import lists
 from localkube.apiserver.types.defaults import DEFAULTS
 from localkube.apiserver.types.typed import SERVED
+
+LIST_KEYS: dict[str, tuple[str, ...]] = {
+    "ObjectMeta.ownerReferences": ("uid",),
+    "PodSpec.volumes": ("name",),
+    "PodSpec.initContainers": ("name",),
+    "PodSpec.containers": ("name",),
+    "PodSpec.ephemeralContainers": ("name",),
+    "PodSpec.imagePullSecrets": ("name",),
+    "PodSpec.hostAliases": ("ip",),
+    "PodSpec.topologySpreadConstraints": ("topologyKey", "whenUnsatisfiable"),
+    "PodSpec.schedulingGates": ("name",),
+    "PodSpec.resourceClaims": ("name",),
+    "Container.ports": ("containerPort", "protocol"),
+    "Container.env": ("name",),
+    "Container.volumeMounts": ("mountPath",),
+    "Container.volumeDevices": ("devicePath",),
+    "EphemeralContainer.ports": ("containerPort", "protocol"),
+    "EphemeralContainer.env": ("name",),
+    "EphemeralContainer.volumeMounts": ("mountPath",),
+    "EphemeralContainer.volumeDevices": ("devicePath",),
+    "ResourceRequirements.claims": ("name",),
+    "PodStatus.conditions": ("type",),
+    "PodStatus.podIPs": ("ip",),
+    "PodStatus.resourceClaimStatuses": ("name",),
+    "ContainerStatus.volumeMounts": ("mountPath",),
+    "ContainerStatus.allocatedResourcesStatus": ("name",),
+    "ResourceStatus.resources": ("resourceID",),
+    "DeploymentStatus.conditions": ("type",),
+    "HorizontalPodAutoscalerStatus.conditions": ("type",),
+    "ReplicaSetStatus.conditions": ("type",),
+    "StatefulSetStatus.conditions": ("type",),
+    "ServiceSpec.ports": ("port", "protocol"),
+    "ServiceStatus.conditions": ("type",),
+    "ServiceAccount.secrets": ("name",),
+    "NodeStatus.conditions": ("type",),
+    "NodeStatus.addresses": ("type",),
+    "NamespaceStatus.conditions": ("type",),
+    "PersistentVolumeClaimStatus.conditions": ("type",),
+    "CustomResourceDefinitionStatus.conditions": ("type",),
+    "MutatingWebhookConfiguration.webhooks": ("name",),
+    "ValidatingWebhookConfiguration.webhooks": ("name",),
+    "MutatingWebhook.matchConditions": ("name",),
+    "ValidatingWebhook.matchConditions": ("name",),
+}
+"""Lists whose items are identified by keys; the first key is the key of the strategic merge patch."""
+
+LIST_SETS = {"ObjectMeta.finalizers", "NodeSpec.podCIDRs"}
+"""Lists of scalars that are sets; the strategic merge patch merges them."""
+
+PATCH_ONLY_KEYS = {"PodStatus.hostIPs": "ip"}
+"""Lists that are atomic for field ownership, and merged by the strategic merge patch."""
+
+WITHOUT_PATCH_KEY = {"PodStatus.resourceClaimStatuses", "ResourceRequirements.claims", "ResourceStatus.resources"}
+"""Lists with keys that the strategic merge patch replaces as a whole."""
+
+ATOMIC_TYPES = {
+    "ConfigMapKeySelector", "CrossVersionObjectReferenceV1", "FileKeySelector", "LabelSelector", "LocalObjectReference", "NodeSelector",
+    "NodeSelectorTerm", "ObjectFieldSelector", "ObjectReference", "OwnerReference", "ResourceFieldSelector",
+    "SecretKeySelector", "TopologySelectorTerm", "TypedLocalObjectReference",
+}  # fmt: skip
+"""Objects that are owned and replaced as a whole."""
+
+ATOMIC_FIELDS = {"PodSpec.nodeSelector", "ServiceSpec.selector"}
+"""Free maps that are owned and replaced as a whole."""
+
 
 SCALARS = {
     "string": Schema("string"),
@@ -28,7 +98,7 @@ def of_struct(struct: str, types: GoTypes = SERVED) -> Schema:
     """Return the schema of a struct."""
     declared = types.fields(struct).items()
     fields = {name: _of_field(types, f"{struct}.{name}", field) for name, field in declared}
-    return Schema("object", fields=fields, atomic=struct in lists.ATOMIC_TYPES, name=struct)
+    return Schema("object", fields=fields, atomic=struct in ATOMIC_TYPES, name=struct)
 
 
 def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
@@ -36,7 +106,7 @@ def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
         case "list":
             return _of_list(types, path, element_of(field.type))
         case "map":
-            return replace(_of_type(types, field.type), atomic=path in lists.ATOMIC_FIELDS)
+            return replace(_of_type(types, field.type), atomic=path in ATOMIC_FIELDS)
         case _:
             struct, _, name = path.partition(".")
             schema, default = _of_type(types, field.type), DEFAULTS.get(struct, {}).get(name)
@@ -45,14 +115,14 @@ def _of_field(types: GoTypes, path: str, field: GoField) -> Schema:
 
 def _of_list(types: GoTypes, path: str, element: str) -> Schema:
     items = _of_type(types, element)
-    keys = lists.LIST_KEYS.get(path, ())
+    keys = LIST_KEYS.get(path, ())
     if keys:
-        merged = path not in lists.WITHOUT_PATCH_KEY
+        merged = path not in WITHOUT_PATCH_KEY
         patch_key = keys[0] if merged else ""
         return Schema("array", items=items, list_type="map", keys=keys, patch_merge=merged, patch_key=patch_key)
-    if path in lists.LIST_SETS:
+    if path in LIST_SETS:
         return Schema("array", items=items, list_type="set", patch_merge=True)
-    patch_key = lists.PATCH_ONLY_KEYS.get(path, "")
+    patch_key = PATCH_ONLY_KEYS.get(path, "")
     return Schema("array", items=items, patch_merge=bool(patch_key), patch_key=patch_key)
 
 
@@ -66,3 +136,46 @@ def _of_type(types: GoTypes, go_type: str) -> Schema:
             return of_struct(go_type, types)
         case _:
             return SCALARS[go_type]
+
+
+CONTAINERS: Final = (dict, list)
+
+
+def unknown_fields(schema: Schema, obj: JSONObject) -> list[str]:
+    """Return the paths of fields that reading the object drops.
+
+    >>> unknown_fields(Schema("object", fields={"a": Schema("string")}), {"a": "x", "b": 1})
+    ['b']
+    """
+    return [] if _knows(schema, obj) else list(_walk(schema, obj, ""))
+
+
+def _knows(schema: Schema, value: JSON) -> bool:
+    """Return whether the schema has all fields. Nearly always it does, so paths are built only if it does not."""
+    if isinstance(value, dict):
+        fields, others = schema.fields, schema.values
+        for name, child in value.items():
+            known = others if fields is None else fields.get(name, others)
+            if known is None:
+                if fields is not None:
+                    return False
+            elif isinstance(child, CONTAINERS) and not _knows(known, child):
+                return False
+    elif isinstance(value, list) and schema.items is not None:
+        items = schema.items
+        return all(_knows(items, child) for child in value if isinstance(child, CONTAINERS))
+    return True
+
+
+def _walk(schema: Schema, value: JSON, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, child in value.items():
+            child_path = f"{path}.{name}" if path else name
+            known = (schema.fields or {}).get(name, schema.values)
+            if known is not None:
+                yield from _walk(known, child, child_path)
+            elif schema.fields is not None:
+                yield child_path
+    elif isinstance(value, list) and schema.items is not None:
+        for index, child in enumerate(value):
+            yield from _walk(schema.items, child, f"{path}[{index}]")

@@ -46,7 +46,11 @@ class Deployments:
         return owners if owners is not None else deploymentcontrol.plan(self._observe(deployment, claimed.members))
 
     def _observe(self, deployment: JSONObject, sets: Sequence[JSONObject]) -> deploymentcontrol.ObservedDeployment:
-        pods = () if sizes.is_rolling(deployment) else (self._pods_of(one) for one in sets)
+        pods = (
+            ()
+            if sizes.is_rolling(deployment)
+            else (self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(one)) for one in sets)
+        )
         return deploymentcontrol.ObservedDeployment(
             deployment=deployment,
             sets=sets,
@@ -54,9 +58,6 @@ class Deployments:
             collisions=self._collisions(deployment, sets),
             now=self.clock.now(),
         )
-
-    def _pods_of(self, replicaset: JSONObject) -> Sequence[JSONObject]:
-        return self.pods.store.by_index(controllerrefs.BY_CONTROLLER, meta.uid(replicaset))
 
     def _collisions(self, deployment: JSONObject, sets: Sequence[JSONObject]) -> int:
         """Return the first count from the present one with which no ReplicaSet has the name of a new one."""

@@ -12,10 +12,12 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
-from localkube.controllers.garbage.gone import Gone
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
+
+MOST_GONE: Final = 2_000
+"""UIDs of deleted owners that are remembered, so that not each of their dependents causes a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Graph:
 
     nodes: dict[UID, GraphNode] = field(default_factory=dict)
     _dependents: dict[UID, set[UID]] = field(default_factory=dict)
-    _gone: Gone = field(default_factory=Gone)  # so that not each of their dependents causes a request
+    _gone: dict[UID, None] = field(default_factory=dict)
 
     def put(self, node: GraphNode) -> set[UID]:
         """Store the current state of an object; return the UIDs that this affects."""
@@ -94,7 +96,9 @@ class Graph:
 
     def note_absent(self, uid: UID) -> None:
         """Record that an object is absent: it was deleted, or the API server does not have it."""
-        self._gone.add(uid)
+        self._gone[uid] = None
+        if len(self._gone) > MOST_GONE:
+            del self._gone[next(iter(self._gone))]
 
     def is_known_gone(self, uid: UID) -> bool:
         """Return whether the object with this UID is known to be deleted; a UID is never used again."""
@@ -124,11 +128,8 @@ class Graph:
         return concerned
 
     def _waiting_owners(self, node: GraphNode) -> set[UID]:
-        return {uid for uid in (owner.uid for owner in node.owners) if self._waits(uid)}
-
-    def _waits(self, uid: UID) -> bool:
-        owner = self.nodes.get(uid)
-        return owner is not None and owner.waits_for_dependents
+        known = (self.nodes.get(owner.uid) for owner in node.owners)
+        return {owner.uid for owner in known if owner is not None and owner.waits_for_dependents}
 
     def _unlink(self, node: GraphNode) -> None:
         for owner in node.owners:

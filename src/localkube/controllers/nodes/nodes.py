@@ -1,6 +1,6 @@
 """The simulated nodes: their number, capacity and labels. All of them are this machine.
 
-In: `NodeSettings`, from options of the user (`labeltemplate.py`, `nodewords.py`). Out: Node objects, and at start the
+In: `NodeSettings`, from options of the user (`nodewords.py`). Out: Node objects, and at start the
 writes after which the cluster has exactly these nodes. Capacity is not enforced: on a node with 8 GPUs, pods can
 request 8. The defaults are far more than any machine has, so that requests for real nodes do not leave pods pending;
 smaller ones simulate that.
@@ -20,8 +20,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES
 from kuberuntime.plan import guarded_patch
 from localkube import wellknown
-from localkube.controllers.nodes.labeltemplate import LabelTemplate
-from localkube.controllers.nodes.nodewords import CAPACITY, TaintTemplate
+from localkube.controllers.nodes.nodewords import CAPACITY, LabelTemplate, TaintTemplate
 
 GPU: Final = "nvidia.com/gpu"
 KUBELET_VERSION: Final = "v1.36.0"

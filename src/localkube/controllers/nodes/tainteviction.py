@@ -43,7 +43,7 @@ class TaintEviction:
     async def plan(self, key: ObjectKey) -> Plan:
         """Evict one pod, or requeue it until its toleration ends."""
         pod = self.pods.store.get(key)
-        stay = None if pod is None or meta.is_deleting(pod) else self._stay(pod)
+        stay = None if pod is None or meta.is_deleting(pod) else tolerated(pod, self._taints_around(pod))
         if pod is None or stay is None:
             self._since.pop(key, None)
             return Plan()
@@ -58,9 +58,6 @@ class TaintEviction:
             resource=PODS, key=key, propagation="Background", uid=meta.uid(pod), on_success=(marked(pod),)
         )
         return Plan((deletion,))
-
-    def _stay(self, pod: JSONObject) -> timedelta | None:
-        return tolerated(pod, self._taints_around(pod))
 
     def _taints_around(self, pod: JSONObject) -> list[JSONObject]:
         node = self.nodes.store.get(ObjectKey("", meta.spec(pod).get("nodeName") or ""))

@@ -1,5 +1,4 @@
 """The ReplicaSet controller, as in kube-controller-manager (Kubernetes 1.36).
 
-`replicasets.py` observes and acts; `replicacontrol.py` decides on pods and the status;
-`victims.py` ranks the pods that go first.
+`replicasets.py` observes and acts; `replicacontrol.py` decides on pods, which of them go first, and the status.
 """

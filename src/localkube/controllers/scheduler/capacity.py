@@ -13,8 +13,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from localkube.controllers.scheduler import amounts
 from localkube.controllers.scheduler.amounts import Amounts
-from localkube.controllers.scheduler.podinfo import PodInfo, Port
-from localkube.controllers.scheduler.terms import Scope, Term
+from localkube.controllers.scheduler.podinfo import PodInfo, Port, Scope, Term
 
 KEPT_SCOPES: Final = 1024
 

@@ -3,15 +3,17 @@
 Pods with scheduling gates get their condition from the API server when they are created.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
 from kuberuntime.objects import meta, timestamps
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Create, Event, Patch, guarded_patch
 from localkube.controllers import eventobjects
+from localkube.controllers.scheduler.podinfo import PodInfo
 
 SCHEDULED: Final = "PodScheduled"
 UNSCHEDULABLE: Final = "Unschedulable"
@@ -66,3 +68,19 @@ def scheduled(pod: JSONObject, node: str) -> Event:
 def failed(pod: JSONObject, message: str) -> Event:
     """Build the event of a pod that got no node."""
     return eventobjects.warning(pod, "FailedScheduling", "Scheduling", message)
+
+
+UNBOUND = "pod has unbound immediate PersistentVolumeClaims"
+
+
+def objection(pod: PodInfo, find_claim: Callable[[ObjectKey], JSONObject | None]) -> str | None:
+    """Return why the pod's claims prevent scheduling, None if they do not."""
+    for name in pod.claims:
+        claim = find_claim(ObjectKey(pod.key.namespace, name))
+        if claim is None:
+            return f'persistentvolumeclaim "{name}" not found'
+        if meta.is_deleting(claim):
+            return f'persistentvolumeclaim "{name}" is being deleted'
+        if meta.status(claim).get("phase") != "Bound":
+            return UNBOUND
+    return None

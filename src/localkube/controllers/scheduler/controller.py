@@ -17,7 +17,7 @@ from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.plan import Plan
-from localkube.controllers.scheduler import conditions, queue, volumes
+from localkube.controllers.scheduler import conditions, queue
 from localkube.controllers.scheduler.capacity import ClusterState
 from localkube.controllers.scheduler.decision import Decision, Placement, Refusal, decide
 from localkube.controllers.scheduler.podinfo import PodInfo, read_pod
@@ -89,7 +89,7 @@ class Scheduler:
             return Refusal(f"internal error, trying again when something changes: {error!r}", queue.EVERYTHING)
 
     def _decided(self, pod: PodInfo) -> Decision:
-        objection = volumes.objection(pod, self._sources.claims.store.get)
+        objection = conditions.objection(pod, self._sources.claims.store.get)
         if objection:
             total = len(self._cluster.nodes)
             decision: Decision = Refusal(f"0/{total} nodes are available: {objection}.", queue.VOLUMES_CHANGED)

@@ -66,7 +66,6 @@ class StatefulSets:
         return controllerrefs.claim(statefulset, owned, orphans, partial(identity.is_member, statefulset))
 
     async def _change_owners(self, statefulset: JSONObject, claimed: controllerrefs.Claimed) -> Actions:
-        """Return the actions that adopt revisions, release pods and adopt pods."""
         orphans = self._orphan_revisions(statefulset)
         may_adopt = bool(orphans or claimed.adopted) and await controllerrefs.is_alive(
             self.client, STATEFULSETS, statefulset
@@ -77,7 +76,6 @@ class StatefulSets:
         return (*revised, *released, *adopted)
 
     def _orphan_revisions(self, statefulset: JSONObject) -> list[JSONObject]:
-        """Return the revisions that lost the set as their owner."""
         if meta.is_deleting(statefulset):
             return []
         selector = controllerrefs.selector_of(statefulset)

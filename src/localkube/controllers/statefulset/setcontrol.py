@@ -25,9 +25,9 @@ from typing import Final, NamedTuple, TypeAlias
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFULSETS
-from kuberuntime.plan import Actions, Create, Delete, Emit, Finally, Plan, PutStatus, Together, guarded_patch
-from localkube.controllers import podhealth
-from localkube.controllers.statefulset import identity, podclaims, revisions, setevents, status
+from kuberuntime.plan import Actions, Create, Delete, Emit, Event, Finally, Plan, PutStatus, Together, guarded_patch
+from localkube.controllers import eventobjects, podhealth
+from localkube.controllers.statefulset import identity, podclaims, revisions, status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,9 @@ def decide(observed: ObservedStatefulSet) -> StatefulSetDecision:
     return StatefulSetDecision(
         phases=tuple(phase for phase in phases if phase),
         status=status.build(observed.statefulset, _counts(observed), observed.collisions),
-        requeue_after=status.next_available(observed.statefulset, observed.pods, observed.now),
+        requeue_after=podhealth.next_available(
+            observed.pods, status.min_ready_seconds(observed.statefulset), observed.now
+        ),
     )
 
 
@@ -182,12 +184,12 @@ def _create_actions(observed: ObservedStatefulSet, ordinal: int) -> Actions:
         return ()
     if deleting := podclaims.deleting_claim(statefulset, meta.name(pod), observed.claims):
         reason = f"pvc {deleting} is being deleted"
-        return (Emit(events=(setevents.pod_failed(statefulset, "create", meta.name(pod), reason),)),)
+        return (Emit(events=(pod_failed(statefulset, "create", meta.name(pod), reason),)),)
     create = Create(
         resource=PODS,
         object=pod,
-        on_success=(setevents.pod_done(statefulset, "create", meta.name(pod)),),
-        on_failure=(setevents.pod_failed(statefulset, "create", meta.name(pod)),),
+        on_success=(pod_done(statefulset, "create", meta.name(pod)),),
+        on_failure=(pod_failed(statefulset, "create", meta.name(pod)),),
     )
     return (*_claim_creations(observed, pod), create, *_claim_actions(observed, pod, wanted=True))
 
@@ -199,10 +201,10 @@ def _claim_creations(observed: ObservedStatefulSet, pod: JSONObject) -> Actions:
             resource=PERSISTENT_VOLUME_CLAIMS,
             object=claim,
             if_absent=True,
-            on_success=(setevents.claim_done(statefulset, meta.name(claim), name),),
+            on_success=(claim_done(statefulset, meta.name(claim), name),),
             on_failure=(
-                setevents.claim_failed(statefulset, meta.name(claim), name),
-                setevents.pod_failed(statefulset, "create", name),
+                claim_failed(statefulset, meta.name(claim), name),
+                pod_failed(statefulset, "create", name),
             ),
         )
         for claim in podclaims.build(statefulset, name)
@@ -272,8 +274,8 @@ def _delete(statefulset: JSONObject, pod: JSONObject) -> Delete:
         key=meta.key(pod),
         propagation="Background",
         uid=meta.uid(pod),
-        on_success=(setevents.pod_done(statefulset, "delete", meta.name(pod)),),
-        on_failure=(setevents.pod_failed(statefulset, "delete", meta.name(pod)),),
+        on_success=(pod_done(statefulset, "delete", meta.name(pod)),),
+        on_failure=(pod_failed(statefulset, "delete", meta.name(pod)),),
     )
 
 
@@ -291,3 +293,27 @@ def _partition(rolling: JSONObject) -> int:
 
 def _counts(observed: ObservedStatefulSet) -> status.Counts:
     return status.count(observed.statefulset, observed.pods, (observed.current, observed.update), observed.now)
+
+
+def pod_done(statefulset: JSONObject, verb: str, pod: str) -> Event:
+    """Build the event of a pod that was created or deleted."""
+    note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} successful"
+    return eventobjects.normal(statefulset, f"Successful{verb.title()}", verb.title(), note)
+
+
+def pod_failed(statefulset: JSONObject, verb: str, pod: str, error: str = "{error}") -> Event:
+    """Build the event of a pod that could not be created or deleted."""
+    note = f"{verb.title()} Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {error}"
+    return eventobjects.warning(statefulset, f"Failed{verb.title()}", verb.title(), note)
+
+
+def claim_done(statefulset: JSONObject, claim: str, pod: str) -> Event:
+    """Build the event of a volume claim that was created."""
+    note = f"Create Claim {claim} Pod {pod} in StatefulSet {meta.name(statefulset)} success"
+    return eventobjects.normal(statefulset, "SuccessfulCreate", "Create", note)
+
+
+def claim_failed(statefulset: JSONObject, claim: str, pod: str) -> Event:
+    """Build the event of a volume claim that could not be created."""
+    note = f"Create Claim {claim} for Pod {pod} in StatefulSet {meta.name(statefulset)} failed error: {{error}}"
+    return eventobjects.warning(statefulset, "FailedCreate", "Create", note)

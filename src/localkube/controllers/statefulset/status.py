@@ -3,7 +3,7 @@
 Mirrors `updateStatus`, `completeRollingUpdate` and `inconsistentStatus` of kube-controller-manager.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -69,18 +69,6 @@ def build(statefulset: JSONObject, counts: Counts, collisions: int) -> JSONObjec
 def is_changed(statefulset: JSONObject, status: JSONObject) -> bool:
     """Return whether the status must be written."""
     return {field: value for field, value in meta.status(statefulset).items() if value is not None} != status
-
-
-def next_available(statefulset: JSONObject, owned: Iterable[JSONObject], now: datetime) -> float | None:
-    """Return in how many seconds the next ready pod becomes available."""
-    seconds = min_ready_seconds(statefulset)
-    moments = [podhealth.available_at(pod, seconds) for pod in owned] if seconds else []
-    waits = [
-        (moment - now).total_seconds()
-        for moment in moments
-        if moment is not None and podhealth.is_awaited(moment, seconds, now)
-    ]
-    return min(waits, default=None)
 
 
 def _is_complete(statefulset: JSONObject, counts: Counts) -> bool:

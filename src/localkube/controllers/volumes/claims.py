@@ -11,7 +11,7 @@ A provisioned volume is deleted, with its directory, once its claim and all pods
 not enforced. Mirrors `pkg/controller/volume/persistentvolume` and the events of its `pv_controller.go`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -131,11 +131,9 @@ def class_of(observed: ObservedClaim) -> str:
     name = meta.spec(observed.claim).get("storageClassName")
     if name is not None:
         return str(name)
-    return next(_default_classes(observed.classes.values()), "")
-
-
-def _default_classes(classes: Iterable[JSONObject]) -> Iterator[str]:
-    return (meta.name(one) for one in classes if meta.annotations(one).get(IS_DEFAULT) == "true")
+    return next(
+        (one for one, found in observed.classes.items() if meta.annotations(found).get(IS_DEFAULT) == "true"), ""
+    )
 
 
 def _volume(observed: ObservedClaim, storage_class: JSONObject) -> JSONObject:

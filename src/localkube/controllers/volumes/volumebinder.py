@@ -58,8 +58,9 @@ class VolumeBinder:
         """Bind one claim, after reclaiming the volumes that former claims of its name left."""
         claim = self.claims.store.get(key)
         actions: Actions = ()
-        for volume in self._volumes_of(key):
-            if rules.is_abandoned(volume, claim) and not self._is_mounted(key):
+        is_mounted = bool(self.pods.store.by_index(BY_CLAIM, str(key)))
+        for volume in self.volumes.store.list():
+            if _claim_key(volume) == key and rules.is_abandoned(volume, claim) and not is_mounted:
                 actions += await self._reclaim(volume, key)
         return Plan(actions if claim is None else actions + rules.plan(self._observe(claim)))
 
@@ -84,12 +85,6 @@ class VolumeBinder:
             await asyncio.to_thread(_remove, directory)
         uid = meta.uid(volume)
         return (Delete(resource=PERSISTENT_VOLUMES, key=meta.key(volume), propagation="Background", uid=uid),)
-
-    def _volumes_of(self, key: ObjectKey) -> list[JSONObject]:
-        return [volume for volume in self.volumes.store.list() if _claim_key(volume) == key]
-
-    def _is_mounted(self, key: ObjectKey) -> bool:
-        return bool(self.pods.store.by_index(BY_CLAIM, str(key)))
 
     def _claims_of_volume(self, change: Change) -> Iterator[ObjectKey]:
         """Yield the claim of a volume; for a volume without one, all pending claims."""

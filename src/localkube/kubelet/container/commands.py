@@ -43,8 +43,6 @@ def _settle(exited: asyncio.Future[Exit], ending: Exit) -> None:
 
 
 class _Output:
-    """Reads from a pipe while it is open."""
-
     def __init__(self, descriptor: int) -> None:
         self.kept = bytearray()
         self._descriptor = descriptor

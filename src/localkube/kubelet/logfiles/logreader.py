@@ -100,12 +100,8 @@ async def _blocks(
             number, offset = following[0], 0
         elif is_last:
             return
-        elif writer is not None and not writer.is_closed and _size(path) <= offset:
+        elif writer is not None and not writer.is_closed and (path.stat().st_size if path.exists() else 0) <= offset:
             await writer.changes.wait()
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _whole_lines(file: BinaryIO) -> Iterator[list[bytes]]:

@@ -96,8 +96,6 @@ def _text(ip: str, lines: Iterable[list[str]]) -> str:
 
 @dataclass(slots=True)
 class _Namespace:
-    """The pods and Services of one namespace, and the pods with their own files."""
-
     pods: dict[UID, tuple[JSONObject, str]] = field(default_factory=dict)
     services: dict[str, JSONObject] = field(default_factory=dict)
     lines: dict[UID, Lines] = field(default_factory=dict)

@@ -1,6 +1,8 @@
 """The objects of the API that pods refer to: ConfigMaps and Secrets from a cache, claims by requests."""
 
-from collections.abc import Callable
+import base64
+import binascii
+from collections.abc import Callable, Mapping
 
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.client import Client
@@ -8,8 +10,9 @@ from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, SECRETS, Resource
-from localkube.kubelet.spec import environment, podspec, sources
+from localkube.kubelet.spec import environment, podspec
 from localkube.kubelet.spec.environment import ReferencedObjects
+from localkube.kubelet.spec.podspec import SpecError
 from localkube.kubelet.volumes import payload
 from localkube.kubelet.volumes.directories import Claims
 
@@ -39,9 +42,9 @@ class Objects:
         found_maps = {name: await self._find(self.config_maps, pod, name) for name in sorted(config_maps)}
         found_secrets = {name: await self._find(self.secrets, pod, name) for name in sorted(secrets)}
         return ReferencedObjects(
-            {name: sources.config_map_data(found) for name, found in found_maps.items() if found},
-            {name: sources.secret_data(found) for name, found in found_secrets.items() if found},
-            {name: sources.config_map_binary(found) for name, found in found_maps.items() if found},
+            {name: config_map_data(found) for name, found in found_maps.items() if found},
+            {name: secret_data(found) for name, found in found_secrets.items() if found},
+            {name: config_map_binary(found) for name, found in found_maps.items() if found},
         )
 
     async def claims_of(self, pod: JSONObject) -> Claims:
@@ -75,3 +78,32 @@ def claim_names(pod: JSONObject) -> list[str]:
     """Return the names of the claims the pod refers to."""
     volumes = meta.spec(pod).get("volumes") or []
     return [volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")]
+
+
+def config_map_data(config_map: JSONObject) -> dict[str, bytes]:
+    """Return `data`."""
+    texts: Mapping[str, str] = config_map.get("data") or {}
+    return {key: value.encode() for key, value in texts.items()}
+
+
+def config_map_binary(config_map: JSONObject) -> dict[str, bytes]:
+    """Return the decoded `binaryData`."""
+    return _decoded(config_map, "binaryData")
+
+
+def secret_data(secret: JSONObject) -> dict[str, bytes]:
+    """Return the decoded `data`."""
+    return _decoded(secret, "data")
+
+
+def _decoded(obj: JSONObject, field: str) -> dict[str, bytes]:
+    values: Mapping[str, str] = obj.get(field) or {}
+    decoded = {}
+    for key, value in values.items():
+        try:
+            decoded[key] = base64.b64decode(value, validate=True)
+        except binascii.Error as error:
+            raise SpecError(
+                f"{obj.get('kind', 'object')} {meta.key(obj)}, {field}[{key}]: not base64: {error}"
+            ) from error
+    return decoded

@@ -10,6 +10,10 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
 
 
 class Trash:
@@ -38,7 +42,6 @@ class Trash:
             await asyncio.to_thread(_remove, path)
 
     def _add_left(self) -> None:
-        """Add what an earlier process left."""
         with suppress(FileNotFoundError):
             for left in os.listdir(self._directory):
                 self._queue.put_nowait(f"{self._directory}/{left}")
@@ -54,3 +57,40 @@ def _remove(path: str) -> None:
     except (OSError, RecursionError):
         for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
             subprocess.run([*command, path], stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+
+MOST_LOGS: Final = 200
+"""The number of pods whose logs are kept, the newest ones; those of before a start of the cluster are deleted."""
+
+
+class FormerLogs:
+    """Keeps the logs of pods that are gone for those of the same name that follow, as when a group is recreated.
+
+    Kubernetes deletes them; on one machine the last lines of the program that failed are worth more.
+    """
+
+    def __init__(self, directory: Path, trash: Trash) -> None:
+        self._directory = directory
+        self._trash = trash
+        self._kept: dict[str, Path] = {}
+
+    def clear(self) -> None:
+        """Delete what an earlier process kept."""
+        self._trash.add(self._directory)
+
+    def keep(self, pod: JSONObject, logs: Path) -> None:
+        """Take over the logs of a pod that is gone, in place of those of its predecessor."""
+        if not logs.exists():
+            return
+        key, kept = str(meta.key(pod)), self._directory / meta.uid(pod)
+        if key in self._kept:
+            self._trash.add(self._kept.pop(key))
+        self._directory.mkdir(parents=True, exist_ok=True)
+        logs.rename(kept)
+        self._kept[key] = kept
+        if len(self._kept) > MOST_LOGS:
+            self._trash.add(self._kept.pop(next(iter(self._kept))))
+
+    def of(self, pod: JSONObject) -> Path | None:
+        """Return the directory of the logs of the pod that had this name before, None if there are none."""
+        return self._kept.get(str(meta.key(pod)))

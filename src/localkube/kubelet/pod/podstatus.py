@@ -8,7 +8,6 @@ from typing import Final
 
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.qos import qos_class
 from localkube.kubelet.pod import lifecycle, resizes
 from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
 from localkube.kubelet.spec import podspec, restarts
@@ -32,7 +31,6 @@ def build(pod: JSONObject, state: PodState, now: datetime, node: NodeFacts) -> J
         "hostIP": node.host_ip,
         "hostIPs": [{"ip": node.host_ip}],
         "startTime": timestamps.render(state.start_time),
-        "qosClass": old.get("qosClass") or qos_class(meta.spec(pod)),
         "containerStatuses": _container_statuses(
             pod, podspec.regular_containers(pod), state, is_pending=pending is not None
         ),

@@ -292,7 +292,6 @@ class _ModelSocket(socket.socket):
 
 
 def _respond(descriptor: int, status: int) -> None:
-    """Respond to the first request on a connection, and close it."""
     far = socket.socket(fileno=descriptor)
     far.setblocking(False)
     loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@
 Any other kind is refused by name. Under `lenient` it is an empty directory, and so is a hostPath that this machine lacks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.spec import podspec
 from localkube.kubelet.spec.environment import Context
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import atomic, hostpath, payload
+from localkube.kubelet.volumes import atomic, payload
 
 SCRATCH: Final = ("emptyDir", "ephemeral")
 
@@ -70,7 +70,7 @@ def _prepare(volume: JSONObject, context: Context, bound: Claims, path: Path, st
         return path
     host = volume.get("hostPath")
     if host is not None and not (context.lenient and not Path(host["path"]).exists()):
-        return hostpath.prepare(Path(host["path"]), host.get("type") or "")
+        return prepare_host_path(Path(host["path"]), host.get("type") or "")
     if volume.get("persistentVolumeClaim") is not None:
         name = volume["persistentVolumeClaim"]["claimName"]
         return _prepare_claim(name, bound)
@@ -102,3 +102,35 @@ def _prepare_claim(name: str, bound: Claims) -> Path:
     directory = Path(path)
     directory.mkdir(parents=True, exist_ok=True)
     return directory
+
+
+CHECKS: Final[dict[str, tuple[str, Callable[[Path], bool]]]] = {
+    "Directory": ("a directory", Path.is_dir),
+    "DirectoryOrCreate": ("a directory", Path.is_dir),
+    "File": ("a file", Path.is_file),
+    "FileOrCreate": ("a file", Path.is_file),
+    "Socket": ("a Unix socket", Path.is_socket),
+    "CharDevice": ("a character device", Path.is_char_device),
+    "BlockDevice": ("a block device", Path.is_block_device),
+}
+
+
+def prepare_host_path(path: Path, kind: str) -> Path:
+    """Return the path, created if its type allows; raise `SpecError` if it does not have the type."""
+    if kind == "DirectoryOrCreate" and not path.exists():
+        path.mkdir(parents=True, mode=0o755)
+    if kind == "FileOrCreate" and not path.exists():
+        if not path.parent.is_dir():
+            raise SpecError(f"hostPath type check failed: {path}: its directory does not exist; create it first")
+        path.touch(mode=0o644)
+    if kind:
+        if kind not in CHECKS:
+            raise SpecError(f'hostPath.type: unsupported value "{kind}": must be one of {", ".join(CHECKS)}')
+        noun, check = CHECKS[kind]
+        if not check(path):
+            raise SpecError(f"hostPath type check failed: {path} is not {noun}")
+    if not path.exists():
+        raise SpecError(
+            f"hostPath.path: {path} does not exist on this machine; create it or set type DirectoryOrCreate"
+        )
+    return path

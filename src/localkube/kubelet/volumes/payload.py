@@ -104,7 +104,6 @@ def _mode(item: Mapping[str, int], default: int) -> int:
 
 
 def _checked(path: str) -> str:
-    """Return the path if it stays inside the volume."""
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or ".." in parts or parts[0].startswith(".."):
         raise SpecError(f'items[].path: invalid value "{path}": must be a relative path without ".."')

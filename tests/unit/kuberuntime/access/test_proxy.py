@@ -2,7 +2,7 @@
 
 import pytest
 
-from kuberuntime.access import proxy
+from kuberuntime.access import urls
 from kuberuntime.errors import ConfigError
 
 PROXY = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:3128"}
@@ -28,20 +28,20 @@ PROXY = {"HTTPS_PROXY": "http://proxy:3128", "http_proxy": "plain:3128"}
 def test_the_environment_names_a_proxy_except_for_this_machine_and_exclusions(
     server: str, no_proxy: str, chosen: str
 ) -> None:
-    assert proxy.choose(server, "", PROXY | {"NO_PROXY": no_proxy}) == chosen
+    assert urls.choose(server, "", PROXY | {"NO_PROXY": no_proxy}) == chosen
 
 
 def test_the_proxy_of_the_kubeconfig_is_always_used() -> None:
-    assert proxy.choose("https://127.0.0.1:6443", "http://mine:1", PROXY) == "http://mine:1"
+    assert urls.choose("https://127.0.0.1:6443", "http://mine:1", PROXY) == "http://mine:1"
 
 
 def test_without_any_there_is_none() -> None:
-    assert proxy.choose("https://api.example:6443", "", {}) == ""
+    assert urls.choose("https://api.example:6443", "", {}) == ""
 
 
 def test_a_socks_proxy_is_refused() -> None:
     with pytest.raises(ConfigError, match="only http:// and https:// proxies are supported"):
-        proxy.choose("https://api.example:6443", "socks5://proxy:1080", {})
+        urls.choose("https://api.example:6443", "socks5://proxy:1080", {})
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,5 @@ def test_a_socks_proxy_is_refused() -> None:
 )
 def test_a_proxy_that_cannot_be_used_is_told_without_its_password(url: str) -> None:
     with pytest.raises(ConfigError, match=r"proxy of https://api\.example:6443: Invalid value: ") as caught:
-        proxy.choose("https://api.example:6443", url, {})
+        urls.choose("https://api.example:6443", url, {})
     assert "s3cret" not in str(caught.value)

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from kuberuntime.cache.projection import DEPTH, Projection, parse, shared
-from kuberuntime.cache.strings import LONGEST, Strings
+from kuberuntime.cache.projection import DEPTH, LONGEST_STRING, Projection, Strings, parse, shared
 
 texts = st.text(max_size=3)
 values = st.recursive(
@@ -133,5 +132,5 @@ def test_a_text_that_comes_again_and_again_stays_shared() -> None:
 
 def test_long_texts_are_not_held() -> None:
     strings = Strings()
-    strings.share("x" * (LONGEST + 1))
+    strings.share("x" * (LONGEST_STRING + 1))
     assert len(strings) == 0

@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuberuntime.manifests import libyaml, yamltext
+from kuberuntime.manifests import yamltext
 from kuberuntime.manifests.nesting import MAX_DEPTH
 from kuberuntime.manifests.yamltext import MAX_ALIASED, YamlError
 
@@ -55,7 +55,7 @@ def test_values_are_those_that_kubernetes_reads(
     monkeypatch: pytest.MonkeyPatch, text: str | bytes, value: object, loader: type
 ) -> None:
     """Also where PyYAML was built without libyaml."""
-    monkeypatch.setattr(libyaml, "SafeLoader", loader)
+    monkeypatch.setattr(yamltext, "SafeLoader", loader)
     found = yamltext.load(text)
     assert found == value
     assert repr(found) == repr(value)
@@ -99,7 +99,7 @@ def test_errors_name_line_and_problem(text: str | bytes, message: str) -> None:
 
 
 def test_halves_of_a_surrogate_pair_are_an_error_without_libyaml_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(libyaml, "SafeLoader", yaml.SafeLoader)
+    monkeypatch.setattr(yamltext, "SafeLoader", yaml.SafeLoader)
     with pytest.raises(YamlError, match="not text: surrogates not allowed"):
         yamltext.load(r'{"a": "\ud83d\ude00"}')
     with pytest.raises(YamlError, match=r"line 1: expected ',' or '\]'"):

@@ -7,8 +7,7 @@ from tests.simulation.virtualtime import run
 from tests.unit.kuberuntime.fakes import ScriptedTransport, answer
 
 from kuberuntime.client.transport import Request
-from kuberuntime.controller.observer import Result
-from kuberuntime.controller.workqueue import WorkQueue, run_workers
+from kuberuntime.controller.workqueue import Result, WorkQueue, run_workers
 from kuberuntime.errors import ConnectionFailedError
 from kuberuntime.serving.metrics import Metrics, ObservedTransport, verb_and_resource
 

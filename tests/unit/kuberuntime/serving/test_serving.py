@@ -11,7 +11,7 @@ from aiohttp import ClientSession, web
 from tests.simulation.virtualtime import run
 
 from kuberuntime.errors import ConfigError
-from kuberuntime.serving import certfiles, health, listening, serving
+from kuberuntime.serving import certfiles, listening, serving
 from kuberuntime.serving.bindaddresses import Address, parse_address
 from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.serving import Listener, TLSSettings
@@ -86,7 +86,7 @@ def test_a_certificate_with_another_key_is_told() -> None:
 def test_probes_tell_what_is_missing(ready: bool, status: int, text: str) -> None:
     async def scenario() -> None:
         checks = {"caches": lambda: ready, "webhooks": lambda: True}
-        application = health.application(liveness="/healthz", readiness="readyz", checks=checks)
+        application = serving.application(liveness="/healthz", readiness="readyz", checks=checks)
         async with Listener(application, Address("127.0.0.1", 0)) as listener, ClientSession() as client:
             async with client.get(f"http://127.0.0.1:{listener.port}/readyz") as answer:
                 assert (answer.status, await answer.text()) == (status, text)
@@ -100,7 +100,7 @@ def test_a_body_that_nobody_asked_for_is_not_waited_for() -> None:
     """aiohttp waits ten seconds for it, also when the client has left."""
 
     async def scenario() -> bytes:
-        application = health.application(liveness="/healthz", readiness="readyz", checks={})
+        application = serving.application(liveness="/healthz", readiness="readyz", checks={})
         async with Listener(application, Address("127.0.0.1", 0)) as server:
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
             writer.write(b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n")

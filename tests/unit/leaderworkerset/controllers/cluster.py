@@ -43,10 +43,9 @@ from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.model.kind import Kind, Operation
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
-from localkube.controllers.composition import Driver, build_controller
+from localkube.controllers.composition import Driver, build_controller, build_informers
 from localkube.controllers.deployment.controller import Deployments
 from localkube.controllers.garbage.controller import GarbageCollector
-from localkube.controllers.informers import build_informers
 from localkube.controllers.replicaset.replicasets import ReplicaSets
 from localkube.controllers.statefulset.controller import StatefulSets
 

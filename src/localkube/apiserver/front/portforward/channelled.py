@@ -24,7 +24,6 @@ async def serve(socket: web.WebSocketResponse, dial: Dial, ports: Sequence[int])
 
 
 async def _connect(dial: Dial, port: int, socket: web.WebSocketResponse, channel: int) -> Connection:
-    """Connect to a port; report a failure on the error channel."""
     try:
         return await connect(dial, port)
     except LinkError as error:

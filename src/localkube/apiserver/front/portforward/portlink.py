@@ -4,15 +4,103 @@ Each direction ends separately: the end of the client's data is passed on while 
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
 from kuberuntime import timeouts
-from localkube.apiserver.front.portforward.inbox import Inbox
-from localkube.apiserver.front.portforward.outlet import Outlet
 from localkube.apiserver.front.portforward.pairing import Pair
+from localkube.apiserver.front.spdy.connection import Connection
 from localkube.apiserver.streams.sockets import PIECE
 from localkube.podaccess import NodeError
+
+Send: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+
+class Outlet:
+    """Sends the pending bytes of a SPDY connection. `send` returns when the client has read enough."""
+
+    def __init__(self, connection: Connection, send: Send) -> None:
+        self._connection = connection
+        self._send = send
+        self._turn = asyncio.Lock()
+
+    async def send(self, stream: int, data: bytes) -> None:
+        """Send bytes on a stream."""
+        self._connection.send(stream, data)
+        await self.flush()
+
+    async def finish(self, stream: int) -> None:
+        """Send nothing more on a stream."""
+        self._connection.finish(stream)
+        await self.flush()
+
+    async def flush(self) -> None:
+        """Send all pending bytes, also those that are added meanwhile."""
+        async with self._turn:
+            while data := self._connection.take():
+                await self._send(data)
+
+
+INBOX_LIMIT: Final = 2**20
+"""Bytes above which `put` waits; the last part may exceed them."""
+
+
+class Inbox:
+    """The buffered bytes for one connection."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[bytes] = deque()
+        self._size = 0
+        self._ended = False
+        self._closed = False
+        self._filled = asyncio.Event()
+        self._room = asyncio.Event()
+        self._room.set()
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether `put` would wait."""
+        return not self._room.is_set()
+
+    async def put(self, data: bytes) -> None:
+        """Add bytes; wait while the buffer is full."""
+        await self._room.wait()
+        if not self._closed:
+            self._pieces.append(data)
+            self._resize(len(data))
+            self._filled.set()
+
+    def end(self) -> None:
+        """End the buffer: nothing more will be put."""
+        self._ended = True
+        self._filled.set()
+
+    def close(self) -> None:
+        """Drop the contents and everything put from now on; `get` returns the end."""
+        self._closed = True
+        self._pieces.clear()
+        self.end()
+        self._resize(-self._size)
+
+    async def get(self) -> bytes:
+        """Return the next bytes, empty at the end."""
+        await self._filled.wait()
+        if not self._pieces:
+            return b""
+        piece = self._pieces.popleft()
+        self._resize(-len(piece))
+        if not self._pieces and not self._ended:
+            self._filled.clear()
+        return piece
+
+    def _resize(self, delta: int) -> None:
+        self._size += delta
+        if self._size < INBOX_LIMIT:
+            self._room.set()
+        else:
+            self._room.clear()
+
 
 PATIENCE: Final = 30
 """Seconds that a stream waits for the other one of its pair, as in Kubernetes."""
@@ -61,7 +149,6 @@ class PortLink:
             raise LinkError(text) from error
 
     async def _answer(self, reader: asyncio.StreamReader) -> None:
-        """Send the data of the pod, and its end, to the client."""
         try:
             while data := await reader.read(PIECE):
                 await self._outlet.send(self.pair.data, data)
@@ -80,7 +167,6 @@ async def connect(dial: Dial, port: int) -> tuple[asyncio.StreamReader, asyncio.
 
 
 async def _deliver(inbox: Inbox, writer: asyncio.StreamWriter) -> None:
-    """Send the data of the client, and its end, to the pod."""
     try:
         while data := await inbox.get():
             writer.write(data)

@@ -12,12 +12,11 @@ is detected when the pod reads again or ends.
 import asyncio
 from collections.abc import AsyncIterable
 
-from localkube.apiserver.front.portforward.outlet import Outlet, Send
 from localkube.apiserver.front.portforward.pairing import Pair, PairingError, Pairs, purpose
-from localkube.apiserver.front.portforward.portlink import Dial, PortLink
+from localkube.apiserver.front.portforward.portlink import Dial, Outlet, PortLink, Send
 from localkube.apiserver.front.spdy.connection import BytesReceived, Connection, Dropped, Ended, Event, StreamOpened
 from localkube.apiserver.front.spdy.frames import GoAwayStatus, ResetStatus
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import ProtocolError
 
 
 class Tunnel:
@@ -91,7 +90,6 @@ class Tunnel:
         await self._outlet.flush()
 
     async def _put(self, link: PortLink, data: bytes) -> None:
-        """Put bytes into the inbox of a link; wait while it is full."""
         if link.inbox.is_full and not link.complete.is_set():
             self._end(link)  # the second stream comes after these bytes, so waiting for it would never end
         else:

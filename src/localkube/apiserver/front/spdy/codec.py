@@ -17,13 +17,10 @@ from localkube.apiserver.front.spdy.frames import (
     MoreHeaders,
     Ping,
     RstStream,
-    SettingsFrame,
     SynReply,
     SynStream,
-    WindowUpdate,
 )
-from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import HeaderReader, Headers, HeaderWriter, ProtocolError
 
 VERSION: Final = 3
 CONTROL: Final = 1 << 31
@@ -46,16 +43,14 @@ DATA_LIMIT: Final = 4 * 2**20
 
 
 class Type(IntEnum):
-    """The types of control frames that are supported."""
+    """The types of control frames that have an effect; others, like SETTINGS and WINDOW_UPDATE, are skipped."""
 
     SYN_STREAM = 1
     SYN_REPLY = 2
     RST_STREAM = 3
-    SETTINGS = 4
     PING = 6
     GOAWAY = 7
     HEADERS = 8
-    WINDOW_UPDATE = 9
 
 
 class FrameReader:
@@ -127,8 +122,7 @@ class FrameWriter:
                 return _unheaded(frame)
 
 
-def _unheaded(frame: RstStream | SettingsFrame | Ping | GoAway | WindowUpdate) -> bytes:
-    """Return the bytes of a control frame without headers."""
+def _unheaded(frame: RstStream | Ping | GoAway) -> bytes:
     match frame:
         case RstStream(stream, status):
             return _control(Type.RST_STREAM, PAIR.pack(stream, status))
@@ -136,11 +130,6 @@ def _unheaded(frame: RstStream | SettingsFrame | Ping | GoAway | WindowUpdate) -
             return _control(Type.PING, WORD.pack(number))
         case GoAway(last_stream, status):
             return _control(Type.GOAWAY, PAIR.pack(last_stream, status))
-        case WindowUpdate(stream, delta):
-            return _control(Type.WINDOW_UPDATE, PAIR.pack(stream, delta))
-        case SettingsFrame(values):
-            pairs = b"".join(PAIR.pack(number, value) for number, value in values)
-            return _control(Type.SETTINGS, WORD.pack(len(values)) + pairs)
 
 
 def _plain(kind: int, payload: bytes) -> Frame | None:
@@ -154,21 +143,8 @@ def _plain(kind: int, payload: bytes) -> Frame | None:
         case Type.GOAWAY:
             last, status = _fields(PAIR, payload)
             return GoAway(last & NUMBER, status)
-        case Type.WINDOW_UPDATE:
-            stream, delta = _fields(PAIR, payload)
-            return WindowUpdate(stream & NUMBER, delta & NUMBER)
-        case Type.SETTINGS:
-            return _settings(payload)
         case _:
             return None
-
-
-def _settings(payload: bytes) -> SettingsFrame:
-    (count,) = _fields(WORD, payload[: WORD.size])
-    pairs = payload[WORD.size :]
-    if len(pairs) != count * PAIR.size:
-        raise ProtocolError(f"a SETTINGS frame of {count} settings has {len(pairs)} bytes of them")
-    return SettingsFrame(tuple((number & 0xFFFFFF, value) for number, value in PAIR.iter_unpack(pairs)))
 
 
 def _fields(layout: struct.Struct, payload: bytes) -> tuple[int, ...]:

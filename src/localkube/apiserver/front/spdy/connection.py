@@ -5,7 +5,7 @@ In: the client's bytes (`receive`) and the calls of the code that serves the str
 effect: the client may reset a stream at any time.
 
 There is no flow control by windows: the clients of Kubernetes do not use it, and rely on the flow control of the
-connection itself. SETTINGS and WINDOW_UPDATE are read and have no effect.
+connection itself.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,7 @@ from localkube.apiserver.front.spdy.frames import (
     SynReply,
     SynStream,
 )
-from localkube.apiserver.front.spdy.headers import Headers
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import Headers, ProtocolError
 
 STREAM_LIMIT: Final = 2000
 """Streams open at once: a thousand forwarded connections."""

@@ -14,7 +14,6 @@ class ResetStatus(IntEnum):
     INVALID_STREAM = 2
     REFUSED_STREAM = 3
     CANCEL = 5
-    FLOW_CONTROL_ERROR = 7
     STREAM_ALREADY_CLOSED = 9
 
 
@@ -53,13 +52,6 @@ class RstStream:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingsFrame:
-    """Settings of the peer: pairs of a setting's number and its value."""
-
-    values: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Ping:
     """A PING, to be sent back unchanged."""
 
@@ -84,14 +76,6 @@ class MoreHeaders:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowUpdate:
-    """The sender accepts more bytes of a stream."""
-
-    stream: int
-    delta: int
-
-
-@dataclass(frozen=True, slots=True)
 class Data:
     """Bytes of a stream; `fin`: the last ones."""
 
@@ -100,4 +84,4 @@ class Data:
     fin: bool = False
 
 
-Frame: TypeAlias = SynStream | SynReply | RstStream | SettingsFrame | Ping | GoAway | MoreHeaders | WindowUpdate | Data
+Frame: TypeAlias = SynStream | SynReply | RstStream | Ping | GoAway | MoreHeaders | Data

@@ -91,7 +91,7 @@ class WatchLines:
         self._store, self._hub, self._plan = backend.store, backend.hub, plan
         self._feed, self._watcher = backend.hub.attach(Subject(call.served, plan.selection, encoder.name), encoder)
         try:
-            self._watcher.begin(_first(backend.store, self._feed, plan))
+            self._watcher.push(_first(backend.store, self._feed, plan))
         except CompactedError:
             self._detach()
             raise

@@ -7,7 +7,7 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
-from localkube.apiserver.admission import namespacelifecycle, podquota
+from localkube.apiserver.admission import admission, namespacelifecycle
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body, options
 from localkube.apiserver.requests.call import Call
@@ -63,7 +63,7 @@ async def _attempt(backend: Backend, call: Call, sent: JSONObject, chosen: Write
     if store.revision != before:  # there were other writes while webhooks were called
         namespacelifecycle.require_open(store, resource, call.namespace, name)
     if resource == PODS and backend.max_pods is not None:
-        podquota.require_quota(store, meta.name(obj), backend.max_pods)
+        admission.require_quota(store, meta.name(obj), backend.max_pods)
     key = call.served.key(call.namespace, meta.name(obj))
     if chosen.dry_run:
         if store.get(key) is not None:

@@ -10,9 +10,11 @@ The finalizers `orphan` and `foregroundDeletion` are added here, according to th
 collector removes them when it has processed the dependents.
 """
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Annotated, Final
 
 import msgspec
@@ -22,10 +24,15 @@ from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission import admission, namespacelifecycle
 from localkube.apiserver.model import refusal
-from localkube.apiserver.requests import body
+from localkube.apiserver.model.refusal import RefusalError
+from localkube.apiserver.requests import body, filters
 from localkube.apiserver.requests.call import Call
+from localkube.apiserver.requests.filters import Selection
 from localkube.apiserver.requests.options import WriteOptions
+from localkube.apiserver.storage.encoding import encode
+from localkube.apiserver.storage.store import StoreKey
 from localkube.apiserver.verbs.backend import Backend
+from localkube.apiserver.verbs.reading.list import Page
 from localkube.apiserver.verbs.writing.update import is_finished
 
 NANOSECONDS: Final = 10**9
@@ -257,3 +264,49 @@ def success(call: Call, obj: JSONObject) -> JSONObject:
         "status": "Success",
         "details": {name: value for name, value in details.items() if value},
     }
+
+
+BATCH: Final = 25
+"""Objects that are read at once; a batch of the largest ones takes about a hundred milliseconds."""
+
+
+async def delete_collection(backend: Backend, call: Call) -> Page:
+    """Delete the selected objects, each as a DELETE of it would; return them as they were before.
+
+    They are selected before any is deleted, as in kube-apiserver. A collection may be large: it is read in batches, between
+    which other requests are served, and only the keys of selected objects are kept.
+    """
+    chosen = read_options(call)
+    selected = filters.parse(call.served, call.namespace, call.query)
+    backend.store.flush()
+    deleted: list[bytes] = []
+    for key in await _select(backend, call, selected):
+        found = backend.store.get(key)
+        if found is not None and await _delete(backend, call, found, chosen):
+            deleted.append(encode(found))
+        await asyncio.sleep(0)
+    return Page(deleted, backend.store.revision)
+
+
+async def _select(backend: Backend, call: Call, selected: Selection) -> list[StoreKey]:
+    """Return the keys of the selected objects."""
+    keys: list[StoreKey] = []
+    after = ("", "")
+    while rows := list(islice(backend.store.list(call.served.stored_as, call.namespace, after=after), BATCH)):
+        batch = [msgspec.json.decode(row) for row in rows]
+        keys += [StoreKey(call.served.stored_as, *meta.key(obj)) for obj in batch if selected.matches(obj)]
+        after = meta.key(batch[-1])
+        await asyncio.sleep(0)
+    return keys
+
+
+async def _delete(backend: Backend, call: Call, obj: JSONObject, chosen: DeleteOptions) -> bool:
+    """Delete one object; return whether it still existed: another request may have deleted it."""
+    one = replace(call, namespace=meta.namespace(obj), name=meta.name(obj))
+    try:
+        await delete_object(backend, one, chosen)
+    except RefusalError as refused:
+        if refused.code != 404:
+            raise
+        return False
+    return True

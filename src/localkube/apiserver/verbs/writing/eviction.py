@@ -13,7 +13,7 @@ import msgspec
 from kuberuntime.objects import meta, selectors, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
-from localkube.apiserver.builtin.disruptionbudgets import ALWAYS_ALLOW
+from localkube.apiserver.builtin.deployments import ALWAYS_ALLOW
 from localkube.apiserver.model import refusal
 from localkube.apiserver.requests import body
 from localkube.apiserver.requests.call import Call

@@ -127,7 +127,6 @@ def _value(obj: JSON, parts: list[str]) -> Any:
 
 
 def _with(obj: JSON, parts: list[str], value: JSON) -> Any:
-    """Return the object with the value at a path."""
     if not parts:
         return value
     base = obj if isinstance(obj, dict) else {}

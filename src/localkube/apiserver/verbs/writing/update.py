@@ -132,3 +132,21 @@ def require_preconditions(call: Call, wanted: JSONObject, old: JSONObject) -> No
         raise refusal.conflict(resource, call.name, why)
     if version not in {"", "0"} and version != meta.resource_version(old):
         raise refusal.stale(resource, call.name)
+
+
+async def finalize(backend: Backend, call: Call) -> JSONObject:
+    """Replace the finalizers in the spec of a namespace, which removes it if none is left."""
+    sent = body.normalized(call, "Namespace", body.read_object(call))
+    body.require_name(call, sent)
+    stored = backend.store.get(call.key)
+    if stored is None:
+        raise refusal.not_found(call.served.resource, call.name)
+    require_preconditions(call, sent, stored)
+    spec = {**meta.spec(stored), "finalizers": meta.spec(sent).get("finalizers") or []}
+    wanted = {**stored, "spec": spec}
+    if is_finished(wanted):
+        backend.store.delete(call.key, stored)
+    else:
+        wanted = backend.store.update(call.key, wanted, stored)
+    await backend.store.settle()
+    return wanted

@@ -14,7 +14,7 @@ from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
 from . import supervise
 from .kernel import syscalls
-from .kernel.readable import is_readable
+from .kernel.syscalls import is_readable
 from .launchedpods import Container, Pod
 from .link import Link
 from .process import ChildProcess

@@ -4,7 +4,7 @@ import os
 import signal
 
 from . import supervise
-from .kernel.pidfd import read_pid
+from .kernel.syscalls import read_pid
 from .launchedpods import Container, Pod
 from .link import Link, LinkClosedError, Message
 

@@ -16,7 +16,7 @@ from typing import NamedTuple, NoReturn
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
 from .kernel import syscalls
-from .kernel.pidfd import read_pid
+from .kernel.syscalls import read_pid
 from .link import Link
 
 FAILED = 127

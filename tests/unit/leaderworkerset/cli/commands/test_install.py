@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.cli import app, errors

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.examples import examples
 
 from kuberuntime.objects.field import FieldError
-from localkube.apiserver.custom import keywords, patterns
-from localkube.apiserver.custom.patterns import PatternError
+from localkube.apiserver.custom import keywords
+from localkube.apiserver.custom.keywords import PatternError
 
 DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
@@ -43,7 +43,7 @@ DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
     ],
 )
 def test_patterns_match_as_those_of_re2(pattern: str, found: list[str], not_found: list[str]) -> None:
-    compiled = patterns.compile_pattern(pattern)
+    compiled = keywords.compile_pattern(pattern)
     assert [text for text in found if not compiled.matches(text)] == []
     assert [text for text in not_found if compiled.matches(text)] == []
 
@@ -57,20 +57,20 @@ def test_patterns_match_as_those_of_re2(pattern: str, found: list[str], not_foun
 )  # fmt: skip
 def test_what_re2_does_not_have_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError):
-        patterns.compile_pattern(pattern)
+        keywords.compile_pattern(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "^(a|aa)*$", "^(a?){50}a{50}$", "(.*)*x", "^(([a-z])+.)+[A-Z]([a-z])+$"])
 def test_patterns_that_backtrack_for_ever_elsewhere_are_fast(pattern: str) -> None:
     started = time.thread_time()
-    assert not patterns.compile_pattern(pattern).matches("a" * 10_000 + "!")
+    assert not keywords.compile_pattern(pattern).matches("a" * 10_000 + "!")
     assert time.thread_time() - started < 5
 
 
 def test_a_match_that_would_block_the_server_is_given_up() -> None:
     text = "".join("ab"[number * number % 7 % 2] for number in range(300_000))
     with pytest.raises(PatternError, match="too long to be matched: 300000 characters"):
-        patterns.compile_pattern("a[ab]{1000}c").matches(text)
+        keywords.compile_pattern("a[ab]{1000}c").matches(text)
 
 
 PATTERNS = st.recursive(
@@ -90,7 +90,7 @@ PATTERNS = st.recursive(
 @given(PATTERNS, st.text("ab1", max_size=8))
 def test_patterns_find_what_python_finds(pattern: str, text: str) -> None:
     expected = re.search(pattern.replace("$", r"\Z"), text) is not None
-    assert patterns.compile_pattern(pattern).matches(text) is expected
+    assert keywords.compile_pattern(pattern).matches(text) is expected
 
 
 def test_a_pattern_that_was_stored_before_patterns_were_checked_is_skipped() -> None:

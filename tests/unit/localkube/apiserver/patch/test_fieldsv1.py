@@ -3,8 +3,8 @@
 import pytest
 
 from kuberuntime.manifests.nesting import MAX_DEPTH
-from localkube.apiserver.patch import fieldsv1
-from localkube.apiserver.patch.fieldsv1 import FieldSetError
+from localkube.apiserver.patch import fieldset
+from localkube.apiserver.patch.fieldset import FieldSetError
 
 DEEP = "[" * 100_000 + "]" * 100_000
 
@@ -19,11 +19,11 @@ DEEP = "[" * 100_000 + "]" * 100_000
 )  # fmt: skip
 def test_malformed_path_elements_are_refused(element: str) -> None:
     with pytest.raises(FieldSetError):
-        fieldsv1.parse({element: {}})
+        fieldset.parse({element: {}})
 
 
 def test_values_in_path_elements_may_be_as_deep_as_values_elsewhere() -> None:
     element = "v:" + "[" * MAX_DEPTH + "]" * MAX_DEPTH
-    assert fieldsv1.parse({element: {}}) == {element: {}}
+    assert fieldset.parse({element: {}}) == {element: {}}
     with pytest.raises(FieldSetError, match="exceeded max depth"):
-        fieldsv1.parse({f"v:[{element[2:]}]": {}})
+        fieldset.parse({f"v:[{element[2:]}]": {}})

@@ -8,7 +8,7 @@ from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin import kinds
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.requests.filters import Selection
-from localkube.apiserver.requests.watch import TOGETHER, Encoder, Subject, WatchHub
+from localkube.apiserver.requests.watch import Encoder, Subject, WatchHub
 from localkube.apiserver.storage.store import Change, StoreKey
 
 CONFIG_MAPS = Registry(kinds()).find("", "v1", "configmaps")
@@ -38,29 +38,6 @@ def test_a_feed_that_cannot_show_a_change_is_ended_and_others_go_on() -> None:
         taken = await asyncio.wait_for(whole.take(), 10) or b""
         assert taken.count(b"ADDED") == 2
         assert {entry["log_level"] for entry in logged} == {"error"}
-        hub.close()
-
-    asyncio.run(scenario())
-
-
-def test_the_first_lines_of_watchers_of_one_selection_count_each_for_no_other_has_them() -> None:
-    first = bytes(TOGETHER // 8)
-
-    async def scenario() -> None:
-        hub = WatchHub()
-        assert CONFIG_MAPS is not None
-        subject, encoder = Subject(CONFIG_MAPS, Selection(), "x"), Encoder("x", {}, lambda _, value: value or b"")
-        feed, reader = hub.attach(subject, encoder)
-        for _ in range(40):
-            _, reader = hub.attach(subject, encoder)
-            reader.begin(first)
-            assert feed.lag <= TOGETHER + len(first)
-        assert sum(one.lag > 0 for one in feed.watchers) <= 9
-        while reader.lag:
-            await reader.take()
-        assert reader.own == 0
-        hub.publish([added("a", 1)])
-        assert b"ADDED" in (await asyncio.wait_for(reader.take(), 10) or b"")
         hub.close()
 
     asyncio.run(scenario())

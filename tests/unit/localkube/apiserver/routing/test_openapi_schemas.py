@@ -10,7 +10,7 @@ from localkube.apiserver import builtin
 from localkube.apiserver.custom.customresource import kind_from_crd
 from localkube.apiserver.model.catalog import Registry
 from localkube.apiserver.routing import openapi
-from localkube.apiserver.routing.openapi_schemas import ELSEWHERE
+from localkube.apiserver.routing.openapi import ELSEWHERE
 
 LWS = "apis/leaderworkerset.x-k8s.io/v1"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from localkube.apiserver.storage import layout
+from localkube.apiserver.storage import database
 from localkube.apiserver.storage.store import Store, StoreKey
 from localkube.apiserver.storage.storeerrors import DamagedError, StoreError
 
@@ -219,8 +219,8 @@ def change_row(statement: str) -> Callable[[Path], None]:
     [
         (lambda path: path.write_bytes(b""), "missing or empty, but it was there"),
         (lambda path: path.write_bytes(b"no database" * 1000), "file is not a database"),
-        (set_format(layout.FORMAT + 1), "made by a newer version"),
-        (set_format(layout.FORMAT - 1), "not a file of this version"),
+        (set_format(database.FORMAT + 1), "made by a newer version"),
+        (set_format(database.FORMAT - 1), "not a file of this version"),
         (change_row("DROP TABLE counters"), "its tables are not those"),
         (change_row("DELETE FROM counters WHERE name = 'compacted'"), "the counter compacted is wrong"),
         (change_row("UPDATE counters SET value = 7 WHERE name = 'compacted'"), "the counter compacted is wrong"),

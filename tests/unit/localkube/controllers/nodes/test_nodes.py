@@ -4,9 +4,8 @@ import pytest
 from tests.unit.localkube.controllers.objects import NOW
 
 from kuberuntime.objects import meta
-from localkube.controllers.nodes.labeltemplate import parse_label
 from localkube.controllers.nodes.nodes import NodeSettings, build_node, node_names
-from localkube.controllers.nodes.nodewords import parse_taint
+from localkube.controllers.nodes.nodewords import parse_label, parse_taint
 
 
 def test_a_node_has_far_more_than_newcomers_ask_for() -> None:

@@ -7,14 +7,14 @@ import pytest
 from tests.unit.localkube.controllers.objects import NOW, build_pod, seconds_ago
 
 from kuberuntime.objects import meta
-from localkube.controllers.replicaset import victims
+from localkube.controllers.replicaset import replicacontrol
 
 
 def pod(name: str, *, node: str = "node-0", ready: float | None = 64, phase: str = "Running", **other: Any) -> Any:
     conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": seconds_ago(ready)}] if ready else []
     metadata = {"creationTimestamp": seconds_ago(other.get("age", 100)), "annotations": {}}
     if "cost" in other:
-        metadata["annotations"] = {victims.DELETION_COST: other["cost"]}
+        metadata["annotations"] = {replicacontrol.DELETION_COST: other["cost"]}
     status = {"phase": phase, "conditions": conditions}
     status["containerStatuses"] = [{"restartCount": other.get("restarts", 0)}]
     return build_pod(name, {"metadata": metadata, "spec": {"nodeName": node}, "status": status})
@@ -42,17 +42,17 @@ def pod(name: str, *, node: str = "node-0", ready: float | None = 64, phase: str
 )  # fmt: skip
 def test_the_first_victim_is_the_pod_that_is_lost_least(victim: Any, kept: Any) -> None:
     for pods in ([victim, kept], [kept, victim]):
-        assert [meta.name(one) for one in victims.ranked(pods, (), NOW)] == [meta.name(victim), meta.name(kept)]
+        assert [meta.name(one) for one in replicacontrol.ranked(pods, (), NOW)] == [meta.name(victim), meta.name(kept)]
 
 
 def test_a_pod_that_shares_its_node_goes_before_one_that_is_alone() -> None:
     doubled, alone, sibling = pod("z", ready=9999), pod("a", node="node-1", ready=1), pod("s")
-    assert victims.ranked([alone, doubled], [alone, doubled, sibling], NOW)[0] is doubled
+    assert replicacontrol.ranked([alone, doubled], [alone, doubled, sibling], NOW)[0] is doubled
 
 
 def test_the_order_does_not_depend_on_that_in_which_pods_are_listed() -> None:
     pods = [pod(f"p-{i}", ready=None if i % 3 else 64, age=2.0**i, restarts=i % 2) for i in range(12)]
-    wanted = victims.ranked(pods, pods, NOW)
+    wanted = replicacontrol.ranked(pods, pods, NOW)
     for seed in range(20):
         mixed = random.Random(seed).sample(pods, len(pods))
-        assert victims.ranked(mixed, pods, NOW) == wanted
+        assert replicacontrol.ranked(mixed, pods, NOW) == wanted

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.localkube.controllers.objects import build_pod
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.controllers.scheduler import volumes
+from localkube.controllers.scheduler import conditions
 from localkube.controllers.scheduler.podinfo import read_pod
 
 
@@ -23,9 +23,9 @@ from localkube.controllers.scheduler.podinfo import read_pod
 )
 def test_claims_must_be_bound(claim: JSONObject | None, expected: str | None) -> None:
     mounting = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
-    assert volumes.objection(read_pod(build_pod("p", {"spec": mounting})), lambda _: claim) == expected
+    assert conditions.objection(read_pod(build_pod("p", {"spec": mounting})), lambda _: claim) == expected
 
 
 def test_an_ephemeral_claim_is_named_after_pod_and_volume() -> None:
     pod = read_pod(build_pod("p", {"spec": {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}}))
-    assert volumes.objection(pod, lambda _: None) == 'persistentvolumeclaim "p-v" not found'
+    assert conditions.objection(pod, lambda _: None) == 'persistentvolumeclaim "p-v" not found'

@@ -13,6 +13,7 @@ from tests.unit.localkube.controllers.objects import (
 )
 
 from kuberuntime.objects.meta import JSONObject
+from localkube.controllers import podhealth
 from localkube.controllers.statefulset import identity, revisions, status
 
 OLD = revisions.build(build_statefulset(), 1, 0)
@@ -84,5 +85,5 @@ def test_a_pod_that_is_ready_later_than_now_is_available_for_the_clock_was_set_b
     ahead, waiting = pod(NEW_NAME, since=-86400), pod(NEW_NAME, since=5)
     found = build_statefulset(minReadySeconds=30)
     assert status.count(found, [ahead, waiting], (OLD, NEW), NOW).available == 1
-    assert status.next_available(found, [ahead, waiting], NOW) == 25
-    assert status.next_available(found, [ahead], NOW) is None
+    assert podhealth.next_available([ahead, waiting], 30, NOW) == 25
+    assert podhealth.next_available([ahead], 30, NOW) is None

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from tests.unit.localkube.kubelet.harness import status_of
@@ -96,11 +95,10 @@ def test_a_ready_pod_has_all_conditions_and_addresses() -> None:
     found = build(pod(), set_up(pod(), running()))
     kinds = ["PodReadyToStartContainers", "Initialized", "Ready", "ContainersReady"]
     assert [condition(found, kind) for kind in kinds] == [("True", "", "")] * 4
-    assert {key: meta.status(found)[key] for key in ("podIP", "podIPs", "hostIP", "qosClass", "startTime")} == {
+    assert {key: meta.status(found)[key] for key in ("podIP", "podIPs", "hostIP", "startTime")} == {
         "podIP": "10.0.0.1",
         "podIPs": [{"ip": "10.0.0.1"}],
         "hostIP": "127.0.0.1",
-        "qosClass": "BestEffort",
         "startTime": "2026-03-01T12:00:00Z",
     }
     assert status_of(found) == {
@@ -206,21 +204,6 @@ def test_a_stopping_container_still_counts_as_running() -> None:
     found = status_of(build(pod(), set_up(pod(), state.stopping(running(), after(30), ""))))
     assert "running" in found["state"]
     assert found["ready"] is True
-
-
-@pytest.mark.parametrize(
-    ("resources", "expected"),
-    [
-        ({}, "BestEffort"),
-        ({"requests": {"cpu": "1"}}, "Burstable"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}}, "Guaranteed"),
-        ({"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "500m"}}, "Burstable"),
-        ({"limits": {"example.com/gpu": "1"}}, "BestEffort"),
-    ],
-)
-def test_the_quality_of_service_follows_from_the_resources(resources: Any, expected: str) -> None:
-    found = pod(container(resources=resources))
-    assert meta.status(build(found, set_up(found)))["qosClass"] == expected
 
 
 def test_a_start_that_failed_ends_with_code_128() -> None:

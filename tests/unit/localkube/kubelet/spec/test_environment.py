@@ -8,7 +8,8 @@ from tests.unit.localkube.kubelet.pods import container, pod
 
 from kuberuntime.objects import quantity
 from kuberuntime.objects.meta import JSONObject
-from localkube.kubelet.spec import environment, sources
+from localkube.kubelet.node import objects
+from localkube.kubelet.spec import environment
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
@@ -66,7 +67,7 @@ def test_env_wins_over_env_from_and_sees_it() -> None:
 def test_variables_show_no_binary_data() -> None:
     """Upstream: `makeEnvironmentVariables` reads the `data` of ConfigMaps only."""
     config_map = {"data": {"mode": "fast"}, "binaryData": {"blob": "AAH/"}}
-    found = context(sources=ReferencedObjects({"c": sources.config_map_data(config_map)}, {}))
+    found = context(sources=ReferencedObjects({"c": objects.config_map_data(config_map)}, {}))
     main = container(envFrom=[{"configMapRef": {"name": "c"}}])
     assert environment.build(main, found, {}) == {"HOSTNAME": "web-0", "mode": "fast"}
 

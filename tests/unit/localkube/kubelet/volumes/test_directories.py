@@ -12,7 +12,7 @@ from localkube.kubelet.processes.runner import Mount
 from localkube.kubelet.spec.environment import Context, ReferencedObjects
 from localkube.kubelet.spec.fieldref import NodeFacts
 from localkube.kubelet.spec.podspec import SpecError
-from localkube.kubelet.volumes import directories, hostpath, volumemounts
+from localkube.kubelet.volumes import directories, volumemounts
 from localkube.kubelet.volumes.directories import Claims
 
 
@@ -102,23 +102,23 @@ def test_a_refresh_keeps_the_files_of_a_source_that_is_gone(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kind", ["", "Directory", "DirectoryOrCreate"])
 def test_a_host_directory_passes_as_one(tmp_path: Path, kind: str) -> None:
-    assert hostpath.prepare(tmp_path, kind) == tmp_path
+    assert directories.prepare_host_path(tmp_path, kind) == tmp_path
 
 
 def test_a_host_path_is_made_where_the_type_says_so(tmp_path: Path) -> None:
-    assert hostpath.prepare(tmp_path / "d" / "e", "DirectoryOrCreate").is_dir()
-    assert hostpath.prepare(tmp_path / "f", "FileOrCreate").is_file()
+    assert directories.prepare_host_path(tmp_path / "d" / "e", "DirectoryOrCreate").is_dir()
+    assert directories.prepare_host_path(tmp_path / "f", "FileOrCreate").is_file()
 
 
 def test_a_socket_is_told_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(path))
-        assert hostpath.prepare(path, "Socket") == path
+        assert directories.prepare_host_path(path, "Socket") == path
     with pytest.raises(SpecError, match="is not a file"):
-        hostpath.prepare(path, "File")
+        directories.prepare_host_path(path, "File")
     with pytest.raises(SpecError, match='unsupported value "Folder"'):
-        hostpath.prepare(path, "Folder")
+        directories.prepare_host_path(path, "Folder")
 
 
 def mount(root: Path, volume: JSONObject | None = None, env: dict[str, str] | None = None, **fields: Any) -> Mount:

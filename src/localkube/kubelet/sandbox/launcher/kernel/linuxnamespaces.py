@@ -15,7 +15,7 @@ from typing import NamedTuple
 from localkube.kubelet.processes.kernelerrors import explain
 
 from . import syscalls
-from .readable import is_readable
+from .syscalls import is_readable
 
 _NAMESPACES = syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID | syscalls.CLONE_NEWUTS | syscalls.CLONE_NEWIPC
 

@@ -102,7 +102,7 @@ def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[s
     `private` names directories that are always covered if they exist: files that the container creates in them are
     its own, while the host's entries stay visible.
     """
-    binds = [_bind(view, root, want) for want in wanted]
+    binds = [Bind(want.source, resolve(view, root, want.target), want.read_only, want.opened) for want in wanted]
     covers: dict[str, Cover] = {}
     for target in private:
         resolved = resolve(view, root, target)
@@ -125,10 +125,6 @@ def plan(view: View, root: str, wanted: Sequence[Wanted], *, private: Sequence[s
 def on_host(root: str, path: str) -> str:
     """Return the host's path of a container's path."""
     return posixpath.normpath(root + "/" + path)
-
-
-def _bind(view: View, root: str, want: Wanted) -> Bind:
-    return Bind(want.source, resolve(view, root, want.target), want.read_only, want.opened)
 
 
 def _is_directory(view: View, bind: Bind) -> bool:

@@ -6,6 +6,7 @@ Constants are those of the kernel's headers and equal on all architectures.
 import ctypes
 import errno
 import os
+import select
 import struct
 
 CLONE_NEWNS = 0x00020000
@@ -136,3 +137,32 @@ def drop_capability(number: int) -> None:
 def _prctl(option: int, value: int) -> int:
     zero = ctypes.c_ulong(0)
     return int(_libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero))
+
+
+def is_readable(fd: int) -> bool:
+    """Return whether reading would not block: there are bytes, or the other end is closed."""
+    poll = select.poll()
+    poll.register(fd, select.POLLIN)
+    return bool(poll.poll(0))
+
+
+def parse_pid(fdinfo: str) -> int:
+    r"""Return the PID in the text of /proc/self/fdinfo/N of a pidfd; -1 when the process has been reaped.
+
+    >>> parse_pid("pos:\t0\nflags:\t02000002\nPid:\t42\nNSpid:\t42\t1\n")
+    42
+    """
+    for line in fdinfo.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Pid":
+            return int(value)
+    raise ValueError(f"not a pidfd: {fdinfo!r}")
+
+
+def read_pid(pidfd: int, proc: int | None = None) -> int:
+    """Return the PID of the process in /proc, or in the /proc of which `proc` is a descriptor."""
+    handle = os.open(
+        f"self/fdinfo/{pidfd}" if proc is not None else f"/proc/self/fdinfo/{pidfd}", os.O_RDONLY, dir_fd=proc
+    )
+    with open(handle) as file:
+        return parse_pid(file.read())

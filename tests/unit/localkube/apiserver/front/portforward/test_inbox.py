@@ -4,7 +4,7 @@ import asyncio
 
 from tests.simulation.virtualtime import run
 
-from localkube.apiserver.front.portforward.inbox import LIMIT, Inbox
+from localkube.apiserver.front.portforward.portlink import INBOX_LIMIT, Inbox
 
 
 def test_bytes_come_out_in_order_and_then_the_end() -> None:
@@ -33,7 +33,7 @@ def test_whoever_gets_waits_for_bytes() -> None:
 def test_whoever_puts_waits_for_room() -> None:
     async def scenario() -> None:
         inbox = Inbox()
-        await inbox.put(bytes(LIMIT))
+        await inbox.put(bytes(INBOX_LIMIT))
         assert inbox.is_full
         putting = asyncio.create_task(inbox.put(b"more"))
         await asyncio.sleep(1)
@@ -48,12 +48,12 @@ def test_whoever_puts_waits_for_room() -> None:
 def test_a_closed_inbox_takes_everything_and_gives_nothing() -> None:
     async def scenario() -> None:
         inbox = Inbox()
-        await inbox.put(bytes(LIMIT))
+        await inbox.put(bytes(INBOX_LIMIT))
         putting = asyncio.create_task(inbox.put(b"more"))
         await asyncio.sleep(1)
         inbox.close()
         await putting
-        await inbox.put(bytes(2 * LIMIT))
+        await inbox.put(bytes(2 * INBOX_LIMIT))
         assert not inbox.is_full
         assert await inbox.get() == b""
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 from tests.simulation import virtualtime
 
-from localkube.apiserver.front.portforward.inbox import LIMIT
+from localkube.apiserver.front.portforward.portlink import INBOX_LIMIT
 from localkube.apiserver.front.portforward.tunnel import Tunnel
 from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
 from localkube.apiserver.front.spdy.frames import (
@@ -320,7 +320,7 @@ def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_first(
         async with serving(shout) as client:
             data = await client.open("data", "0")
             assert await client.heard(data) == SynReply(data)
-            await client.tell(Data(data, bytes(LIMIT)), Data(data, b"more"))
+            await client.tell(Data(data, bytes(INBOX_LIMIT)), Data(data, b"more"))
             assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
 
     asyncio.run(scenario())

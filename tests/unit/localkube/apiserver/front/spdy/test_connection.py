@@ -21,12 +21,10 @@ from localkube.apiserver.front.spdy.frames import (
     Ping,
     ResetStatus,
     RstStream,
-    SettingsFrame,
     SynReply,
     SynStream,
-    WindowUpdate,
 )
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import ProtocolError
 
 
 class Peer:
@@ -71,10 +69,9 @@ def test_pings_of_the_client_are_answered() -> None:
     assert peer.hear() == [Ping(1), Ping(3)]
 
 
-def test_settings_and_windows_change_nothing() -> None:
-    peer = Peer(
-        SynStream(1), SettingsFrame(((7, 1),)), WindowUpdate(1, 5), WindowUpdate(0, 5), MoreHeaders(1, {"a": "b"})
-    )
+def test_further_headers_and_unknown_frames_change_nothing() -> None:
+    peer = Peer(SynStream(1), MoreHeaders(1, {"a": "b"}))
+    assert peer.connection.receive(bytes.fromhex("80030004 0000000c 00000001 01000007 00010000")) == []
     assert peer.events == [StreamOpened(1, {})]
     peer.connection.send(1, b"as before")
     assert peer.hear() == [Data(1, b"as before")]

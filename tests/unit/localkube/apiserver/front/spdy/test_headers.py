@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localkube.apiserver.front.spdy.dictionary import DICTIONARY
-from localkube.apiserver.front.spdy.headers import BLOCK_LIMIT, HeaderReader, HeaderWriter, build, parse
-from localkube.apiserver.front.spdy.protocolerror import ProtocolError
+from localkube.apiserver.front.spdy.headers import (
+    BLOCK_LIMIT,
+    DICTIONARY,
+    HeaderReader,
+    HeaderWriter,
+    ProtocolError,
+    build,
+    parse,
+)
 
 BLOCKS = st.dictionaries(
     st.text("abcdefghijklmnopqrstuvwxyz-:0123456789", min_size=1), st.text(st.characters(max_codepoint=255))

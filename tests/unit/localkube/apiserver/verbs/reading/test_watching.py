@@ -1,7 +1,6 @@
 """Watches: from where they begin, what they show, how they end."""
 
 import asyncio
-from contextlib import AsyncExitStack
 from datetime import datetime
 from typing import Any
 
@@ -19,12 +18,10 @@ from tests.unit.localkube.apiserver.harness import (
     served,
 )
 
-from localkube.apiserver.requests.watch import BUFFER, PIECE, TOGETHER, HandedOut, Watcher, line
+from localkube.apiserver.requests.watch import BUFFER, PIECE, Watcher, line
 from localkube.apiserver.server import ApiServer
 from localkube.apiserver.storage.store import Store
 
-LARGE = 1_000_000
-MANY = TOGETHER // (12 * LARGE) + 2
 TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
@@ -206,7 +203,7 @@ def test_watches_end_when_the_server_does() -> None:
 
 def test_a_watcher_that_does_not_keep_up_is_ended_with_expired() -> None:
     async def scenario() -> None:
-        watcher = Watcher(HandedOut())
+        watcher = Watcher()
         watcher.push(b"x" * BUFFER)
         watcher.push(b"y")
         watcher.push(b"never")
@@ -224,7 +221,7 @@ def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
     pushed = [b"a" * 10, b"b" * (3 * PIECE + 7), b"c" * (PIECE // 2), b"d" * (PIECE // 2), b"e" * 5]
 
     async def scenario() -> None:
-        watcher = Watcher(HandedOut())
+        watcher = Watcher()
         for chunk in pushed:
             watcher.push(chunk)
         watcher.end(b"z")
@@ -234,32 +231,8 @@ def test_a_watcher_gets_what_was_pushed_in_pieces() -> None:
         assert b"".join(taken) == b"".join(pushed) + b"z"
         assert max(map(len, taken)) == PIECE
         assert len(taken) == 6
-        assert watcher.lag == 0
 
     asyncio.run(scenario())
-
-
-@pytest.mark.slow
-def test_watchers_that_do_not_read_are_ended_when_all_together_lag_too_far() -> None:
-    """Each of a selection of its own: none lags too far alone, and what they keep is not shared."""
-
-    async def scenario(api: Api) -> None:
-        async with AsyncExitStack() as stack:
-            asleep = [
-                await stack.enter_async_context(api.watch(CONFIG_MAPS, labelSelector=f"a!={index}"))
-                for index in range(12)
-            ]
-            reader = await stack.enter_async_context(api.watch(CONFIG_MAPS))
-            for number in range(MANY):
-                await api.create(CONFIG_MAPS, config_map(f"c-{number}", k="v" * LARGE))
-                assert await reader.seen(1) == [("ADDED", f"c-{number}")]
-            feeds = api.server.backend.hub.feeds
-            assert sum(feed.lag for feed in feeds) <= TOGETHER
-            ends = [event for watch in asleep if (event := await watch.next()) and event["type"] == "ERROR"]
-            assert {event["object"]["code"] for event in ends} == {410}
-            assert len(ends) < len(asleep), "no more than is needed are ended"
-
-    run(scenario)
 
 
 def test_lines_are_compact_json() -> None:

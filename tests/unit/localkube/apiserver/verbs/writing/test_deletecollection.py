@@ -5,7 +5,7 @@ import tracemalloc
 
 from tests.unit.localkube.apiserver.harness import CONFIG_MAPS, Api, config_map, run
 
-from localkube.apiserver.verbs.writing.deletecollection import BATCH
+from localkube.apiserver.verbs.writing.delete import BATCH
 
 
 def test_the_selected_objects_are_deleted_and_shown() -> None:

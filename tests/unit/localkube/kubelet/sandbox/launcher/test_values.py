@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from localkube.kubelet.processes import kernelerrors
 from localkube.kubelet.sandbox import addresses
 from localkube.kubelet.sandbox.launcher import stub, supervise
-from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, pidfd
+from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, syscalls
 
 
 @pytest.mark.parametrize(
-    "module", [addresses, linuxnamespaces, pidfd, kernelerrors, stub, supervise], ids=lambda module: module.__name__
+    "module", [addresses, linuxnamespaces, syscalls, kernelerrors, stub, supervise], ids=lambda module: module.__name__
 )
 def test_examples_in_docstrings_hold(module: ModuleType) -> None:
     result = doctest.testmod(module)
@@ -24,7 +24,7 @@ def test_examples_in_docstrings_hold(module: ModuleType) -> None:
 
 def test_pid_of_something_else_is_refused() -> None:
     with pytest.raises(ValueError, match="not a pidfd"):
-        pidfd.parse_pid("pos:\t0\n")
+        syscalls.parse_pid("pos:\t0\n")
 
 
 @given(st.dictionaries(st.integers(2, 40), st.integers(1, 40)))
