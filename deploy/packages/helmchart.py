@@ -33,10 +33,18 @@ from leaderworkerset.api import labels, metadata
 from leaderworkerset.core.gang import builtin
 from leaderworkerset.install import rendering
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
-from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, InstallSettings
+from leaderworkerset.install.installsettings import (
+    CERTIFICATES,
+    CONFIGURATION,
+    ISSUERS,
+    MOUNTED_CERTIFICATES,
+    PROMETHEUS_RULES,
+    SERVICE_MONITORS,
+    Certificates,
+    InstallSettings,
+)
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"

@@ -103,13 +103,13 @@ class AsyncClient:
 
     async def get(self, name: str) -> View:
         """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
-        from leaderworkerset.observation import explaining
+        from leaderworkerset.observation import lists
         from leaderworkerset.observation.lists import Lists
 
         lws = await self._open.get(LEADERWORKERSETS, self._key(name))
         selector = f"{labels.NAME}={name}"
         pods = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        (found,) = await explaining.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
+        (found,) = await lists.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
         return found
 
     async def names(self) -> list[str]:

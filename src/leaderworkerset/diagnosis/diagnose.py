@@ -5,8 +5,12 @@ from dataclasses import replace
 from typing import Final
 
 from kuberuntime.objects import meta
+from leaderworkerset.api import labels
 from leaderworkerset.api.groupname import GroupEnd
-from leaderworkerset.diagnosis import evictions, ranks
+from leaderworkerset.api.leaderworkerset import decode
+from leaderworkerset.core.disruption import disruptionsettings as settings
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.catalogue import CATALOGUE, OF_SETS
 from leaderworkerset.diagnosis.causes import hangs
 from leaderworkerset.diagnosis.causes.rollouts import configuration
@@ -17,7 +21,7 @@ from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, listed
 
 UNKNOWN: Final = "LWS-E099"
 """The code of states that no cause of the catalogue explains."""
@@ -121,8 +125,8 @@ def _healthy(view: View, chosen: Selection) -> Diagnosis:
         text += f"; {surplus} more {'is' if surplus == 1 else 'are'} being removed" if surplus else ""
         partition = int(configuration(view).get("partition") or 0)
         text += f" (partition {partition})" if partition else ""
-    blocked = evictions.blocked(view)
-    text += f"; {blocked}" if blocked else ""
+    why = blocked(view)
+    text += f"; {why}" if why else ""
     return Diagnosis(target=str(chosen), verdict=Verdict.HEALTHY, sentence=text, namespace=view.namespace)
 
 
@@ -146,3 +150,26 @@ def _unknown(observed: Observed, chosen: Selection) -> Diagnosis:
 
 def _unread(observed: Observed) -> tuple[str, ...]:
     return tuple(sorted(one.group_resource for one in observed.unread))
+
+
+NAMED = 5
+"""The maximum number of groups that are named."""
+
+
+def blocked(view: View) -> str:
+    """Return what keeps the groups that are ready from being evicted, empty if nothing does."""
+    annotations = meta.annotations(view.object)
+    if labels.DISRUPTION_BUDGET not in annotations:
+        return ""
+    try:
+        limit = settings.limit(DisruptionSettings(), annotations, decode(view.object).spec)
+    except ValueError:
+        return ""
+    away = [f"{view.name}/{group.name}" for group in view.groups if not group.is_ready]
+    if limit == 0:
+        return f"nothing of it can be evicted: {labels.DISRUPTION_BUDGET} is {annotations[labels.DISRUPTION_BUDGET]}"
+    if limit is None or len(away) < limit:
+        return ""
+    is_are = "is" if len(away) == 1 else "are"
+    may = counted(limit, "group")
+    return f"evictions of it wait: {listed(away, NAMED)} {is_are} away, and no more than {may} may be"

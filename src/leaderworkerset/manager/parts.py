@@ -36,6 +36,18 @@ class ProcessPart(Protocol):
         ...
 
 
+class AlwaysReady:
+    """A part that nothing waits for, and that goes on until it is ended."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True."""
+        return True
+
+    async def drain(self) -> None:
+        """Go on."""
+
+
 @asynccontextmanager
 async def running(parts: Sequence[ProcessPart]) -> AsyncIterator[None]:
     """Run parts while the context is entered."""

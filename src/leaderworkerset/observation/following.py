@@ -17,7 +17,7 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.observation import explaining
+from leaderworkerset.observation import lists
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
@@ -74,8 +74,8 @@ class Explanations:
     """The evidence beside LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
 
     def __init__(self, client: Client, namespace: str, name: str = "") -> None:
-        self._events = Supplement(client, explaining.warnings(namespace))
-        self._records = Supplement(client, explaining.records(namespace, name))
+        self._events = Supplement(client, lists.warnings_in(namespace))
+        self._records = Supplement(client, lists.records_of(namespace, name))
 
     @property
     def all(self) -> tuple[Followed, ...]:
@@ -173,7 +173,6 @@ class AllSets:
 
 
 def _views(sets: Informer, pods: Informer) -> list[View]:
-    """Return the views of LeaderWorkerSets by namespace and name; every pod carries the name of its own."""
     members: dict[ObjectKey, list[JSONObject]] = {}
     for pod in pods.store.list():
         members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)

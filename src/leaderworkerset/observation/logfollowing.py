@@ -18,7 +18,7 @@ from kuberuntime.errors import ConnectionFailedError, ForbiddenError, NotFoundEr
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions, Sink, read
-from leaderworkerset.views.unlogged import container_status, has_log
+from leaderworkerset.views.podcontainers import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0

@@ -14,8 +14,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
-from leaderworkerset.views.podcontainers import default_container
-from leaderworkerset.views.unlogged import unlogged
+from leaderworkerset.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5
 """The number of lines of a failed container that are quoted, like the kubelet in a termination message."""

@@ -13,7 +13,7 @@ from leaderworkerset.api.resources import DISAGGREGATED_SETS, ROLE_SCALERS
 from leaderworkerset.diagnosis.diagnose import diagnose
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands, Observed
-from leaderworkerset.observation import explaining
+from leaderworkerset.observation import lists
 from leaderworkerset.observation.diagnosing import Reader, Want, of_manager
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView
@@ -52,7 +52,7 @@ def wanted(sets: Sequence[SetView], namespace: str) -> Iterator[Want]:
     waiting = [one for one in sets if not one.is_settled]
     if not waiting:
         return
-    yield Want(explaining.warnings(namespace))
+    yield Want(lists.warnings_in(namespace))
     yield Want(Query(ROLE_SCALERS, namespace))
     if not all(meta.is_observed(one.object) for one in waiting):
         yield from of_manager()

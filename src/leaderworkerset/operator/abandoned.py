@@ -50,7 +50,5 @@ class AbandonedEvidence:
         return {meta.key(one) for one in found.items if not meta.is_deleting(one)}
 
     async def _is_ending(self, namespace: str) -> bool:
-        try:
-            return meta.is_deleting(await self._client.get(NAMESPACES, ObjectKey("", namespace)))
-        except NotFoundError:
-            return True
+        found = await self._client.find(NAMESPACES, ObjectKey("", namespace))
+        return found is None or meta.is_deleting(found)

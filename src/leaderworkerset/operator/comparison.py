@@ -5,7 +5,7 @@ without a write (`dryRun`). It is asked again only for another desired object, o
 """
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, NotFoundError
+from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import Resource
@@ -26,7 +26,8 @@ class Comparison:
         found = []
         for kind, obj in objects:
             place = kind, meta.key(obj)
-            now = live.get(place) or await self._unlabeled(*place)
+            # It may be there without the labels by which the caches select it.
+            now = live.get(place) or await self._client.find(*place)
             if now is None or is_frozen(kind, obj, now):
                 found.append(Difference(kind, obj, now, anew=now is not None))
                 continue
@@ -39,13 +40,6 @@ class Comparison:
             else:
                 self._settled[place] = state
         return found
-
-    async def _unlabeled(self, kind: Resource, key: ObjectKey) -> JSONObject | None:
-        """Return an object that is there, but without the labels by which the caches select it."""
-        try:
-            return await self._client.get(kind, key)
-        except NotFoundError:
-            return None
 
     async def _changes(self, kind: Resource, wanted: JSONObject, live: JSONObject) -> bool:
         try:

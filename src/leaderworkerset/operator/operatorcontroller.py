@@ -35,7 +35,7 @@ from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
 from leaderworkerset.operator.sync import ObservedOperand
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.webhooks.permissions import SECRET_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"

@@ -136,7 +136,6 @@ class OperatorProcess:
         )
 
     async def _infrastructure(self) -> JSONObject:
-        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it cannot be read."""
         try:
             async with timeouts.within(TOPOLOGY_SECONDS):
                 return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))

@@ -16,14 +16,14 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager import metricsserver
-from leaderworkerset.manager.parts import ProcessPart
+from leaderworkerset.manager.parts import AlwaysReady, ProcessPart
 
 CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class OperatorServer:
+class OperatorServer(AlwaysReady):
     """Serves at `address`; ready as long as `leading` is. Mounted certificates are replaced without a restart."""
 
     def __init__(
@@ -35,11 +35,6 @@ class OperatorServer:
         self._leading = leading
         self._clock = clock
 
-    @property
-    def is_ready(self) -> bool:
-        """Return True: the caller got an answer."""
-        return True
-
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is entered."""
@@ -50,9 +45,6 @@ class OperatorServer:
         ):
             log.info("serving probes and metrics", address=str(self._address))
             yield
-
-    async def drain(self) -> None:
-        """Continue to serve."""
 
     def _application(self) -> web.Application:
         application = reviews.application(metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)

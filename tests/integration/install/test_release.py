@@ -13,7 +13,7 @@ from tests.integration.lwsoperator.certmanager import definition
 from tests.packages import build
 
 from kuberuntime.manifests.libyaml import SafeLoader
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 
 pytestmark = pytest.mark.slow
 

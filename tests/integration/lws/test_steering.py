@@ -18,7 +18,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
-from leaderworkerset.cli.applying import trial
+from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import restart_all
@@ -287,11 +287,11 @@ async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Spac
     old = lws(replicas=3, size=2)
     await apply(space, old)
     await space.settled()
-    tried = await trial.try_out(session, documents(old), force=False)
+    tried = await applier.try_out(session, documents(old), force=False)
     assert list(diff.differences(tried)) == []
     new = lws(replicas=3, size=2, image="app:2")
 
-    (one,) = await trial.try_out(session, documents(new), force=False)
+    (one,) = await applier.try_out(session, documents(new), force=False)
     assert one.before is not None
     before = await subjects.situation_of(session, one.before)
     found = plan.foresee(one.document, before, one.after)
@@ -320,7 +320,7 @@ async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Spac
 
 async def test_a_manifest_that_the_server_refuses_is_named(space: Space) -> None:
     with pytest.raises(CommandError, match=r"test.yaml, document 1 \(line 1\): leaderworkerset/web: .*spec.replicas"):
-        await trial.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
+        await applier.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
 
 
 async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> None:

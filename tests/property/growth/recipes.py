@@ -19,7 +19,6 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, flat
 from leaderworkerset import core
 from leaderworkerset.api import labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.disruption import reconcile as disruption
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang import builtin, gate
@@ -28,6 +27,7 @@ from leaderworkerset.core.leaderworkerset import reconcile
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
 from leaderworkerset.core.pod import reconcile as pod
 from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import DEFAULTS
 from leaderworkerset.kinds.managed import MANAGED

@@ -64,7 +64,7 @@ SYSTEM_CLOCK: Final = {
     "leaderworkerset/cli/commands/inspect/pastfailures.py": "prints ages for people",
     "leaderworkerset/cli/commands/inspect/tree.py": "prints ages for people",
     "leaderworkerset/dashboard/livemodel.py": "compares the ages of objects for people",
-    "leaderworkerset/observation/explaining.py": "compares the ages of events for people",
+    "leaderworkerset/observation/lists.py": "compares the ages of events for people",
     "leaderworkerset/observation/following.py": "compares the ages of events for people",
     "leaderworkerset/cli/views/live.py": "prints ages for people",
     "leaderworkerset/observation/diagnosing.py": "compares the ages of objects for people",

@@ -1,12 +1,13 @@
 """The cluster that a command addresses: by kubeconfig, or an embedded cluster of this machine."""
 
+import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import leaderworkerset
 from kuberuntime.client.client import Client
@@ -22,6 +23,8 @@ from leaderworkerset.cli.views.terminal import say
 
 if TYPE_CHECKING:
     from kuberuntime.client.channels import Channels  # it imports aiohttp, which usage errors do not need
+
+T = TypeVar("T")
 
 OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
 
@@ -82,6 +85,15 @@ class Target:
             )
         finally:
             await client.close()
+
+    def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
+        """Connect, and return the result of a function of the session."""
+
+        async def connected() -> T:
+            async with self.session() as session:
+                return await act(session)
+
+        return asyncio.run(connected())
 
     def cluster_name(self, argument: str | None) -> str:
         """Return the embedded cluster of a command about clusters: that of its argument, or of --local."""

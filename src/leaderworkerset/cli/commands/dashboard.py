@@ -75,7 +75,6 @@ def command(target: Target, /, *, export: str | None, **given: Any) -> None:
 
 
 async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
-    """Print one page as one file."""
     from leaderworkerset.dashboard.address import Address, PageKind
     from leaderworkerset.dashboard.exporting import exported
     from leaderworkerset.dashboard.hub import Hub
@@ -94,7 +93,6 @@ async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
 
 
 async def _serve(target: Target, wanted: DashboardRequest) -> None:
-    """Serve until interrupted."""
     from leaderworkerset.cli import logging
     from leaderworkerset.dashboard.livemodel import LiveModel
     from leaderworkerset.dashboard.webserver import opened
@@ -112,8 +110,6 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
 
 
 def _reader(target: Target, session: Session) -> "ReadEpisodes":
-    """Return what reads recorded failures."""
-
     async def read(key: ObjectKey) -> Sequence[Episode]:
         return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
 

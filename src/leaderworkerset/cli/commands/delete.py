@@ -1,6 +1,5 @@
 """`lws delete`: delete LeaderWorkerSets by name, or the objects of manifests, and wait for their deletion."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,24 +47,23 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
     documents = ordered(given.load()) if given else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
-    async def act() -> None:
-        async with target.session() as session:
-            wanted, unknown = await _of_documents(session, documents)
-            wanted += [await _of_name(session, name) for name in names]
-            if options["is_trial"]:
-                for resource, key in wanted:
-                    await _try(session, resource, key, form)
-                wanted = []
-            for part in parts(wanted):
-                deleted = [
-                    (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
-                ]
-                if waits:
-                    await until_gone(session, deleted, timeout)
-            if unknown:
-                raise CommandError("\n".join(unknown))
+    async def act(session: Session) -> None:
+        wanted, unknown = await _of_documents(session, documents)
+        wanted += [await _of_name(session, name) for name in names]
+        if options["is_trial"]:
+            for resource, key in wanted:
+                await _try(session, resource, key, form)
+            wanted = []
+        for part in parts(wanted):
+            deleted = [
+                (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
+            ]
+            if waits:
+                await until_gone(session, deleted, timeout)
+        if unknown:
+            raise CommandError("\n".join(unknown))
 
-    asyncio.run(act())
+    target.run(act)
 
 
 def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
@@ -122,10 +120,7 @@ def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
 
 
 async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
-    """Say that an object would be deleted, or that it is not there."""
-    try:
-        await session.client.get(resource, key)
-    except NotFoundError:
+    if await session.client.find(resource, key) is None:
         _say_gone(resource, key, form)
     else:
         _say_deleted(resource, key, form, DRY)

@@ -25,14 +25,13 @@ from leaderworkerset.cli.installing.deployment import until_rolled_out
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.install import installsettings, rendering
-from leaderworkerset.install.conflicts import misfits
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.objects import build_all, misfits
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.manager.config.optins import opted_in
+from leaderworkerset.manager.config.configurationfile import opted_in
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")

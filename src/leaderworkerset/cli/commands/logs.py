@@ -25,9 +25,8 @@ from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import GroupName, name_of, order_of
-from leaderworkerset.views.podcontainers import containers, default_container
+from leaderworkerset.views.podcontainers import containers, default_container, summed
 from leaderworkerset.views.selection import Filter, Selection
-from leaderworkerset.views.unlogged import summed
 from leaderworkerset.views.wording import counted
 
 if TYPE_CHECKING:

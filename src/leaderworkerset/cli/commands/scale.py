@@ -138,8 +138,7 @@ async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> Non
     found = await brokenfirst.foresee(session, name, wanted.replicas)
     scaled = await scale(session, name, wanted)
     say(conclusion(name, scaled.before, wanted))
-    for line in brokenfirst.said(session, name, found, recreates=wanted.recreate_broken):
-        say(line)
+    say(*brokenfirst.said(session, name, found, recreates=wanted.recreate_broken))
     if wanted.recreate_broken and not wanted.is_trial:
         say(await brokenfirst.recreate(session, name, found, wanted.timeout))
 

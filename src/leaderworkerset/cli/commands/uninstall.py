@@ -5,7 +5,6 @@ definitions (`--keep-crd`), or they are deleted first (`--delete-workloads`). Wh
 manager lets go: those of groups that used up their restarts, which therefore have to be recovered before.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,13 +14,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.cli import durations
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
 from leaderworkerset.cli.installing.removal import Remover
 from leaderworkerset.cli.views import terminal
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.views.wording import listed
 
 NAMED: Final = 3
 """The maximum number of objects that a refusal names."""
@@ -58,21 +58,20 @@ def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:
         said.append(line)
         terminal.say(line)
 
-    async def act() -> None:
-        async with target.session() as session:
-            installer = Installer(session.client, namespace, say)
-            await installer.check_operator()
-            await installer.check_place()
-            remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
-            if not (deletes or keeps):
-                refuse_loss(await remover.sets())
-            if keeps:
-                refuse_stranding(await remover.evidence(), session.lws)
-            await remove(remover, keeps=keeps)
-            if keeps:  # until it was gone, the manager went on
-                refuse_stranding(await remover.evidence(), session.lws)
+    async def act(session: Session) -> None:
+        installer = Installer(session.client, namespace, say)
+        await installer.check_operator()
+        await installer.check_place()
+        remover = Remover(session.client, namespace, options["timeout"], say, is_trial=is_trial)
+        if not (deletes or keeps):
+            refuse_loss(await remover.sets())
+        if keeps:
+            refuse_stranding(await remover.evidence(), session.lws)
+        await remove(remover, keeps=keeps)
+        if keeps:  # until it was gone, the manager went on
+            refuse_stranding(await remover.evidence(), session.lws)
 
-    asyncio.run(act())
+    target.run(act)
     if not said:
         click.echo("there is nothing to remove")
 
@@ -97,10 +96,9 @@ def refuse_loss(sets: Sequence[JSONObject]) -> None:
     """Raise an error if objects would be lost."""
     if not sets:
         return
-    names = ", ".join(f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets[:NAMED])
-    more = f" and {len(sets) - NAMED} more" if len(sets) > NAMED else ""
+    names = listed([f"{obj['kind'].lower()} {meta.key(obj)}" for obj in sets], NAMED)
     raise CommandError(
-        f"objects would be deleted with their definitions: {names}{more}; delete them first, or use --delete-workloads"
+        f"objects would be deleted with their definitions: {names}; delete them first, or use --delete-workloads"
         " to delete them, or --keep-crd to keep them and their definitions"
     )
 
@@ -109,13 +107,12 @@ def refuse_stranding(evidence: Sequence[JSONObject], lws: str) -> None:
     """Raise an error if pods would be kept that nobody lets go any more; `lws` is what the program is called by."""
     if not evidence:
         return
-    names = ", ".join(str(meta.key(pod)) for pod in evidence[:NAMED])
-    more = f" and {len(evidence) - NAMED} more" if len(evidence) > NAMED else ""
+    names = listed([str(meta.key(pod)) for pod in evidence], NAMED)
     owners = dict.fromkeys((meta.namespace(pod), meta.labels(pod)[labels.NAME]) for pod in evidence)
     commands = "; ".join(f"{lws} recover {name} -n {namespace}" for namespace, name in [*owners][:NAMED])
     others = f"; and {len(owners) - NAMED} more" if len(owners) > NAMED else ""
     raise CommandError(
-        f"pods of groups that used up their restarts would stay for ever, and with them their namespaces: {names}{more};"
+        f"pods of groups that used up their restarts would stay for ever, and with them their namespaces: {names};"
         f" recover these groups while the manager runs ({commands}{others}), or, where none does, take the finalizer"
         f" {labels.GROUP_RESTART_BUDGET_CLEANUP} off the pods"
     )

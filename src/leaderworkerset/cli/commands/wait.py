@@ -77,17 +77,16 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
         raise UsageError("name what to wait for, or choose with -l LABELS or --all: one of the three")
     chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
-    async def act() -> None:
-        async with target.session() as session:
-            logging.configure_default(session.lifeline.log_level)
-            found = chosen
-            if not found:
-                found = (await targets.all_of(session, session.namespace, selector)).names
-            if not found:
-                raise CommandError(await targets.nothing_found(session, session.namespace, selector))
-            await wait_all(session, found, wanted)
+    async def act(session: Session) -> None:
+        logging.configure_default(session.lifeline.log_level)
+        found = chosen
+        if not found:
+            found = (await targets.all_of(session, session.namespace, selector)).names
+        if not found:
+            raise CommandError(await targets.nothing_found(session, session.namespace, selector))
+        await wait_all(session, found, wanted)
 
-    asyncio.run(act())
+    target.run(act)
 
 
 async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:

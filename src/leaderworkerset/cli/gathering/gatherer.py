@@ -4,58 +4,40 @@ Nothing is changed. What may not be read is noted and skipped, as an incomplete 
 are not served are listed.
 """
 
+import base64
+import binascii
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from pathlib import PurePosixPath
+from typing import Any, Final, TypeAlias
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import KubeError, NotFoundError
-from kuberuntime.objects import meta, podstate
+from kuberuntime.objects import meta, podstate, resources
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    CONFIG_MAPS,
-    CONTROLLER_REVISIONS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    EVENTS,
-    LEASES,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    NAMESPACES,
-    NETWORK_POLICIES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    ROLE_BINDINGS,
-    ROLES,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    STATEFULSETS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from kuberuntime.objects.resources import PODS, SECRETS, Resource
 from leaderworkerset.api import labels
-from leaderworkerset.cli.gathering.layout import log_place
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operatornames import OPERATORS
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import CertificateError
 
 OLM: Final = "operators.coreos.com"
 OF_NAMESPACE: Final = (
-    DEPLOYMENTS,
-    PODS,
-    SERVICES,
-    CONFIG_MAPS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    ROLES,
-    ROLE_BINDINGS,
-    NETWORK_POLICIES,
-    POD_DISRUPTION_BUDGETS,
-    LEASES,
-    EVENTS,
+    resources.DEPLOYMENTS,
+    resources.PODS,
+    resources.SERVICES,
+    resources.CONFIG_MAPS,
+    resources.SECRETS,
+    resources.SERVICE_ACCOUNTS,
+    resources.ROLES,
+    resources.ROLE_BINDINGS,
+    resources.NETWORK_POLICIES,
+    resources.POD_DISRUPTION_BUDGETS,
+    resources.LEASES,
+    resources.EVENTS,
     ISSUERS,
     CERTIFICATES,
     SERVICE_MONITORS,
@@ -68,17 +50,17 @@ OF_NAMESPACE: Final = (
 
 OF_CLUSTER: Final = (
     OPERATORS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    CLUSTER_ROLES,
-    CLUSTER_ROLE_BINDINGS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
+    resources.CUSTOM_RESOURCE_DEFINITIONS,
+    resources.CLUSTER_ROLES,
+    resources.CLUSTER_ROLE_BINDINGS,
+    resources.MUTATING_WEBHOOK_CONFIGURATIONS,
+    resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
 )
 """The kinds of which objects with our names are read; of webhook configurations all, since others may be the cause."""
 
-OF_GROUPS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS, PODS)
+OF_GROUPS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS, resources.PODS)
 NAMED: Final = ("lws", "leaderworkerset", "disaggregatedset")
-WHOLE: Final = (OPERATORS, MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+WHOLE: Final = (OPERATORS, resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
 LOG_BYTES: Final = 10 * 1024 * 1024
 """The maximum bytes of a log, from its end."""
 
@@ -111,12 +93,12 @@ class Gatherer:
                 self.write(kind, obj)
 
     async def _namespace(self, namespace: str) -> None:
-        async for obj in self._list(NAMESPACES, name=namespace):
-            self.write(NAMESPACES, obj)
+        async for obj in self._list(resources.NAMESPACES, name=namespace):
+            self.write(resources.NAMESPACES, obj)
         for kind in OF_NAMESPACE:
             async for obj in self._list(kind, namespace):
                 self.write(kind, obj)
-                if kind == PODS:
+                if kind == resources.PODS:
                     await self._logs(obj)
 
     async def _list(
@@ -143,7 +125,7 @@ class Gatherer:
     async def _log(self, pod: JSONObject, container: str, *, previous: bool) -> None:
         query = (("container", container), ("limitBytes", str(LOG_BYTES)), ("timestamps", "true"))
         more = (("previous", "true"),) if previous else ()
-        path = PODS.path(meta.namespace(pod), meta.name(pod), "log")
+        path = resources.PODS.path(meta.namespace(pod), meta.name(pod), "log")
         target = log_place(pod, container, previous=previous)
         try:
             answer = await self.client.send(Request("GET", path, (*query, *more)))
@@ -151,3 +133,55 @@ class Gatherer:
             self.notes.append(f"{target}: {error}")
         else:
             self.write_log(str(target), answer.body)
+
+
+CLUSTER: Final = PurePosixPath("cluster-scoped-resources")
+NAMESPACES: Final = PurePosixPath("namespaces")
+NOTES: Final = PurePosixPath("gather.log")
+HISTORY: Final = PurePosixPath("history")
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
+    """Return the path of an object.
+
+    >>> str(place(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
+    'namespaces/lws-system/pods/web-0/web-0.yaml'
+    """
+    name = meta.name(obj)
+    if kind == PODS:
+        return NAMESPACES / meta.namespace(obj) / kind.plural / name / f"{name}.yaml"
+    folder = NAMESPACES / meta.namespace(obj) if kind.namespaced else CLUSTER
+    return folder / (kind.group or "core") / kind.plural / f"{name}.yaml"
+
+
+def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
+    """Return the path of a container's log."""
+    folder = NAMESPACES / meta.namespace(pod) / PODS.plural / meta.name(pod) / container / container / "logs"
+    return folder / ("previous.log" if previous else "current.log")
+
+
+def shown(kind: Resource, obj: JSONObject) -> JSONObject:
+    """Return an object without managed fields; of secrets only names and certificate ends."""
+    annotations = {name: text for name, text in meta.annotations(obj).items() if name != LAST_APPLIED}
+    own = {name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "annotations"}}
+    head: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
+    if annotations:
+        own["annotations"] = annotations
+    if kind == SECRETS:
+        return head | {"type": obj.get("type", ""), "keys": _keys(obj.get("data") or {})}
+    return head | {name: value for name, value in obj.items() if name not in head}
+
+
+def _keys(data: dict[str, str]) -> dict[str, str]:
+    """Return what is written of each key: the end of a certificate, otherwise nothing but its name."""
+    return {name: _end(name, text) for name, text in sorted(data.items())}
+
+
+def _end(name: str, text: str) -> str:
+    if not name.endswith(".crt"):
+        return "not shown"
+    try:
+        return f"a certificate until {certificates.expires_at(base64.b64decode(text)).isoformat()}"
+    except (CertificateError, binascii.Error):
+        return "no certificate"

@@ -16,25 +16,9 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
 from kuberuntime.errors import ConflictError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    CONFIG_MAPS,
-    CONTROLLER_REVISIONS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    LEASES,
-    NAMESPACES,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import groupname, labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -48,12 +32,12 @@ from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 
-DEPENDENTS: Final = (STATEFULSETS, SERVICES, CONTROLLER_REVISIONS)
+DEPENDENTS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS)
 """The kinds that LeaderWorkerSets own directly; the garbage collector needs their owners' definition to delete these."""
 
 TENANTS: Final = (
-    *(PODS, STATEFULSETS, DEPLOYMENTS, SERVICES),
-    *(CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS, PERSISTENT_VOLUME_CLAIMS),
+    *(resources.PODS, resources.STATEFULSETS, resources.DEPLOYMENTS, resources.SERVICES),
+    *(resources.CONFIG_MAPS, resources.SECRETS, resources.SERVICE_ACCOUNTS, resources.PERSISTENT_VOLUME_CLAIMS),
 )
 """The kinds of which one object that is not ours keeps the namespace."""
 
@@ -110,38 +94,43 @@ class Remover:
         for pod in sorted(await self._kept(), key=groupname.is_over):
             if meta.uid(pod) not in staying:
                 await self._let_go(pod)
-                self._report(f"{title(PODS, str(meta.key(pod)))} released: it was kept as evidence of a failed group")
+                self._report(
+                    f"{title(resources.PODS, str(meta.key(pod)))} released: it was kept as evidence of a failed group"
+                )
 
     async def remove_manager(self) -> None:
         """Remove everything except the definitions and the namespace, in reverse order."""
         known = installable(self._namespace)
         for resource, key in reversed(known):
             await self._remove(resource, key)
-        for resource in (CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES):  # also those for users, and of other installers
+        for resource in (
+            resources.CLUSTER_ROLE_BINDINGS,
+            resources.CLUSTER_ROLES,
+        ):  # also those for users, and of other installers
             for obj in filter(metadata.is_installed, await self._list(resource)):
                 if (resource, meta.key(obj)) not in known:
                     await self._remove(resource, meta.key(obj))
-        lease = await self._find(LEASES, ObjectKey(self._namespace, metadata.LEASE))
+        lease = await self._client.find(resources.LEASES, ObjectKey(self._namespace, metadata.LEASE))
         if lease is not None:
-            await self._delete(LEASES, lease)
-            self._report(f"{title(LEASES, metadata.LEASE)} deleted")
+            await self._delete(resources.LEASES, lease)
+            self._report(f"{title(resources.LEASES, metadata.LEASE)} deleted")
 
     async def remove_definitions(self) -> None:
         """Remove the definitions; no object of their kinds exists any more."""
         for resource in reversed(MANAGED.defined):
-            await self._remove(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
+            await self._remove(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", resource.group_resource))
 
     async def remove_namespace(self) -> None:
         """Remove the namespace, unless it contains objects of others."""
         key = ObjectKey("", self._namespace)
         tenant = await self._tenant()
         if tenant is not None:
-            self._say(f"{title(NAMESPACES, key.name)} left as it is: {tenant} is in it")
+            self._say(f"{title(resources.NAMESPACES, key.name)} left as it is: {tenant} is in it")
         else:
-            await self._remove(NAMESPACES, key)
+            await self._remove(resources.NAMESPACES, key)
 
     async def _kept(self) -> list[JSONObject]:
-        pods = await self._client.list(PODS, label_selector=labels.NAME)
+        pods = await self._client.list(resources.PODS, label_selector=labels.NAME)
         return [pod for pod in pods.items if retention.is_kept(pod)]
 
     async def _let_go(self, pod: JSONObject) -> None:
@@ -169,14 +158,14 @@ class Remover:
 
     async def _remove(self, resource: Resource, key: ObjectKey) -> None:
         """Delete an object if it is ours, and wait until it is deleted."""
-        live = await self._find(resource, key)
+        live = await self._client.find(resource, key)
         if live is None:
             return
         if not metadata.is_installed(live):
             self._say(f"{title(resource, key.name)} left as it is: it has no labels of an installation")
             return
         # Pods of the manager terminate gracefully, with their permissions, before these are removed.
-        await self._delete(resource, live, "Foreground" if resource == DEPLOYMENTS else "Background")
+        await self._delete(resource, live, "Foreground" if resource == resources.DEPLOYMENTS else "Background")
         await self._until_gone(resource, key)
         self._report(f"{title(resource, key.name)} deleted")
 
@@ -186,14 +175,8 @@ class Remover:
         with suppress(NotFoundError):
             await self._client.delete(resource, meta.key(live), propagation=propagation, uid=meta.uid(live))
 
-    async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
-        try:
-            return await self._client.get(resource, key)
-        except NotFoundError:
-            return None
-
     async def _until_gone(self, resource: Resource, key: ObjectKey) -> None:
-        if self._is_trial or await self._find(resource, key) is None:
+        if self._is_trial or await self._client.find(resource, key) is None:
             return
         informer = Informer(self._client, only(resource, key))
         await self._until_none(informer, resource, informer.store.list)
@@ -228,7 +211,7 @@ def installable(namespace: str) -> list[tuple[Resource, ObjectKey]]:
         InstallSettings(namespace=namespace),
     )
     found = [(kind, meta.key(obj)) for chosen in choices for kind, obj in build_all(MANAGED, chosen)]
-    kept = {NAMESPACES, CUSTOM_RESOURCE_DEFINITIONS}
+    kept = {resources.NAMESPACES, resources.CUSTOM_RESOURCE_DEFINITIONS}
     # The last position counts: the webhook configurations are removed before anything else.
     latest = dict.fromkeys(reversed([one for one in found if one[0] not in kept]))
     return list(reversed(latest))

@@ -77,7 +77,6 @@ def _combined(pool: Pool, options: ClusterOptions) -> Pool:
 
 
 def _typed(options: ClusterOptions) -> Pool:
-    """Return the options about nodes from the command line."""
     gpus = (f"{GPU}={options.gpus_per_node}",) if options.gpus_per_node > 0 else ()
     return Pool(
         count=options.nodes,

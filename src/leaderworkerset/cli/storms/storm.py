@@ -161,7 +161,6 @@ def _duration(place: str, name: str, words: str) -> float:
 
 
 def _numbers(of: Of) -> tuple[int, ...]:
-    """Return how many targets there may be."""
     match of:
         case Of.RANK | Of.NODE:
             return (1,)

@@ -10,9 +10,8 @@ import click
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import livetable
-from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
-from leaderworkerset.cli.views.terminal import escaped, say
+from leaderworkerset.cli.views.terminal import Painter, escaped, is_colored, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, GroupName, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
@@ -58,7 +57,7 @@ class Display(Protocol):
 
 def display() -> Display:
     """Return the display for the current standard output."""
-    return TerminalDisplay() if wanted(sys.stdout) else PlainDisplay()
+    return TerminalDisplay() if is_colored(sys.stdout) else PlainDisplay()
 
 
 class PlainDisplay:

@@ -37,7 +37,7 @@ def lines(shown: DescribedSet, now: datetime) -> list[str]:
         *_head(view, now),
         "",
         "Roles:",
-        *output.table(ROLES, [_role(view, role) for role in _roles(view)], "  "),
+        *output.table(ROLES, [_role(view, role) for role in list(meta.spec(view.object).get("roles") or [])], "  "),
         *_revisions(view),
         *_parts(view),
         *description.conditions(view.object, now),
@@ -66,10 +66,6 @@ def _placement(obj: JSONObject) -> str:
     return " ".join(str(policy[name]) for name in ("type", "topology") if policy.get(name))
 
 
-def _roles(view: SetView) -> list[JSONObject]:
-    return list(meta.spec(view.object).get("roles") or [])
-
-
 def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
     name, spec = str(role.get("name")), role.get("spec") or {}
     count = next(one for one in view.roles if one.name == name)
@@ -89,7 +85,6 @@ def _role(view: SetView, role: JSONObject) -> tuple[str, ...]:
 
 
 def _images(template: JSONObject) -> list[str]:
-    """Return the images of a role's containers, each once."""
     found = [
         str(container.get("image") or "-")
         for one in ("leaderTemplate", "workerTemplate")

@@ -85,7 +85,7 @@ def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Bra
     if every_rank or len(view.groups) <= FEW_GROUPS:
         below = tuple(_of_group(group, now) for group in view.groups)
     else:
-        below = tuple(_of_fold(fold, now) for fold in folds(view.groups, now))
+        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
     updated = [f"updated {view.up_to_date} of {view.desired}"] if view.is_updating else []
     state = ", ".join([*updated, *output.unlisted(view)])
     cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
@@ -97,10 +97,6 @@ def _of_group(group: Group, now: datetime) -> Branch:
     told = output.recreated(group, now)
     ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
     return Branch(_fold_cells(fold, now), told, ranks)
-
-
-def _of_fold(fold: Fold, now: datetime) -> Branch:
-    return Branch(_fold_cells(fold, now), fold.why)
 
 
 def _fold_cells(fold: Fold, now: datetime) -> Cells:

@@ -76,8 +76,6 @@ def group_name(pod: JSONObject) -> str:
 
 
 def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
-    """Return the groups that are complete and whose gated pods have no other gates."""
-
     def group(pod: JSONObject) -> tuple[str, str]:
         return meta.namespace(pod), group_name(pod)
 

@@ -111,7 +111,6 @@ def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:
 
 
 def _delete_finished(facts: SetFacts) -> Delete:
-    """Delete a LeaderWorkerSet that ended, as its annotation asks."""
     note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
     return guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(decisionevents.expired(facts.obj, note),))
 
@@ -197,7 +196,7 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             resource=CONTROLLER_REVISIONS,
             object=revision,
             body=facts.revision.body,
-            on_success=(decisionevents.creating_revision(facts.obj, revision, note),),
+            on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
         )
     ]
 

@@ -25,6 +25,10 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTem
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
+class DeniedError(Exception):
+    """The object must not be stored; the text is shown to the user."""
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """The source of pod templates: the revision's template and the current annotations of the LeaderWorkerSet."""

@@ -59,7 +59,6 @@ def _what(pod: JSONObject) -> str:
 
 
 def _ended(pod: JSONObject) -> Iterator[str]:
-    """Describe how the last runs of restarted containers ended."""
     for container in podstate.container_statuses(pod):
         states = (container.get("state") or {}, container.get("lastState") or {})
         terminated = next((state["terminated"] for state in states if state.get("terminated")), None)

@@ -85,7 +85,6 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
 
 
 def _started(rank: Rank) -> datetime:
-    """Return when the newest container of a rank was started."""
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     running = [(status.get("state") or {}).get("running") or {} for status in statuses]
     return max((_moment(one.get("startedAt")) for one in running), default=BEGINNING)

@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import DEPLOYMENTS
 from kuberuntime.plan import Action, Apply, Delete, Finally, Patch, Plan, Put, PutStatus
 from leaderworkerset.install import certmanager
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand, sync
 from leaderworkerset.operator.comparison import Comparison

@@ -13,7 +13,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, SECRETS
 from kuberuntime.plan import Emit, Plan
 from leaderworkerset.controllers.caches import Caches
-from leaderworkerset.install.foreign import ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager.parts import background
 from leaderworkerset.operator import operand, operatorcontroller

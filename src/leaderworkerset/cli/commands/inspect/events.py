@@ -86,8 +86,7 @@ async def show(target: Target, wanted: EventsRequest) -> None:
         for one in found:
             click.echo(documented(one, wanted.form))
     elif found:
-        for line in happenings.table(found, SystemClock().now()):
-            say(line)
+        say(*happenings.table(found, SystemClock().now()))
     else:
         click.echo(f"No events of {wanted.chosen}.", err=True)
 

@@ -1,6 +1,5 @@
 """`lws must-gather`: write diagnostic data into a directory, to read or to send."""
 
-import asyncio
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +10,9 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.gathering import layout
-from leaderworkerset.cli.gathering.gatherer import Gatherer
+from leaderworkerset.cli.gathering.gatherer import HISTORY, NOTES, Gatherer, place, shown
 from leaderworkerset.install import rendering
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.operator.operatornames import OPERATOR
@@ -52,25 +50,24 @@ def command(target: Target, /, directory: Path) -> None:
         files += 1
 
     def write_object(kind: Resource, obj: JSONObject) -> None:
-        write(str(layout.place(kind, obj)), rendering.document(layout.shown(kind, obj)).encode())
+        write(str(place(kind, obj)), rendering.document(shown(kind, obj)).encode())
 
-    async def act() -> Gatherer:
-        async with target.session() as session:
-            gatherer = Gatherer(session.client, write_object, write)
-            await gatherer.gather((target.namespace,) if target.namespace else PLACES)
-            try:
-                episodes = await recordings.of_session(target, session.client, target.namespace or "")
-            except APIError as error:
-                gatherer.notes.append(f"recorded failures: {error}")
-                return gatherer
-            for episode in episodes:
-                names = (episode.namespace, episode.lws, episode.group, f"{episode.number}.json")
-                write(str(layout.HISTORY.joinpath(*names)), msgspec.json.encode(episode))
+    async def act(session: Session) -> Gatherer:
+        gatherer = Gatherer(session.client, write_object, write)
+        await gatherer.gather((target.namespace,) if target.namespace else PLACES)
+        try:
+            episodes = await recordings.of_session(target, session.client, target.namespace or "")
+        except APIError as error:
+            gatherer.notes.append(f"recorded failures: {error}")
             return gatherer
+        for episode in episodes:
+            names = (episode.namespace, episode.lws, episode.group, f"{episode.number}.json")
+            write(str(HISTORY.joinpath(*names)), msgspec.json.encode(episode))
+        return gatherer
 
-    found = asyncio.run(act())
+    found = target.run(act)
     notes = found.notes
     unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
-    write(str(layout.NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
-    click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({layout.NOTES})")
+    write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
+    click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
     click.echo("templates are in it with the values of variables, and logs: look through it before you send it")

@@ -47,6 +47,5 @@ async def show(target: Target, wanted: GetRequest) -> None:
             every_rank=wanted.shows_ranks,
             is_chosen=bool(wanted.chosen),
         )
-        for line in lines:
-            say(line)
+        say(*lines)
         await say_if_empty(session, seen, wanted)

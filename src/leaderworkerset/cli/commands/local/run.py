@@ -14,14 +14,12 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
 from leaderworkerset.cli import durations
-from leaderworkerset.cli.applying import missingnamespaces
-from leaderworkerset.cli.applying.applier import Applier
+from leaderworkerset.cli.applying.applier import Applier, create_namespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
-from leaderworkerset.cli.local.requirement import require_localkube
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
 from leaderworkerset.cli.reading.applyorder import ordered
@@ -119,8 +117,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
 
     assumed = assume(documents, plan.cluster)
     images = notes((one.object for one in documents), dict(plan.cluster.images), is_typed=True)
-    for line in (*assumed.lines, *(() if plan.cluster.stub else images)):
-        say(line, err=True)
+    say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
     place = places.ephemeral()
     try:
         with place.held():
@@ -152,15 +149,12 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
         ) as cluster,
     ):
         progress.clear()
-        for note in cluster.notes:
-            say(note, err=True)
+        say(*cluster.notes, err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
-        for line in await missingnamespaces.create(session, documents):
-            say(line, err=True)
+        say(*await create_namespaces(session, documents), err=True)
         applier = Applier(session)
         await applier.check(documents)
-        for line in await applier.apply(documents):
-            say(line, err=True)
+        say(*await applier.apply(documents), err=True)
         return await follow(session, documents, plan.options, stopped)
 
 

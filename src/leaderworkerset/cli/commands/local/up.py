@@ -16,8 +16,7 @@ from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.errors import CommandError, UsageError, describe, leaves
 from leaderworkerset.cli.local import keptoptions
-from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
-from leaderworkerset.cli.local.requirement import require_localkube
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.views.progress import ProgressLine
 

@@ -1,7 +1,5 @@
 """`lws rollout pause` and `resume`: hold a rollout by its partition, and continue it."""
 
-import asyncio
-
 import click
 
 from kuberuntime.objects import meta
@@ -34,11 +32,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            return await pause(session, name, is_trial=is_trial)
-
-    say(asyncio.run(act()))
+    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
 @click.command("resume")
@@ -53,11 +47,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            return await let_go(session, name, is_trial=is_trial)
-
-    say(asyncio.run(act()))
+    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:

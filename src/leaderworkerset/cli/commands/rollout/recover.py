@@ -1,7 +1,5 @@
 """`lws recover`: let groups that used up their restarts try again; the pods that were kept for diagnosis go."""
 
-import asyncio
-
 import click
 
 from kuberuntime.objects.meta import ObjectKey
@@ -36,12 +34,11 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
     if any(one.rank is not None for one in chosen):
         raise UsageError("name LeaderWorkerSets or groups: a group is recovered as a whole")
 
-    async def act() -> None:
-        async with target.session() as session:
-            for one in chosen:
-                say(await recover(session, one, is_trial=is_trial))
+    async def act(session: Session) -> None:
+        for one in chosen:
+            say(await recover(session, one, is_trial=is_trial))
 
-    asyncio.run(act())
+    target.run(act)
 
 
 async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:

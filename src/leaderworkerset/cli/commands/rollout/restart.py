@@ -3,8 +3,6 @@
 A named group is recreated like one that failed: its leader is deleted in the foreground, workers first.
 """
 
-import asyncio
-
 import click
 
 from kuberuntime.clock import SystemClock
@@ -41,14 +39,13 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     """  # noqa: D301 - click reads the \b
     wanted = RestartRequest.parse(names)
 
-    async def act() -> str:
-        async with target.session() as session:
-            if not wanted.groups:
-                return await restart_all(session, wanted.name, is_trial=is_trial)
-            restart = Restart(session, wanted, force=force)
-            return await (restart.preview() if is_trial else restart.run(timeout))
+    async def act(session: Session) -> str:
+        if not wanted.groups:
+            return await restart_all(session, wanted.name, is_trial=is_trial)
+        restart = Restart(session, wanted, force=force)
+        return await (restart.preview() if is_trial else restart.run(timeout))
 
-    say(asyncio.run(act()))
+    say(target.run(act))
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:

@@ -1,6 +1,5 @@
 """`lws rollout status`: follow a rollout until it is done, or report why it makes no progress."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -65,16 +64,15 @@ def command(target: Target, /, name: str, *, timeout: float | None, stuck_after:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            resource, _ = await targets.find_either(session, name)
-            key = ObjectKey(session.namespace, name)
-            follower = follower_of(session, resource, key, stuck_after)
-            if options["form"]:
-                return output.as_json(await follower.document())
-            return await follower.follow(timeout) if options["watch"] else await follower.once()
+    async def act(session: Session) -> str:
+        resource, _ = await targets.find_either(session, name)
+        key = ObjectKey(session.namespace, name)
+        follower = follower_of(session, resource, key, stuck_after)
+        if options["form"]:
+            return output.as_json(await follower.document())
+        return await follower.follow(timeout) if options["watch"] else await follower.once()
 
-    say(asyncio.run(act()))
+    say(target.run(act))
 
 
 @dataclass(slots=True)

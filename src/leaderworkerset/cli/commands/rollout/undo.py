@@ -1,7 +1,5 @@
 """`lws rollout undo`: give a LeaderWorkerSet the template of an earlier revision."""
 
-import asyncio
-
 import click
 
 from leaderworkerset.cli.cluster.target import Session, Target
@@ -32,11 +30,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            return await undo(session, name, number, is_trial=is_trial)
-
-    say(asyncio.run(act()))
+    say(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:
