@@ -20,6 +20,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+from aiohttp import web
 
 import leaderworkerset
 from kuberuntime import randomness, timeouts, tlsbuffers
@@ -34,22 +35,70 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.serving import reviews
+from kuberuntime.serving.bindaddresses import parse_address
+from kuberuntime.serving.certfiles import CertificateFiles
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
-from kuberuntime.serving.metrics import Metrics, ObservedTransport
+from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.manager import buildinfo, parts
+from leaderworkerset.manager import buildinfo, metricsserver, parts
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.leading import Leading
-from leaderworkerset.manager.parts import background
+from leaderworkerset.manager.parts import AlwaysReady, ProcessPart, background
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import LEASE
-from leaderworkerset.operator.operatorserver import OperatorServer
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
+
+CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class OperatorServer(AlwaysReady):
+    """Serves at `address`; ready as long as `leading` is. Mounted certificates are replaced without a restart."""
+
+    def __init__(
+        self, address: str, metrics: Metrics, authorizer: Authorizer, leading: ProcessPart, clock: Clock
+    ) -> None:
+        self._address = parse_address(address)
+        self._metrics = metrics
+        self._authorizer = authorizer
+        self._leading = leading
+        self._clock = clock
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is entered."""
+        files = CertificateFiles(CERTIFICATES, self._metrics)
+        async with (
+            metricsserver.certified(files, self._clock) as context,
+            Listener(self._application(), self._address, context, name="operator"),
+        ):
+            log.info("serving probes and metrics", address=str(self._address))
+            yield
+
+    def _application(self) -> web.Application:
+        application = reviews.application(metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
+        application.add_routes(
+            [web.get("/healthz", _alive), web.get("/livez", _alive), web.get("/readyz", self._ready)]
+        )
+        return application
+
+    async def _ready(self, _request: web.Request) -> web.Response:
+        if self._leading.is_ready:
+            return web.Response(text="ok")
+        return web.Response(status=503, text="not ready: caches are not filled")
+
+
+async def _alive(_request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
 
 COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files whose change ends the process."""
@@ -59,8 +108,6 @@ RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
 
 TOPOLOGY_SECONDS: Final = 5.0
 """The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

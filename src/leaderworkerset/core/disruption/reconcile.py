@@ -14,6 +14,7 @@ from typing import Final
 
 from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
 from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
 from leaderworkerset.api import groupname, labels
@@ -160,3 +161,19 @@ def _created(pod: JSONObject, now: datetime) -> datetime:
 def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
     patch = {"metadata": {"uid": meta.uid(pod), "annotations": annotations}}
     return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)
+
+
+def is_closed(node: JSONObject) -> bool:
+    """Return whether a node accepts no pods, or not all."""
+    return bool(meta.spec(node).get("unschedulable")) or bool(_taints(node))
+
+
+def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
+    """Return whether a node that is closed would not accept the pod again."""
+    if meta.spec(node).get("unschedulable"):
+        return True
+    return not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
+
+
+def _taints(node: JSONObject) -> list[JSONObject]:
+    return [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in REPELLING]

@@ -13,9 +13,8 @@ from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import description, setdescription
-from leaderworkerset.cli.views.description import Described
-from leaderworkerset.cli.views.setdescription import DescribedSet
+from leaderworkerset.cli.views import description
+from leaderworkerset.cli.views.description import Described, DescribedSet
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lists
@@ -77,7 +76,7 @@ async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> 
     logs = [await last_lines(session.client, one, TAIL) for one in failed]
     happened = await set_happenings(session, view)
     shown = DescribedSet(view=view, events=happened, logs=[text for text in logs if text], lws=addressed(session))
-    return setdescription.lines(shown, SystemClock().now())
+    return description.set_lines(shown, SystemClock().now())
 
 
 def addressed(session: Session) -> str:
