@@ -4,8 +4,8 @@ Every event regards the LeaderWorkerSet; those about a group name its leader pod
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
@@ -37,60 +37,15 @@ def reference(obj: JSONObject) -> JSONObject:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"]} | fields
 
 
-@dataclass(frozen=True, slots=True)
-class EventForm:
-    """The events of one kind of decision: type, reason and action; the note is the caller's."""
-
-    type: Literal["Normal", "Warning"]
-    reason: str
-    action: str
-
-    def __call__(self, obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
-        """Return the event of a LeaderWorkerSet, and of an object of it."""
-        return Event(self.type, self.reason, self.action, note, reference(obj), related and reference(related))
-
-
-created: Final = EventForm("Normal", GROUPS_PROGRESSING, "Create")
-"""An object of a group, or of all groups, that was created."""
-
-creating_revision: Final = EventForm("Normal", CREATING_REVISION, "Create")
-"""A revision that was recorded."""
-
-deleting_surge: Final = EventForm("Normal", GROUPS_PROGRESSING, "Delete")
-"""Surplus groups that are deleted (R-ROLL-3)."""
-
-updating: Final = EventForm("Normal", GROUPS_UPDATING, "Update")
-"""The groups that are rolled now (R-LSTS-7)."""
-
-failed_create: Final = EventForm("Warning", FAILED_CREATE, "Create")
-"""An object that could not be created."""
-
-failed_update: Final = EventForm("Warning", FAILED_UPDATE, "Update")
-"""A leader StatefulSet that could not be changed."""
-
-recreating_group: Final = EventForm("Normal", RECREATE_GROUP, "Delete")
-"""A group that is recreated (R-POD-5)."""
-
-backing_off: Final = EventForm("Warning", BACK_OFF, "Delete")
-"""A group that failed again and waits to be recreated."""
-
-restarts_exhausted: Final = EventForm("Warning", RESTARTS_EXHAUSTED, "Delete")
-"""A group that used up its restarts and is not recreated any more (N-RB-4)."""
-
-expired: Final = EventForm("Normal", "TTLAfterFinished", "Delete")
-"""A LeaderWorkerSet that ended and was deleted after its time to live."""
-
-releasing_lost_pod: Final = EventForm("Warning", LOST_POD, "Delete")
-"""A pod on a lost node that was deleted by force."""
-
-waiting_for_lost_pod: Final = EventForm("Warning", LOST_POD, "Hold")
-"""A pod on a lost node that blocks its group."""
-
-
 def ignored(obj: JSONObject, lws: JSONObject | None, why: str = "cannot be read") -> Event:
     """Return the event of an object that is ignored; it regards its LeaderWorkerSet, or itself if none is known."""
     note = f"{obj['kind']} {meta.name(obj)} {why} and counts as absent: correct or delete it"
     return Event("Warning", IGNORED_OBJECT, "Read", note, reference(lws or obj), reference(obj) if lws else None)
+
+
+def created(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of an object of a group, or of all groups, that was created."""
+    return Event("Normal", GROUPS_PROGRESSING, "Create", note, reference(obj), related and reference(related))
 
 
 def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
@@ -99,6 +54,21 @@ def created_workers(obj: JSONObject, leader: JSONObject) -> Event:
     return _of_group(
         event, "Created worker statefulsets for groups {numbers}", decimals.natural(groupname.label(leader))
     )
+
+
+def creating_revision(obj: JSONObject, revision: JSONObject, note: str) -> Event:
+    """Return the event of a revision that was recorded."""
+    return Event("Normal", CREATING_REVISION, "Create", note, reference(obj), reference(revision))
+
+
+def deleting_surge(obj: JSONObject, note: str) -> Event:
+    """Return the event of surplus groups that are deleted (R-ROLL-3)."""
+    return Event("Normal", GROUPS_PROGRESSING, "Delete", note, reference(obj))
+
+
+def updating(obj: JSONObject, note: str) -> Event:
+    """Return the event that names the groups that are rolled now (R-LSTS-7)."""
+    return Event("Normal", GROUPS_UPDATING, "Update", note, reference(obj))
 
 
 def replacing_group(obj: JSONObject, leader: str, group: int) -> Event:
@@ -132,9 +102,29 @@ def _of_group(event: Event, note: str, group: int | None) -> Event:
     return event if group is None else replace(event, of_many=OneOfMany(note, group))
 
 
+def failed_create(obj: JSONObject, note: str, related: JSONObject | None = None) -> Event:
+    """Return the event of an object that could not be created."""
+    return Event("Warning", FAILED_CREATE, "Create", note, reference(obj), related and reference(related))
+
+
+def failed_update(obj: JSONObject, note: str) -> Event:
+    """Return the event of a leader StatefulSet that could not be changed."""
+    return Event("Warning", FAILED_UPDATE, "Update", note, reference(obj))
+
+
 def condition_changed(obj: JSONObject, reason: str, note: str) -> Event:
     """Return the event of changed conditions (R-STAT-10)."""
     return Event("Normal", reason, "Update", note, reference(obj))
+
+
+def recreating_group(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Return the event of a group that is recreated (R-POD-5)."""
+    return Event("Normal", RECREATE_GROUP, "Delete", note, reference(obj), reference(leader))
+
+
+def backing_off(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Return the event of a group that failed again and waits to be recreated."""
+    return Event("Warning", BACK_OFF, "Delete", note, reference(obj), reference(leader))
 
 
 def replacement_deferred(obj: JSONObject, leader: JSONObject, ending: int) -> Event:
@@ -167,6 +157,11 @@ def unexpected_owner(leader: JSONObject, pod_group: str) -> Event:
     return Event("Warning", UNEXPECTED_OWNER, "Create", note, reference(leader))
 
 
+def restarts_exhausted(obj: JSONObject, leader: JSONObject, note: str) -> Event:
+    """Return the event of a group that used up its restarts and is not recreated any more (N-RB-4)."""
+    return Event("Warning", RESTARTS_EXHAUSTED, "Delete", note, reference(obj), reference(leader))
+
+
 def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -> Event:
     """Return the event of a group that ended by its own, as sets that run to completion do."""
     return Event(
@@ -177,6 +172,21 @@ def group_ended(obj: JSONObject, leader: JSONObject, end: GroupEnd, note: str) -
         reference(obj),
         reference(leader),
     )
+
+
+def expired(obj: JSONObject, note: str) -> Event:
+    """Return the event of a LeaderWorkerSet that ended and was deleted after its time to live."""
+    return Event("Normal", "TTLAfterFinished", "Delete", note, reference(obj))
+
+
+def releasing_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Return the event of a pod on a lost node that was deleted by force."""
+    return Event("Warning", LOST_POD, "Delete", note, reference(obj), reference(pod))
+
+
+def waiting_for_lost_pod(obj: JSONObject, pod: JSONObject, note: str) -> Event:
+    """Return the event of a pod on a lost node that blocks its group."""
+    return Event("Warning", LOST_POD, "Hold", note, reference(obj), reference(pod))
 
 
 def may_be_evicted(obj: JSONObject, group: str) -> Event:

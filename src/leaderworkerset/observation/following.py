@@ -33,15 +33,12 @@ class Followed(Protocol):
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` on every change."""
-        ...
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        ...
 
     async def wait_synced(self) -> None:
         """Wait until the first objects are there."""
-        ...
 
 
 class Supplement:

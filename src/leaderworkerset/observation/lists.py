@@ -27,15 +27,12 @@ class Lister(Protocol):
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return all objects of a list."""
-        ...
 
     async def bounded(self, query: Query) -> Sequence[JSONObject]:
         """Return a list of at most `MOST` objects."""
-        ...
 
     async def node(self, name: str) -> JSONObject | None:
         """Return a node, None if it does not exist."""
-        ...
 
 
 class Lists:

@@ -66,12 +66,10 @@ class PodSource(Protocol):
     @property
     def pods(self) -> Informer:
         """Return the informer of the pods, maybe with others than the wanted."""
-        ...
 
     @property
     def object(self) -> JSONObject | None:
         """Return the set."""
-        ...
 
 
 class Changing(Protocol):
@@ -79,7 +77,6 @@ class Changing(Protocol):
 
     async def until(self, check: Callable[[], bool | None]) -> bool:
         """Return the first result of `check` that is not None."""
-        ...
 
 
 class LogFollower:

@@ -68,7 +68,6 @@ class Sink(Protocol):
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Accept one line of a pod."""
-        ...
 
 
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:

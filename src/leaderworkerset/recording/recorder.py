@@ -85,14 +85,12 @@ class Keeper(Protocol):
 
     def has(self, identity: str) -> bool:
         """Return whether there is an episode of this identity."""
-        ...
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
         """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
 
         Raise `KubeError`, `OSError` or `ValueError` if that is not possible.
         """
-        ...
 
 
 class Recorder:

@@ -156,11 +156,9 @@ class Watcher(Protocol):
 
     def update(self, views: Sequence[View]) -> None:
         """Show the current views."""
-        ...
 
     def close(self) -> None:
         """Finish the output."""
-        ...
 
 
 class DocumentWatcher:

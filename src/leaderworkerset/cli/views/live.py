@@ -40,19 +40,15 @@ class Display(Protocol):
 
     def update(self, views: Sequence[View]) -> None:
         """Show the current groups."""
-        ...
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Show one line of a rank's log."""
-        ...
 
     def note(self, text: str) -> None:
         """Show a line that stays, and is no rank's."""
-        ...
 
     def close(self) -> None:
         """Finish, and leave the screen as it is."""
-        ...
 
 
 def display() -> Display:

@@ -196,7 +196,7 @@ def _record_revision(facts: SetFacts) -> list[Action]:
             resource=CONTROLLER_REVISIONS,
             object=revision,
             body=facts.revision.body,
-            on_success=(decisionevents.creating_revision(facts.obj, note, revision),),
+            on_success=(decisionevents.creating_revision(facts.obj, revision, note),),
         )
     ]
 
