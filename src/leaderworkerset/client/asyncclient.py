@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Self, overload
 
+from kuberuntime.client.client import Client
 from kuberuntime.client.client import Client as KubernetesClient
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
@@ -14,7 +15,6 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.client import scaling
 from leaderworkerset.client.manifest import Manifest
 from leaderworkerset.client.passing import alone, passed
 from leaderworkerset.observation.podlogs import PodLogOptions, Sink, read
@@ -22,6 +22,13 @@ from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View, order_of, place_of, view
 from leaderworkerset.views.selection import Filter, Selection
+
+
+async def scale(client: Client, key: ObjectKey, groups: int) -> None:
+    """Set the number of groups."""
+    patch = {"spec": {"replicas": groups}}
+    await client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER)
+
 
 MANAGER: Final = "lws-client"
 """The field manager of applied objects."""
@@ -196,7 +203,7 @@ class AsyncClient:
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""
-        await scaling.scale(self._open, self._key(name), groups)
+        await scale(self._open, self._key(name), groups)
 
     async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
         """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.

@@ -19,7 +19,7 @@ from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, runsettings
-from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
+from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
@@ -103,7 +103,7 @@ class PodDriver(Driver):
         if node := wants_node(group):
             group = replace(group, node=await self._client.find(NODES, ObjectKey("", node)))
         if delegation.is_needed_by(group):
-            group = replace(group, parent=await parentworkloads.find(self._client, group.obj))
+            group = replace(group, parent=await gangobjects.find(self._client, group.obj))
         if names := wants_lost_nodes(group):
             group = replace(
                 group, lost_nodes={name: await self._client.find(NODES, ObjectKey("", name)) for name in names}

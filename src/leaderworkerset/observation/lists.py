@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from kuberuntime.client.client import PAGE, Client
-from kuberuntime.client.requests import Selection
 from kuberuntime.client.requests import Selection as Query
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
@@ -70,15 +69,15 @@ class Lists:
         return await self._client.find(NODES, ObjectKey("", name))
 
 
-def warnings_in(namespace: str) -> Selection:
+def warnings_in(namespace: str) -> Query:
     """Select the Warning events of a namespace (empty: of all)."""
-    return Selection(CORE_EVENTS, namespace, field_selector="type=Warning")
+    return Query(CORE_EVENTS, namespace, field_selector="type=Warning")
 
 
-def records_of(namespace: str, name: str = "") -> Selection:
+def records_of(namespace: str, name: str = "") -> Query:
     """Select the records of recreations of one LeaderWorkerSet, or of all: revisions without a revision's label."""
     whose = f"{labels.NAME}={name}" if name else labels.NAME
-    return Selection(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
+    return Query(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
 
 
 async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
@@ -88,9 +87,9 @@ async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> 
     return explained(views, found, SystemClock().now())
 
 
-async def _permitted(lists: Lists, selection: Selection) -> list[JSONObject]:
+async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
     """List objects; none if the user may not."""
     try:
-        return await lists.all(selection)
+        return await lists.all(query)
     except ForbiddenError:
         return []

@@ -18,8 +18,8 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.containerchoice import container_option, say_choice
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say

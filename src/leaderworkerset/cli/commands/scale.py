@@ -13,8 +13,8 @@ from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 from leaderworkerset.cli import durations, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say
@@ -124,9 +124,9 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
         )
         return Rescaled(now, tried)
     # The package imports all that follows objects, which `--help` does not need.
-    from leaderworkerset.client import scaling
+    from leaderworkerset.client import asyncclient
 
-    await scaling.scale(session.client, key, wanted.replicas)
+    await asyncclient.scale(session.client, key, wanted.replicas)
     return Rescaled(now, await session.client.get(LEADERWORKERSETS, key))
 
 

@@ -25,16 +25,6 @@ def errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
     return refuse_awaiting(lws, NAME)
 
 
-def suits(_pod: JSONObject) -> bool:
-    """Return True: every scheduler ignores gated pods."""
-    return True
-
-
-def is_taken(_pod: JSONObject) -> bool:
-    """Return False: there is no object that a user could name."""
-    return False
-
-
 def link(pod: JSONObject, _group: str) -> JSONObject:
     """Return the pod with the gate added to its own."""
     if meta.annotations(pod).get(labels.SIZE) == ALONE or is_gated(pod):
@@ -42,4 +32,5 @@ def link(pod: JSONObject, _group: str) -> JSONObject:
     return with_spec(pod, {"schedulingGates": [*(meta.spec(pod).get("schedulingGates") or []), GATE]})
 
 
-BUILT_IN: Final = Provider(name=NAME, suits=suits, is_taken=is_taken, link=link, errors=errors)
+BUILT_IN: Final = Provider(name=NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=link, errors=errors)
+"""Every scheduler ignores gated pods, and there is no object that a user could name."""

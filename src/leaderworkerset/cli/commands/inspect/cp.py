@@ -13,10 +13,10 @@ import click
 from kuberuntime.objects import meta
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.containerchoice import container_option
 from leaderworkerset.cli.copying import archive, transfer
 from leaderworkerset.cli.copying.transfer import RankContainer
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sharedoptions import container_option
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.podcontainers import default_container
 from leaderworkerset.views.selection import Selection

@@ -8,11 +8,11 @@ import click
 from kuberuntime.clock import SystemClock
 from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.rollouts.changing import Change
 from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
+from leaderworkerset.cli.sharedoptions import dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import patches

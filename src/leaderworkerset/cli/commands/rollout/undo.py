@@ -3,10 +3,10 @@
 import click
 
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.rollouts.changing import Change
+from leaderworkerset.cli.sharedoptions import dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts, patches
