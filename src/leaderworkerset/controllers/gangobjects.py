@@ -2,6 +2,9 @@
 
 Only the kinds of the configured schedulers are watched, and only objects with the name of a LeaderWorkerSet. A kind
 that is not served is watched as soon as it is.
+
+The Workload of an owner, to whom a LeaderWorkerSet delegates its scheduling (N-K8S-16), is in no cache: owners are of any kind,
+and the manager may read only some. What it may not read is an answer, too (N-AT-15).
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -97,17 +100,17 @@ DEEPEST: Final = 8
 """How many owners are asked, upwards."""
 
 
-async def find(client: Client, lws: JSONObject) -> Parent:
+async def find_parent(client: Client, lws: JSONObject) -> Parent:
     """Return the Workload of the next owner that has one, or why there is none; raise `KubeError` without an answer."""
     try:
-        return await _find(client, lws)
+        return await _find_parent(client, lws)
     except ValueError as error:
         return SchedulingFailure(delegation.NOT_READY, str(error))
     except (ForbiddenError, NotFoundError) as error:
         return SchedulingFailure(delegation.NOT_READY, f"an owner cannot be read: {error}")
 
 
-async def _find(client: Client, lws: JSONObject) -> JSONObject:
+async def _find_parent(client: Client, lws: JSONObject) -> JSONObject:
     workloads = (await client.list(WORKLOADS, namespace=meta.namespace(lws))).items
     obj = lws
     for _ in range(DEEPEST):
@@ -116,11 +119,11 @@ async def _find(client: Client, lws: JSONObject) -> JSONObject:
             break
         if (found := delegation.of_owner(workloads, owner)) is not None:
             return found
-        obj = await _read(client, owner, meta.namespace(lws))
+        obj = await _read_owner(client, owner, meta.namespace(lws))
     raise ValueError(f"no owner of LeaderWorkerSet {meta.key(lws)} has a Workload yet")
 
 
-async def _read(client: Client, owner: OwnerReference, namespace: str) -> JSONObject:
+async def _read_owner(client: Client, owner: OwnerReference, namespace: str) -> JSONObject:
     """Read an owner; raise `ValueError` if it is another object of that name, or of a kind that is not served."""
     version, kind = owner["apiVersion"], owner["kind"]
     base = f"/apis/{version}" if "/" in version else f"/api/{version}"

@@ -155,7 +155,7 @@ class LeaderWorkerSetDriver(Driver):
         observed = self.observe(key, past)
         parent: Parent = None
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
-            parent = await gangobjects.find(self._client, lws)
+            parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(self.observe(key, past), parent=parent)
         living = (observed.leader_statefulset, observed.leader_deployment)
         documents = (observed.leaderworkerset, *living, *observed.revisions)

@@ -103,7 +103,7 @@ class PodDriver(Driver):
         if node := wants_node(group):
             group = replace(group, node=await self._client.find(NODES, ObjectKey("", node)))
         if delegation.is_needed_by(group):
-            group = replace(group, parent=await gangobjects.find(self._client, group.obj))
+            group = replace(group, parent=await gangobjects.find_parent(self._client, group.obj))
         if names := wants_lost_nodes(group):
             group = replace(
                 group, lost_nodes={name: await self._client.find(NODES, ObjectKey("", name)) for name in names}

@@ -110,7 +110,7 @@ def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], *
             guarded = Guarded(server, "manager")
             owner = await make(client)
             guarded.errors = errors
-            return await gangobjects.find(Client(guarded), lws_of(owner))
+            return await gangobjects.find_parent(Client(guarded), lws_of(owner))
         finally:
             await server.close()
 
