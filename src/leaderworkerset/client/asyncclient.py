@@ -138,8 +138,7 @@ class AsyncClient:
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
         wait for.
         """
-        from leaderworkerset.observation.following import SetInformers
-        from leaderworkerset.observation.waiting import wait_for
+        from leaderworkerset.observation.following import SetInformers, wait_for
 
         check = missing.parse(condition)
         if condition != "delete":

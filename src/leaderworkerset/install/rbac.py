@@ -32,7 +32,7 @@ def roles(
     """Build every role with its binding to the manager; `controllers` are the permissions of these.
 
     With `certificates` the manager issues those of its webhooks, and publishes their authority. The role to read metrics
-    is for the account of whoever scrapes them (`monitoring.py`).
+    is for the account of whoever scrapes them.
     """
     keeping = webhooks.CLUSTER if certificates else ()
     return [

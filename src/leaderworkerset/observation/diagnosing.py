@@ -28,7 +28,7 @@ from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
 from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lister, TooManyError
-from leaderworkerset.views.events.evidence import Evidence, explained
+from leaderworkerset.views.events.warningevents import Evidence, explained
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 

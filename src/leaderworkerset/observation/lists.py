@@ -10,7 +10,7 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
 from leaderworkerset.api import labels
-from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
+from leaderworkerset.views.events.warningevents import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View
 
 MOST: Final = 2000

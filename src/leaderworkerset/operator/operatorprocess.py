@@ -2,7 +2,7 @@
 
 ```
 every replica                                     only the leader, under the lease
-  probes and metrics  :8443  operatorserver.py      controllers  operatorcontroller.py, through manager/leading.py
+  probes and metrics  :8443                         controllers  operatorcontroller.py, through manager/leading.py
   leader election            kuberuntime/serving/leaderelection.py
   files that end it          `--terminate-on-files`
 ```
@@ -13,7 +13,7 @@ import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -35,6 +35,7 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Event
 from kuberuntime.serving import reviews
 from kuberuntime.serving.bindaddresses import parse_address
 from kuberuntime.serving.certfiles import CertificateFiles
@@ -43,17 +44,67 @@ from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.instruments import KindMetrics, Meter
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, metricsserver, parts
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.leading import Leading
 from leaderworkerset.manager.parts import AlwaysReady, ProcessPart, background
+from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
-from leaderworkerset.operator.operatornames import LEASE
+from leaderworkerset.operator.operatorcrd import operator_crd
+from leaderworkerset.operator.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
+
+
+def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
+    """Return the kinds that an operator at this place serves; `declared` are the kinds of its operand."""
+    kind = Kind(
+        resource=OPERATORS,
+        definition=Definition(operator_crd, _described),
+        controllers=operatorcontroller.controllers(declared, place, verbosity),
+        metrics=(build_metrics,),
+    )
+    return Registry((kind,), reporter=REPORTER)
+
+
+def _described(_document: JSONObject) -> JSONObject:
+    """Return the definition, which always has its descriptions."""
+    return operator_crd()
+
+
+def build_metrics(meter: Meter) -> KindMetrics:
+    """Register the metric that names the build (R-OP-11)."""
+    from prometheus_client import CollectorRegistry, Gauge
+
+    from leaderworkerset.manager import buildinfo
+
+    own = CollectorRegistry()
+    names = ("major", "minor", "gitCommit", "gitVersion")
+    gauge = Gauge("openshift_lws_operator_build_info", "The build of the operator.", names, registry=own)
+    version = buildinfo.version()
+    major, minor = version.removeprefix("v").split(".")[:2]
+    gauge.labels(major, minor, buildinfo.commit(), version).set(1)
+    meter.register(gauge)
+    return _NothingCounted()
+
+
+class _NothingCounted:
+    """The metrics of a kind that counts neither events nor objects."""
+
+    def recorded(self, event: Event) -> None:
+        """Ignore the event."""
+
+    def following(self, caches: Caches) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
+        """Follow nothing."""
+        return nullcontext()
+
 
 CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
 

@@ -19,8 +19,7 @@ from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.applying.serverside import Applied
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, TimedOutError
-from leaderworkerset.cli.reading.applyorder import batches
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document, batches
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission

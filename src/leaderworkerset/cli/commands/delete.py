@@ -18,8 +18,8 @@ from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import ordered
 from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats

@@ -20,9 +20,8 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.following import informers_of
+from leaderworkerset.observation.following import WaitTimeoutError, informers_of, wait_for
 from leaderworkerset.observation.podlogs import silent_lines
-from leaderworkerset.observation.waiting import WaitTimeoutError, wait_for
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import Check

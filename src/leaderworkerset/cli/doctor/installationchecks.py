@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang import native
-from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
+from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
 from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME

@@ -19,8 +19,7 @@ from kuberuntime.objects import meta
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
-from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
+from leaderworkerset.cli.cluster.target import OpenChannels, WarningTransport, say_warning
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.process import collection

@@ -30,7 +30,7 @@ class ObservedDisruption:
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
     `wanted` are the labels of groups with a pod on a node that is closed. `pods` are all pods, needed only where one is
-    marked, or to be marked (`marks.py`).
+    marked, or to be marked.
     """
 
     obj: JSONObject

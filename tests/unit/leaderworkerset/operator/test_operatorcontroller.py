@@ -19,8 +19,8 @@ from leaderworkerset.manager.parts import background
 from leaderworkerset.operator import operand, operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcontroller import LoggingDriver, establishes, owned
-from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import SINGLETON
+from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 PLACE = OperatorPlace(namespace="operators", image="lws:1", version="1.2.3")

@@ -21,8 +21,7 @@ from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import buildinfo
 from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
-from leaderworkerset.operator.operatorprocess import OperatorProcessSettings, OperatorServer
+from leaderworkerset.operator.operatorprocess import OperatorProcessSettings, OperatorServer, registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 KNOWN = answer(201, {"status": {"authenticated": True, "user": {"username": "scraper"}}})

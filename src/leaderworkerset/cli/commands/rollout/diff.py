@@ -12,8 +12,8 @@ from leaderworkerset.cli.applying.applier import Tried
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import ordered
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
 

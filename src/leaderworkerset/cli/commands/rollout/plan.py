@@ -20,9 +20,8 @@ from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs, output
 from leaderworkerset.cli.views.terminal import say
