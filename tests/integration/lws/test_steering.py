@@ -17,12 +17,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import errors, targets
+from leaderworkerset.cli import errors
 from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import restart_all
-from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, follower_of
+from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, SetFollower
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
@@ -327,8 +327,7 @@ async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> 
     session = session_of(space)
     obj = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
-    resource, _ = await targets.find_either(session, "split")
-    set_follower = follower_of(session, resource, space.key("split"), 600.0)
+    set_follower = SetFollower(session, space.key("split"), 600.0)
     assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
     with pytest.raises(UsageError, match=r"`lws get split -o json` shows its rollout"):
         await set_follower.document()

@@ -5,7 +5,7 @@ created is not changed, nor is an installed configuration unless another one is 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -149,7 +149,8 @@ def kinds_of(chosen: InstallSettings) -> Registry:
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:
     """Read the installed objects, check or apply the new ones, wait."""
     async with target.session() as session:
-        installer = Installer(session.client, chosen.namespace, say_to(options))
+        # Lines about single objects have another stream than printed objects.
+        installer = Installer(session.client, chosen.namespace, partial(terminal.say, err=bool(options["form"])))
         await installer.check_operator()
         await installer.check_place()
         if not options["config"]:
@@ -169,11 +170,6 @@ async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) 
             key = ObjectKey(chosen.namespace, metadata.MANAGER)
             await until_rolled_out(session.client, key, SELECTOR, options["timeout"])
             click.echo(f"deployment/{key.name} rolled out")
-
-
-def say_to(options: dict[str, Any]) -> Callable[[str], None]:
-    """Return the stream for lines about single objects: another one than that of printed objects."""
-    return partial(terminal.say, err=bool(options["form"]))
 
 
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 MOST_STREAMS: Final = 100
 """The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
 
+FULL: Final = "note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"
 
 NO_EARLIER_RUN: Final = "previous terminated"
 """How the message of a kubelet begins that has no log of a run before this one."""
@@ -240,7 +241,7 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
     from leaderworkerset.observation.following import informers_of
     from leaderworkerset.observation.logfollowing import LogFollower, Streams
 
-    streams = Streams(wanted.most, lambda: say(full(wanted.most), err=True))
+    streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True))
     async with target.session() as session:
         wanted = await named(session, wanted)
         sink = wanted.sink()
@@ -287,8 +288,3 @@ def refuse_too_many(count: int, wanted: LogsRequest, one: Selection) -> None:
             f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "
             f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
         )
-
-
-def full(most: int) -> str:
-    """Report that ranks wait."""
-    return f"note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"

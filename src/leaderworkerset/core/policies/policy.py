@@ -122,19 +122,9 @@ class PolicyDecision:
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-def add_nothing(_template: Template) -> dict[str, str]:
-    """Return no annotations: the default of a policy that needs none."""
-    return {}
-
-
-def keep_pod(pod: JSONObject, _member: Member) -> JSONObject:
-    """Return the pod unchanged: the default of a policy that changes no pods."""
-    return pod
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What a policy adds to pod templates, and to pods at their admission."""
 
-    annotations: Callable[[Template], dict[str, str]] = add_nothing
-    admit: Callable[[JSONObject, Member], JSONObject] = keep_pod
+    annotations: Callable[[Template], dict[str, str]] = lambda _template: {}
+    admit: Callable[[JSONObject, Member], JSONObject] = lambda pod, _member: pod

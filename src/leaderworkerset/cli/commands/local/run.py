@@ -247,7 +247,7 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
         views = views_of(parts.sets)
         parts.screen.update(leaderworkersets(views))
         if len(views) < len(parts.sets):
-            return "a LeaderWorkerSet of this run was deleted" if options.until else gone(views)
+            return "a LeaderWorkerSet of this run was deleted" if options.until else None if views else Ending.FINISHED
         if options.until == "ready" and all(view.is_ready for view in views):
             return Ending.FINISHED
         if options.until == "done":
@@ -257,11 +257,6 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
         return None
 
     return await objects.until(look, every=REFRESH)
-
-
-def gone(views: Sequence[Shown]) -> Ending | None:
-    """End a run without --until when all its LeaderWorkerSets were deleted."""
-    return None if views else Ending.FINISHED
 
 
 def conclusion(views: Sequence[Shown], options: RunOptions) -> str:

@@ -11,7 +11,7 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import durations, targets
@@ -67,7 +67,8 @@ def command(target: Target, /, name: str, *, timeout: float | None, stuck_after:
     async def act(session: Session) -> str:
         resource, _ = await targets.find_either(session, name)
         key = ObjectKey(session.namespace, name)
-        follower = follower_of(session, resource, key, stuck_after)
+        kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
+        follower: RolloutWait = kind(session, key, stuck_after)
         if options["form"]:
             return output.as_json(await follower.document())
         return await follower.follow(timeout) if options["watch"] else await follower.once()
@@ -256,12 +257,6 @@ class SetFollower(RolloutWait):
         """Return the current views."""
         view = self._informers.view()
         return [] if view is None else [part.view for part in view.parts]
-
-
-def follower_of(session: Session, resource: Resource, key: ObjectKey, stuck_after: float) -> RolloutWait:
-    """Return the follower for the kind that the name refers to."""
-    kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
-    return kind(session, key, stuck_after)
 
 
 def _conclusion(found: pace.RolloutProgress) -> str:
