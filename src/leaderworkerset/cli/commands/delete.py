@@ -13,14 +13,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
 from leaderworkerset.cli.reading.manifests import ordered
-from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
@@ -36,7 +36,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
 @dry_run_option("Show what would be deleted; delete nothing.")
-@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@timeout_option(120.0)
 @click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print only kinds and names.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:

@@ -23,10 +23,10 @@ from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, PODS
 from leaderworkerset.api import metadata
-from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
+from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.views import output, terminal
 from leaderworkerset.cli.views.progress import ProgressLine
 from leaderworkerset.cli.watchwarnings import following
@@ -72,7 +72,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 )
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the managers are ready.")
-@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@timeout_option(120.0)
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""

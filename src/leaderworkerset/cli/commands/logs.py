@@ -16,7 +16,7 @@ from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorErr
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.sharedoptions import container_option, say_choice
@@ -106,7 +106,7 @@ def group_name(text: str) -> GroupName:
 @click.option(
     "--since",
     metavar="DURATION",
-    type=durations.age,
+    type=sharedoptions.age,
     help="Only newer lines: 30s, 5m, 2h.",
 )
 @click.option(

@@ -22,11 +22,10 @@ from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Propagation
 from leaderworkerset.api import groupname, labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place, title
-from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from leaderworkerset.cli.views import terminal
 from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.core.restarts import retention
@@ -237,14 +236,7 @@ NAMED: Final = 3
     help="Delete all objects of the manager's kinds first.",
 )
 @click.option("--keep-crd", "keeps", is_flag=True, help="Keep the definitions, and with them all their objects.")
-@click.option(
-    "--timeout",
-    type=durations.limit,
-    default=120.0,
-    show_default=True,
-    metavar="DURATION",
-    help="The maximum time to wait for the deletion of one object.",
-)
+@timeout_option(120.0, "The maximum time to wait for the deletion of one object.")
 @dry_run_option("Print what would be removed; write nothing.")
 @click.pass_obj
 def command(target: Target, /, *, is_trial: bool, **options: Any) -> None:

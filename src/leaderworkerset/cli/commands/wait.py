@@ -12,10 +12,11 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations, logging, targets
+from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
+from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
@@ -56,7 +57,7 @@ class WaitRequest:
     metavar="WHAT",
     help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
 )
-@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@timeout_option(120.0)
 @stuck_options
 @formats.output_option("Print the objects that have it instead.")
 @click.pass_obj

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from kuberuntime.manifests import yamltext
-from leaderworkerset.cli import durations, logging
+from leaderworkerset.cli import logging, sharedoptions
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import FAILED, CommandError, UsageError
 from leaderworkerset.cli.faultnames import FAULTS, Of
@@ -27,7 +27,7 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every storm has."""
     for option in (
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The report for programs, or as one HTML page."),
-        click.option("--settle", type=durations.limit, default=60.0, show_default=True, metavar="DURATION",
+        click.option("--settle", type=sharedoptions.limit, default=60.0, show_default=True, metavar="DURATION",
                      help="How long all ranks may take to be ready after the last fault."),
         click.option("--probe", metavar="URL", help="Ask this address five times a second, and tell what was answered."),
     ):  # fmt: skip
@@ -47,7 +47,7 @@ def one_fault(name: str) -> click.Command:
 
     command = storm_options(click.pass_obj(act))
     if not fault.is_moment:
-        command = click.option("--for", "lasting", type=durations.limit, default=storm.USUAL_SECONDS,
+        command = click.option("--for", "lasting", type=sharedoptions.limit, default=storm.USUAL_SECONDS,
                                show_default=True, metavar="DURATION", help="How long it lasts.")(command)  # fmt: skip
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"

@@ -13,7 +13,7 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import durations
+from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.applying.applier import Applier, create_namespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
@@ -67,7 +67,7 @@ class RunOptions:
     type=click.Choice(["ready", "done"]),
     help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
 )
-@click.option("--timeout", type=durations.limit, metavar="DURATION", help="The maximum time for --until.")
+@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @stuck_options

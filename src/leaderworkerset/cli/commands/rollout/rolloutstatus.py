@@ -14,7 +14,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.rollouts import subjects
@@ -37,10 +37,10 @@ REFRESH = 5.0
 
 @click.command("status")
 @click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
-@click.option("--timeout", type=durations.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
+@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
 @click.option(
     "--stuck-after",
-    type=durations.limit,
+    type=sharedoptions.limit,
     default=600.0,
     show_default=True,
     metavar="DURATION",
