@@ -45,8 +45,8 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED, managed
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR
+from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 from leaderworkerset.recording.permissions import RECORDING
 

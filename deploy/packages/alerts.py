@@ -6,7 +6,7 @@ from typing import Final
 
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE, build
-from leaderworkerset.install.foreign import PROMETHEUS_RULES
+from leaderworkerset.install.installsettings import PROMETHEUS_RULES
 
 NAME: Final = "lws-controller-manager"
 RUNBOOKS: Final = "docs/how-to/alerts.md"

@@ -17,9 +17,9 @@ from deploy.packages.operatordeployment import OperatorSettings
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.metadata import OLDEST_KUBERNETES
-from leaderworkerset.install import monitoring
+from leaderworkerset.install import objects
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.operator.operatorcrd import operator_crd
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
@@ -193,7 +193,7 @@ def containerfile(package: Package) -> str:
 
 def beside() -> Sequence[JSONObject]:
     """Return the objects of `manifests/` beside the version: the operand's definitions are part of the operator (R-OP-36)."""
-    scraped = monitoring.service_monitor("", verified=False)["spec"] | {"selector": {"matchLabels": {"name": OPERATOR}}}
+    scraped = objects.service_monitor("", verified=False)["spec"] | {"selector": {"matchLabels": {"name": OPERATOR}}}
     return [
         operator_crd(),
         operatordeployment.metrics_service(""),

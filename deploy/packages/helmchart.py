@@ -30,13 +30,21 @@ from kuberuntime.objects.resources import (
     Resource,
 )
 from leaderworkerset.api import labels, metadata
-from leaderworkerset.core.gang import builtin
+from leaderworkerset.core.gang import gate
 from leaderworkerset.install import rendering
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
-from leaderworkerset.install.installsettings import CONFIGURATION, MOUNTED_CERTIFICATES, Certificates, InstallSettings
+from leaderworkerset.install.installsettings import (
+    CERTIFICATES,
+    CONFIGURATION,
+    ISSUERS,
+    MOUNTED_CERTIFICATES,
+    PROMETHEUS_RULES,
+    SERVICE_MONITORS,
+    Certificates,
+    InstallSettings,
+)
 from leaderworkerset.install.objects import build_all
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 PREFIX: Final = "lws-"
 NAMESPACE: Final = "__NAMESPACE__"
@@ -67,7 +75,7 @@ DISRUPTION: Final = ".Values.disruptionBudgets.enable"
 MAINTENANCE: Final = ".Values.maintenance.enable"
 USER_ROLES: Final = ".Values.userRoles.enable"
 SCHEDULER: Final = ".Values.gangSchedulingManagement.schedulerProvider"
-GATED: Final = f'eq (toString {SCHEDULER}) "{builtin.NAME}"'
+GATED: Final = f'eq (toString {SCHEDULER}) "{gate.BUILT_IN_NAME}"'
 MANAGER_ROLE: Final = "clusterrole-manager-role"
 MARK: Final = "sections: __BLOCKED__\n"
 """The placeholder in the configuration for its sections."""

@@ -9,9 +9,9 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, Res
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import REVISION, ROLE, SET_NAME, SLICE
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.observation.settling import bare
+from leaderworkerset.observation.surveying import bare
 from leaderworkerset.views.disaggregation import set_view
-from leaderworkerset.views.events.evidence import Evidence, explained
+from leaderworkerset.views.events.warningevents import Evidence, explained
 from leaderworkerset.views.groups import view
 
 NOW: Final = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)

@@ -4,7 +4,7 @@ from typing import Final
 
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.policy import DeniedError
 
 PREFIX: Final = "kueue.x-k8s.io/"
 ELASTIC: Final = PREFIX + "elastic-job"

@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, PODS, VALIDATING_WEBHOOK_CONFIGURATIONS
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.webhooks.configurations import Objects
 from leaderworkerset.webhooks.review import Review
 from leaderworkerset.webhooks.spec import ClientConfig, WebhookSpec

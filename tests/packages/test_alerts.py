@@ -14,7 +14,7 @@ from deploy.packages.alerts import ALERTS, OPERATOR_ALERTS, Alert
 from tests.packages import build
 
 from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE
-from leaderworkerset.install import monitoring
+from leaderworkerset.install import objects
 
 PROMTOOL = build.PROMTOOL.find()
 LENGTH: Final = 150
@@ -88,7 +88,7 @@ IN_TIME: Final = 20
 
 def stored(exported: Mapping[str, str]) -> dict[str, str]:
     """Return the labels of a series as a Prometheus stores it: what the target has, too, depends on the monitor."""
-    (endpoint,) = monitoring.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
+    (endpoint,) = objects.service_monitor("lws-system", verified=True)["spec"]["endpoints"]
     of_target = TARGET | PLACE
     if endpoint.get("honorLabels"):
         return of_target | dict(exported)

@@ -17,8 +17,7 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.core.gang.builtin import BUILT_IN
-from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.core.gang.gate import BUILT_IN, is_gated
 from leaderworkerset.kinds.managed import managed
 from localkube.apiserver.storage.store import Change
 from localkube.controllers.nodes.nodes import NodeSettings

@@ -16,7 +16,7 @@ JUSTIFIED: Final = {
     "kuberuntime/manifests/yamltext.py": "other bases; texts of a length that is checked before",
     "kuberuntime/serving/listening.py": "a port of the operating system",
     "leaderworkerset/api/leaderworkerset.py": "an index of a list that msgspec names",
-    "leaderworkerset/cli/installing/deployment.py": "counts of a status, by names listed there",
+    "leaderworkerset/cli/commands/install.py": "counts of a status, by names listed there",
     "leaderworkerset/cli/cluster/places.py": "a process ID, read up to a length",
     "leaderworkerset/cli/local/clusteroptions.py": "a number that click has read",
     "leaderworkerset/cli/commands/local/up.py": "a descriptor that this program passed on",

@@ -16,7 +16,7 @@ import msgspec
 from kuberuntime.client import requests
 from kuberuntime.client.requests import PatchKind, Query, Selection
 from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
-from kuberuntime.errors import ExpiredError, from_response
+from kuberuntime.errors import ExpiredError, NotFoundError, from_response
 from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey, ResourceVersion
 from kuberuntime.objects.resources import Resource
 
@@ -62,6 +62,13 @@ class Client:
     async def get(self, resource: Resource, key: ObjectKey, *, subresource: str = "") -> JSONObject:
         """Read one object."""
         return await self._object(requests.get(resource, key, subresource))
+
+    async def find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
+        """Read one object; None if it does not exist, or if its kind is not served."""
+        try:
+            return await self.get(resource, key)
+        except NotFoundError:
+            return None
 
     async def list(
         self,

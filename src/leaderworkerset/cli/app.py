@@ -13,7 +13,6 @@ import click
 import leaderworkerset
 from leaderworkerset.cli import errors, streams
 from leaderworkerset.cli.commandtable import COMMANDS, Needs
-from leaderworkerset.cli.process import leaving
 from leaderworkerset.cli.shell.hoisting import LOCAL, hoist
 from leaderworkerset.cli.shell.lazygroup import LazyGroup
 
@@ -50,7 +49,7 @@ def main(words: list[str] | None = None) -> NoReturn:
         code = run(sys.argv[1:] if words is None else words)
     except BrokenPipeError:  # nobody reads the error message
         code = errors.PIPE_CLOSED
-    leaving.leave(code)
+    streams.leave(code)
 
 
 def run(words: list[str]) -> int:

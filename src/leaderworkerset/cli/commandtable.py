@@ -306,6 +306,7 @@ COMMANDS: Final = named(
             "completion",
             "Print the completion script of a shell.",
             ("source <(lws completion bash)", "lws completion fish > ~/.config/fish/completions/lws.fish"),
+            at="version:completion",
             needs=Needs.NOTHING,
         ),
         Command(

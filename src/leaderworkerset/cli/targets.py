@@ -18,7 +18,7 @@ from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.groups import View, name_of, order_of, place_of, view
 from leaderworkerset.views.selection import Selection, narrow
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, listed
 
 FEW_NAMES: Final = 4
 """The maximum number of LeaderWorkerSets whose pods are listed one by one; for more, one list is read."""
@@ -91,8 +91,7 @@ async def find(session: Session, name: str) -> JSONObject:
     resource, found = await find_either(session, name)
     if resource == LEADERWORKERSETS:
         return found
-    parts = ", ".join(map(meta.name, await list_parts(session, session.namespace, name))) or "none yet"
-    raise UsageError(f"{name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({parts})")
+    raise _is_set(name, await list_parts(session, session.namespace, name))
 
 
 async def find_set(session: Session, name: str) -> JSONObject | None:
@@ -122,9 +121,8 @@ async def _not_found(session: Session, name: str) -> str:
     """Return the message about a missing LeaderWorkerSet, with the existing ones, and other namespaces with that name."""
     listing = await session.client.list(LEADERWORKERSETS, namespace=session.namespace)
     names = sorted(map(meta.name, listing.items))
-    more = f" and {len(names) - MANY_NAMES} more" if len(names) > MANY_NAMES else ""
     text = f"leaderworkerset {name!r} not found in namespace {session.namespace}"
-    text += f" (there: {', '.join(names[:MANY_NAMES]) or 'none'}{more})"
+    text += f" (there: {listed(names, MANY_NAMES) or 'none'})"
     elsewhere = await _namespaces_of(session, field_selector=f"metadata.name={name}")
     if elsewhere:
         return f"{text}; it is in {elsewhere}: choose with -n"
@@ -151,9 +149,7 @@ async def _namespaces_of(session: Session, **selectors: str) -> str:
         page = await session.client.list_page(Query(LEADERWORKERSETS, **selectors))
     except APIError:  # usually not permitted
         return ""
-    others = sorted({meta.namespace(one) for one in page.items} - {session.namespace})
-    more = f" and {len(others) - FEW_NAMES} more" if len(others) > FEW_NAMES else ""
-    return f"{', '.join(others[:FEW_NAMES])}{more}"
+    return listed(sorted({meta.namespace(one) for one in page.items} - {session.namespace}), FEW_NAMES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +194,19 @@ async def list_parts(session: Session, namespace: str, name: str = "") -> list[J
     selector = f"{SET_NAME}={name}" if name else SET_NAME
     listing = await session.client.list(LEADERWORKERSETS, namespace=namespace, label_selector=selector)
     return sorted(listing.items, key=meta.key)
+
+
+async def parts_of(session: Session, chosen: Selection) -> list[JSONObject]:
+    """Return the LeaderWorkerSets of a DisaggregatedSet, which has no groups of its own: one of these is refused."""
+    parts = await list_parts(session, session.namespace, chosen.name)
+    if chosen.group is not None:
+        raise _is_set(chosen.name, parts)
+    return parts
+
+
+def _is_set(name: str, parts: Sequence[JSONObject]) -> UsageError:
+    names = ", ".join(map(meta.name, parts)) or "none yet"
+    return UsageError(f"{name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
 
 
 def refuse_missing(whole: View, chosen: Selection) -> None:

@@ -16,8 +16,8 @@ from leaderworkerset.api.leaderworkerset import RestartPolicy, StartupPolicy
 from leaderworkerset.client.asyncclient import AsyncClient, LogLine, LogOptions
 from leaderworkerset.client.manifest import Container, Manifest
 from leaderworkerset.client.syncclient import Client
+from leaderworkerset.observation.following import WaitTimeoutError
 from leaderworkerset.observation.podlogs import LogError
-from leaderworkerset.observation.waiting import WaitTimeoutError
 from leaderworkerset.views.groups import Group, Rank, View
 
 __all__ = [

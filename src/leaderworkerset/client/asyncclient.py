@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Literal, Self, overload
 
+from kuberuntime.client.client import Client
 from kuberuntime.client.client import Client as KubernetesClient
 from kuberuntime.errors import ConflictError, NotFoundError
 from kuberuntime.objects import meta
@@ -14,7 +15,6 @@ from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.client import scaling
 from leaderworkerset.client.manifest import Manifest
 from leaderworkerset.client.passing import alone, passed
 from leaderworkerset.observation.podlogs import PodLogOptions, Sink, read
@@ -22,6 +22,13 @@ from leaderworkerset.steering import ownfields
 from leaderworkerset.views import missing
 from leaderworkerset.views.groups import View, order_of, place_of, view
 from leaderworkerset.views.selection import Filter, Selection
+
+
+async def scale(client: Client, key: ObjectKey, groups: int) -> None:
+    """Set the number of groups."""
+    patch = {"spec": {"replicas": groups}}
+    await client.patch(LEADERWORKERSETS, key, patch, kind="merge", subresource="scale", manager=labels.SCALE_MANAGER)
+
 
 MANAGER: Final = "lws-client"
 """The field manager of applied objects."""
@@ -103,13 +110,13 @@ class AsyncClient:
 
     async def get(self, name: str) -> View:
         """Return a LeaderWorkerSet with its groups and ranks, and the reasons of those that are not ready."""
-        from leaderworkerset.observation import explaining
+        from leaderworkerset.observation import lists
         from leaderworkerset.observation.lists import Lists
 
         lws = await self._open.get(LEADERWORKERSETS, self._key(name))
         selector = f"{labels.NAME}={name}"
         pods = await self._open.list(PODS, namespace=self._namespace, label_selector=selector)
-        (found,) = await explaining.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
+        (found,) = await lists.with_evidence(Lists(self._open), [view(lws, pods.items)], self._namespace)
         return found
 
     async def names(self) -> list[str]:
@@ -131,8 +138,7 @@ class AsyncClient:
         Raises `WaitTimeoutError`, whose text says what was missing, and `NotFoundError` if there is no such object to
         wait for.
         """
-        from leaderworkerset.observation.following import SetInformers
-        from leaderworkerset.observation.waiting import wait_for
+        from leaderworkerset.observation.following import SetInformers, wait_for
 
         check = missing.parse(condition)
         if condition != "delete":
@@ -196,7 +202,7 @@ class AsyncClient:
 
     async def scale(self, name: str, groups: int) -> None:
         """Set the number of groups."""
-        await scaling.scale(self._open, self._key(name), groups)
+        await scale(self._open, self._key(name), groups)
 
     async def delete(self, name: str, *, timeout: float | None = 120.0) -> None:
         """Delete a LeaderWorkerSet and wait until it is deleted; an absent one is no error.

@@ -25,9 +25,8 @@ from leaderworkerset.controllers import indexes, kept, permissions
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
 from leaderworkerset.controllers.weight import is_large
-from leaderworkerset.core.disruption import emptying
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.disruption.reconcile import ObservedDisruption, opens, reconcile
+from leaderworkerset.core.disruption.reconcile import ObservedDisruption, is_closed, opens, reconcile, wants_to_lose
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
 NAME: Final = "disruption"
@@ -69,7 +68,7 @@ class ClosedNodes:
         nodes.subscribe(self._changed)
 
     def _changed(self, change: Change) -> None:
-        if change.new is not None and emptying.is_closed(change.new):
+        if change.new is not None and is_closed(change.new):
             self.by_name[meta.name(change.new)] = change.new
         else:
             self.by_name.pop(meta.name(change.object), None)
@@ -146,7 +145,7 @@ class DisruptionDriver(Driver):
             groupname.label(pod)
             for name, node in closed.items()
             for pod in self._pods.store.by_index(indexes.BY_NODE, name)
-            if indexes.lws_key(pod) == key and emptying.wants_to_lose(node, pod)
+            if indexes.lws_key(pod) == key and wants_to_lose(node, pod)
         )
 
     def _keys_of_pod(self, change: Change) -> Iterable[ObjectKey]:

@@ -67,7 +67,11 @@ class Usage:
 
     def take(self, change: Change) -> None:
         """Account for a pod that was added, changed or deleted."""
-        if change.old is not None and change.new is not None and _same_space(change.old, change.new):
+        if (
+            change.old is not None
+            and change.new is not None
+            and (meta.uid(change.old) == meta.uid(change.new) and meta.spec(change.old) == meta.spec(change.new))
+        ):
             return
         for pod, sign in ((change.old, -1), (change.new, 1)):
             node = "" if pod is None else str(meta.spec(pod).get("nodeName") or "")
@@ -142,8 +146,3 @@ def build(caches: Caches, client: Client, clock: Clock) -> GangGateDriver:
 
 
 SPEC: Final = ControllerSpec(name=NAME, caches=(NODE_CACHE, POD_CACHE), build=build, writes=permissions.GANG_GATE)
-
-
-def _same_space(old: JSONObject, new: JSONObject) -> bool:
-    """Return whether a pod requests of the same node what it did before."""
-    return meta.uid(old) == meta.uid(new) and meta.spec(old) == meta.spec(new)

@@ -12,17 +12,9 @@ from typing import Final
 from kuberuntime.cache.cache import Store
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.client.requests import Selection
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CONTROLLER_REVISIONS,
-    DEPLOYMENTS,
-    NODES,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -120,20 +112,20 @@ def keys_of_nothing(_change: Change) -> Iterable[ObjectKey]:
 
 
 LEADERWORKERSET_CACHE: Final = Cache(Selection(LEADERWORKERSETS))
-STATEFULSET_CACHE: Final = Cache(ours(STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
-CLOSABLE_NODE_CACHE: Final = Cache(Selection(NODES), keep=kept.closable_node)
+STATEFULSET_CACHE: Final = Cache(ours(resources.STATEFULSETS), {BY_GROUP: group_values}, keep=kept.statefulset)
+CLOSABLE_NODE_CACHE: Final = Cache(Selection(resources.NODES), keep=kept.closable_node)
 POD_CACHE: Final = Cache(
-    ours(PODS),
+    ours(resources.PODS),
     {BY_GROUP: group_values, LEADERS: leader_values, KEPT: kept_values, POD_GROUP: pod_group_values},
     keep=kept.pod,
 )
-SERVICE_CACHE: Final = Cache(ours(SERVICES), keep=kept.service)
+SERVICE_CACHE: Final = Cache(ours(resources.SERVICES), keep=kept.service)
 REVISION_CACHE: Final = Cache(
-    ours(CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
+    ours(resources.CONTROLLER_REVISIONS, f",!{OF_STATEFULSETS}"),
     {BY_LWS: revision_values, RECORDS: record_values},
     keep=kept.revision,
 )
-DEPLOYMENT_CACHE: Final = Cache(ours(DEPLOYMENTS), keep=kept.deployment)
+DEPLOYMENT_CACHE: Final = Cache(ours(resources.DEPLOYMENTS), keep=kept.deployment)
 
 CACHES: Final = (LEADERWORKERSET_CACHE, STATEFULSET_CACHE, POD_CACHE, SERVICE_CACHE, REVISION_CACHE)
 """The caches that the controllers of LeaderWorkerSets and of their pods read; both read all of them."""

@@ -18,15 +18,12 @@ class Meter(Protocol):
 
     def controller(self, name: str) -> Observer:
         """Return the observer of one controller."""
-        ...
 
     def register(self, collector: Any) -> None:
         """Add a collector of the metrics library."""
-        ...
 
     def unregister(self, collector: Any) -> None:
         """Remove a collector."""
-        ...
 
 
 class KindMetrics(Protocol):
@@ -34,11 +31,9 @@ class KindMetrics(Protocol):
 
     def recorded(self, event: Event) -> None:
         """Count an event that is about to be written, if it is of this kind."""
-        ...
 
     def following(self, caches: Caches) -> AbstractContextManager[None]:
         """Show the content of these caches, and count their changes, until the context is left."""
-        ...
 
 
 class Instruments(KindMetrics, Protocol):
@@ -46,7 +41,6 @@ class Instruments(KindMetrics, Protocol):
 
     def controller(self, name: str) -> Observer:
         """Return the observer of one controller."""
-        ...
 
 
 class KindInstruments:

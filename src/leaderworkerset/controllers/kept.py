@@ -6,7 +6,7 @@ decisions read, and fails if one is missing. LeaderWorkerSets stay whole: their 
 
 from typing import Final
 
-from kuberuntime.cache.projection import Projection
+from kuberuntime.cache.projection import Keep, Projection
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.qos import COMPUTE
@@ -190,67 +190,26 @@ GANG_OBJECT: Final = Projection("metadata.labels", "spec")
 """Objects of gang schedulers: their group; those of `spec.scheduling` are compared with what they shall be."""
 
 
-def pod(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a pod."""
-    return POD
+def always(projection: Projection) -> Keep:
+    """Return the same kept fields for every object of a kind."""
+    return lambda _obj: projection
 
 
-def placed_pod(_obj: JSONObject) -> Projection:
-    """Return the kept fields of any pod of the cluster."""
-    return PLACED_POD
-
-
-def node(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a node."""
-    return NODE
-
-
-def movable_pod(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a pod that may be moved."""
-    return MOVABLE_POD
+pod: Final = always(POD)
+placed_pod: Final = always(PLACED_POD)
+node: Final = always(NODE)
+movable_pod: Final = always(MOVABLE_POD)
+deployment: Final = always(DEPLOYMENT)
+service: Final = always(SERVICE)
+role_service: Final = always(ROLE_SERVICE)
+revision: Final = always(REVISION)
+gang_object: Final = always(GANG_OBJECT)
+evictable_pod: Final = always(EVICTABLE_POD)
+closable_node: Final = always(CLOSABLE_NODE)
+disruption_budget: Final = always(DISRUPTION_BUDGET)
 
 
 def statefulset(obj: JSONObject) -> Projection:
     """Return the kept fields of a StatefulSet: fewer if a pod controls it, as it holds the workers of a group."""
     owner = meta.controller_of(obj)
     return WORKER_STATEFULSET if owner is not None and owner["kind"] == PODS.kind else LEADER_STATEFULSET
-
-
-def deployment(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a Deployment."""
-    return DEPLOYMENT
-
-
-def service(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a service."""
-    return SERVICE
-
-
-def role_service(_obj: JSONObject) -> Projection:
-    """Return the kept fields of the service of a role."""
-    return ROLE_SERVICE
-
-
-def revision(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a ControllerRevision."""
-    return REVISION
-
-
-def gang_object(_obj: JSONObject) -> Projection:
-    """Return the kept fields of an object of a gang scheduler."""
-    return GANG_OBJECT
-
-
-def evictable_pod(_obj: JSONObject) -> Projection:
-    """Return the fields of a pod that disruption budgets need beside those of the other controllers."""
-    return EVICTABLE_POD
-
-
-def closable_node(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a node, for disruption budgets."""
-    return CLOSABLE_NODE
-
-
-def disruption_budget(_obj: JSONObject) -> Projection:
-    """Return the kept fields of a disruption budget."""
-    return DISRUPTION_BUDGET

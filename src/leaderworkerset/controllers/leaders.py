@@ -20,7 +20,6 @@ from typing import Final
 
 from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NAMESPACES, PODS, Resource
@@ -63,7 +62,5 @@ async def is_living(client: Client, leader: ObjectKey, uid: UID) -> bool:
 
 async def is_namespace_ending(client: Client, name: str) -> bool:
     """Return whether the namespace is being deleted or gone; raise `KubeError` without an answer."""
-    try:
-        return meta.is_deleting(await client.get(NAMESPACES, ObjectKey("", name)))
-    except NotFoundError:
-        return True
+    found = await client.find(NAMESPACES, ObjectKey("", name))
+    return found is None or meta.is_deleting(found)

@@ -23,7 +23,7 @@ from kuberuntime.plan import Plan, PutStatus, flat, without
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.groupname import is_leader
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.controllers import indexes, leaders, maintenancenodes, parentworkloads, permissions
+from leaderworkerset.controllers import gangobjects, indexes, leaders, maintenancenodes, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.endings import Endings
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
@@ -155,7 +155,7 @@ class LeaderWorkerSetDriver(Driver):
         observed = self.observe(key, past)
         parent: Parent = None
         if (lws := observed.leaderworkerset) is not None and delegation.is_needed(lws, observed.gang_objects):
-            parent = await parentworkloads.find(self._client, lws)
+            parent = await gangobjects.find_parent(self._client, lws)
             observed = replace(self.observe(key, past), parent=parent)
         living = (observed.leader_statefulset, observed.leader_deployment)
         documents = (observed.leaderworkerset, *living, *observed.revisions)

@@ -7,17 +7,7 @@ is needed for owner references that block deletion, if the API server enforces p
 
 from typing import Final
 
-from kuberuntime.objects.resources import (
-    CONTROLLER_REVISIONS,
-    DEPLOYMENTS,
-    EVENTS,
-    NAMESPACES,
-    NODES,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-)
+from kuberuntime.objects import resources
 from kuberuntime.policyrules import Permission
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
 
@@ -25,39 +15,39 @@ LEADERWORKERSET: Final = (
     Permission(LEADERWORKERSETS, ("delete", "patch")),
     Permission(LEADERWORKERSETS, ("update",), "status"),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
-    Permission(PODS, ("delete", "patch")),
-    Permission(NAMESPACES, ("get",)),
-    Permission(STATEFULSETS, ("create", "patch")),
-    Permission(DEPLOYMENTS, ("create", "patch")),
-    Permission(SERVICES, ("create",)),
-    Permission(CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
+    Permission(resources.PODS, ("delete", "patch")),
+    Permission(resources.NAMESPACES, ("get",)),
+    Permission(resources.STATEFULSETS, ("create", "patch")),
+    Permission(resources.DEPLOYMENTS, ("create", "patch")),
+    Permission(resources.SERVICES, ("create",)),
+    Permission(resources.CONTROLLER_REVISIONS, ("create", "delete", "list", "patch")),
 )
 
 POD: Final = (
     Permission(LEADERWORKERSETS, ("patch",)),
     Permission(LEADERWORKERSETS, ("update",), "finalizers"),
-    Permission(PODS, ("delete", "patch")),
-    Permission(PODS, ("patch",), "status"),
-    Permission(PODS, ("update",), "finalizers"),
-    Permission(STATEFULSETS, ("create", "delete", "patch")),
-    Permission(SERVICES, ("create",)),
-    Permission(CONTROLLER_REVISIONS, ("create", "delete", "patch")),
-    Permission(NODES, ("get",)),
+    Permission(resources.PODS, ("delete", "patch")),
+    Permission(resources.PODS, ("patch",), "status"),
+    Permission(resources.PODS, ("update",), "finalizers"),
+    Permission(resources.STATEFULSETS, ("create", "delete", "patch")),
+    Permission(resources.SERVICES, ("create",)),
+    Permission(resources.CONTROLLER_REVISIONS, ("create", "delete", "patch")),
+    Permission(resources.NODES, ("get",)),
 )
 
-RESIZE: Final = (Permission(PODS, ("patch",), "resize"),)
+RESIZE: Final = (Permission(resources.PODS, ("patch",), "resize"),)
 """What updates in place need where CPU and memory change (docs/how-to/update-in-place.md)."""
 
-GANG_GATE: Final = (Permission(PODS, ("patch",)),)
+GANG_GATE: Final = (Permission(resources.PODS, ("patch",)),)
 
 DISRUPTION: Final = (
-    Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),
-    Permission(PODS, ("patch",)),
+    Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch")),
+    Permission(resources.PODS, ("patch",)),
 )
 
 ALL_OF_DISRUPTION: Final = (
-    Permission(POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
-    Permission(NODES, ("list", "watch")),
+    Permission(resources.POD_DISRUPTION_BUDGETS, ("create", "delete", "list", "patch", "watch")),
+    Permission(resources.NODES, ("list", "watch")),
 )
 """The same with what fills its caches: what a manager with disruption budgets needs beside what others need."""
 
@@ -65,13 +55,13 @@ DISAGGREGATED_SET: Final = (
     Permission(DISAGGREGATED_SETS, ("update",), "status"),
     Permission(DISAGGREGATED_SETS, ("update",), "finalizers"),
     Permission(LEADERWORKERSETS, ("create", "delete", "patch")),
-    Permission(SERVICES, ("create", "delete")),
+    Permission(resources.SERVICES, ("create", "delete")),
     Permission(ROLE_SCALERS, ("create", "delete")),
     Permission(ROLE_SCALERS, ("patch",), "status"),
 )
 
-RECORD_EVENTS: Final = (Permission(EVENTS, ("create", "patch")),)
+RECORD_EVENTS: Final = (Permission(resources.EVENTS, ("create", "patch")),)
 """What every process with controllers needs."""
 
-MAINTENANCE: Final = (Permission(NODES, ("list", "watch")),)
+MAINTENANCE: Final = (Permission(resources.NODES, ("list", "watch")),)
 """What moving groups off closed nodes needs in addition: filling the cache of nodes."""

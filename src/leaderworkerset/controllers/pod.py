@@ -14,13 +14,12 @@ from kuberuntime.cache.informer import Change
 from kuberuntime.client.client import Client
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS, STATEFULSETS
 from kuberuntime.plan import Apply, Create, Delete, Plan
 from leaderworkerset.api import groupname, labels, runsettings
-from leaderworkerset.controllers import indexes, leaders, parentworkloads, permissions
+from leaderworkerset.controllers import gangobjects, indexes, leaders, permissions
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.gangobjects import GangObjects, gang_caches, gang_permissions
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
@@ -76,7 +75,6 @@ class PodDriver(Driver):
         return plan
 
     async def _decide(self, key: ObjectKey) -> Plan:
-        """Decide about a group; in a thread if its objects are large."""
         if key in self._unobserved:
             self._add_unseen(key)
         group = await self.observe(key)
@@ -103,11 +101,13 @@ class PodDriver(Driver):
             return None
         group = self._observe_cached(key, leader)
         if node := wants_node(group):
-            group = replace(group, node=await self._get_node(node))
+            group = replace(group, node=await self._client.find(NODES, ObjectKey("", node)))
         if delegation.is_needed_by(group):
-            group = replace(group, parent=await parentworkloads.find(self._client, group.obj))
+            group = replace(group, parent=await gangobjects.find_parent(self._client, group.obj))
         if names := wants_lost_nodes(group):
-            group = replace(group, lost_nodes={name: await self._get_node(name) for name in names})
+            group = replace(
+                group, lost_nodes={name: await self._client.find(NODES, ObjectKey("", name)) for name in names}
+            )
         return group
 
     def watches(self) -> Sequence[Watch]:
@@ -148,12 +148,6 @@ class PodDriver(Driver):
         names = (recreation.record_name(leader), recreation.replaced_record_name(leader))
         found = (self._informers.revisions.store.get(ObjectKey(meta.namespace(leader), name)) for name in names)
         return next((record for record in found if record is not None), None)
-
-    async def _get_node(self, name: str) -> JSONObject | None:
-        try:
-            return await self._client.get(NODES, ObjectKey("", name))
-        except NotFoundError:
-            return None
 
     def _remember(self, change: Change) -> None:
         """Keep a deleted worker until its group is observed; forget a group whose leader was deleted."""

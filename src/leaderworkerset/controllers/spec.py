@@ -22,7 +22,6 @@ class Driver(Protocol):
 
     async def plan(self, key: ObjectKey) -> Plan:
         """Return the plan for one key."""
-        ...
 
     def written(self, _key: ObjectKey, _writes: Sequence[Write]) -> None:
         """Take note of what the last plan for a key wrote; nothing by default."""
@@ -33,7 +32,6 @@ class Driver(Protocol):
 
         After a write, a key waits until all of them show it: a cache whose changes enqueue no key is listed as well.
         """
-        ...
 
 
 Build: TypeAlias = Callable[[Caches, Client, Clock], Driver]

@@ -37,7 +37,6 @@ class Runner(Protocol):
 
     async def __call__(self, words: Sequence[str]) -> tuple[bool, str]:
         """Run the command to its end."""
-        ...
 
 
 def words(asked: Mapping[str, object]) -> list[str]:

@@ -142,7 +142,7 @@ class Gate:
 
     def knows(self, asked: Asked) -> bool:
         """Return whether a request has the cookie of the session."""
-        found = [value for header in asked.cookies for value in _cookies(header)]
+        found = [value for header in asked.cookies for value in re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)]
         return len(found) == 1 and same(found[0], self.secrets.session)
 
     def _action_refusal(self, asked: Asked) -> Refusal | None:
@@ -156,7 +156,3 @@ class Gate:
 def same(left: str, right: str) -> bool:
     """Return whether two secrets are the same, in a time that does not say how much of them is."""
     return hmac.compare_digest(left.encode(errors="surrogateescape"), right.encode())
-
-
-def _cookies(header: str) -> list[str]:
-    return re.findall(rf"(?:^|;)\s*{COOKIE}=([^;]*)", header)

@@ -23,7 +23,7 @@ from leaderworkerset.dashboard.picture import Picture
 from leaderworkerset.diagnosis.diagnose import is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation import settling, surveying
+from leaderworkerset.observation import surveying
 from leaderworkerset.observation.following import AllSets, Followed, following
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.recording.episode import Episode
@@ -194,7 +194,7 @@ class LiveModel:
         try:
             async with timeouts.within(PATIENCE):
                 found = await surveying.survey(lists, ill, self.namespace, self.commands)
-                of_sets = await settling.diagnose_sets(lists, sets, self.namespace, self.commands)
+                of_sets = await surveying.diagnose_sets(lists, sets, self.namespace, self.commands)
                 await self.client.list_page(Query(LEADERWORKERSETS, self.namespace), limit=1)
         except Exception as error:  # likewise: the last diagnoses stay
             first = _first(error)

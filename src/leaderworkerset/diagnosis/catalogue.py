@@ -16,7 +16,6 @@ from leaderworkerset.diagnosis.causes import (
     inplacerestarts,
     lostnodes,
     pendingmoves,
-    prerequisites,
     refusals,
     resizes,
     rollouts,
@@ -40,7 +39,7 @@ CATALOGUE: Final[tuple[Cause, ...]] = (
     sets.SCALER_TAKEN,
     sets.PART_REFUSED,
     # Groups cannot be scheduled as such: their objects cannot be made, or a component of Kubernetes does not know them.
-    prerequisites.NOT_CREATED,
+    featuregates.NOT_CREATED,
     featuregates.NO_GATE,
     # Pods are refused: specific causes before general ones.
     refusals.WEBHOOK_CERTIFICATE,

@@ -38,7 +38,17 @@ def status(node: JSONObject) -> str:
 
 def names(nodes: Iterable[JSONObject]) -> list[str]:
     """Return the resources to show of nodes: the usual ones, then accelerators and others by name."""
-    return [*FIRST, *sorted({name for node in nodes for name in allocatable(node) if _is_shown(name)})]
+    return [
+        *FIRST,
+        *sorted(
+            {
+                name
+                for node in nodes
+                for name in allocatable(node)
+                if (name not in FIRST and not name.startswith(SELDOM))
+            }
+        ),
+    ]
 
 
 def held(pods: Iterable[JSONObject]) -> Demand:
@@ -67,7 +77,3 @@ def amount(name: str, value: Quantity) -> str:
     if name in {"memory", "ephemeral-storage"} and value.ceil() >= GIBIBYTE:
         return f"{value.ceil() / GIBIBYTE:.1f}".removesuffix(".0") + "Gi"
     return amount_text(value)
-
-
-def _is_shown(name: str) -> bool:
-    return name not in FIRST and not name.startswith(SELDOM)

@@ -9,8 +9,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.metadata import METRICS_SERVICE, build
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 ISSUER: Final = "lws-selfsigned-issuer"
 SERVING: Final = "lws-serving-cert"

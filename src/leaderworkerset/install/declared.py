@@ -14,13 +14,10 @@ class Declared(Protocol):
     @property
     def permissions(self) -> Sequence[Permission]:
         """Return the permissions of the controllers."""
-        ...
 
     @property
     def webhooks(self) -> Sequence[WebhookSpec]:
         """Return the webhooks."""
-        ...
 
     def definitions(self) -> Sequence[JSONObject]:
         """Build the definitions, without descriptions."""
-        ...

@@ -6,6 +6,13 @@ from typing import Final, Literal, TypeAlias
 
 import leaderworkerset
 from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.resources import Resource
+
+ISSUERS: Final = Resource("cert-manager.io", "v1", "issuers", "Issuer")
+CERTIFICATES: Final = Resource("cert-manager.io", "v1", "certificates", "Certificate")
+SERVICE_MONITORS: Final = Resource("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor")
+PROMETHEUS_RULES: Final = Resource("monitoring.coreos.com", "v1", "prometheusrules", "PrometheusRule")
+
 
 Certificates: TypeAlias = Literal["internal", "cert-manager"]
 LogFormat: TypeAlias = Literal["console", "json"]

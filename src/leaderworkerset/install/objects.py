@@ -7,26 +7,21 @@ the manager.
 from collections.abc import Sequence
 from typing import Final
 
+from kuberuntime.objects import resources
+from kuberuntime.objects.field import FieldError, not_supported
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import (
-    CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    NAMESPACES,
-    NETWORK_POLICIES,
-    POD_DISRUPTION_BUDGETS,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
+from kuberuntime.policyrules import Permission, policy_rules
 from leaderworkerset.api import metadata
-from leaderworkerset.install import certmanager, monitoring, rbac, workload
+from leaderworkerset.api.metadata import LEASE, METRICS_SERVICE, SELECTOR, build
+from leaderworkerset.install import certmanager, rbac, workload
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import SERVICE_MONITORS
-from leaderworkerset.install.installsettings import Certificates, InstallSettings
+from leaderworkerset.install.installsettings import SERVICE_MONITORS, Certificates, InstallSettings
+from leaderworkerset.install.rbac import METRICS_READER
+from leaderworkerset.install.workload import CERTIFICATES_PATH, METRICS_PORT, PROBE_PORT, WEBHOOK_PORT
+from leaderworkerset.manager.config.configuration import Configuration
 from leaderworkerset.webhooks import configurations
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
 
 POD_SECURITY_LABEL: Final = "pod-security.kubernetes.io/enforce"
 
@@ -37,23 +32,22 @@ def build_all(
     """Build every object of an installation; `definitions` are those to install (None: the slim ones)."""
     namespace, keeps = settings.namespace, settings.certificates == "internal"
     return [
-        (NAMESPACES, build_namespace(namespace)),
-        *((CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(one)) for one in definitions or declared.definitions()),
-        (SERVICE_ACCOUNTS, rbac.service_account(namespace)),
-        *rbac.roles(namespace, declared.permissions, certificates=keeps),
-        *(monitoring.roles(namespace, settings.prometheus) if settings.prometheus else []),
-        (CONFIG_MAPS, workload.configuration(settings)),
-        *([(SECRETS, workload.certificate_secret(namespace))] if keeps else certmanager.objects(namespace)),
-        (SERVICES, workload.webhook_service(namespace)),
-        (SERVICES, workload.metrics_service(namespace)),
-        (NETWORK_POLICIES, workload.network_policy(namespace)),
-        *([(POD_DISRUPTION_BUDGETS, workload.disruption_budget(namespace))] if settings.spread else []),
+        (resources.NAMESPACES, build_namespace(namespace)),
         *(
-            [(SERVICE_MONITORS, monitoring.service_monitor(namespace, verified=not keeps))]
-            if settings.prometheus
-            else []
+            (resources.CUSTOM_RESOURCE_DEFINITIONS, metadata.labeled(one))
+            for one in definitions or declared.definitions()
         ),
-        (DEPLOYMENTS, workload.deployment(settings)),
+        (resources.SERVICE_ACCOUNTS, rbac.service_account(namespace)),
+        *rbac.roles(namespace, declared.permissions, certificates=keeps),
+        *(roles(namespace, settings.prometheus) if settings.prometheus else []),
+        (resources.CONFIG_MAPS, workload.configuration(settings)),
+        *([(resources.SECRETS, workload.certificate_secret(namespace))] if keeps else certmanager.objects(namespace)),
+        (resources.SERVICES, workload.webhook_service(namespace)),
+        (resources.SERVICES, workload.metrics_service(namespace)),
+        (resources.NETWORK_POLICIES, workload.network_policy(namespace)),
+        *([(resources.POD_DISRUPTION_BUDGETS, workload.disruption_budget(namespace))] if settings.spread else []),
+        *([(SERVICE_MONITORS, service_monitor(namespace, verified=not keeps))] if settings.prometheus else []),
+        (resources.DEPLOYMENTS, workload.deployment(settings)),
         *build_webhooks(declared, namespace, certificates=settings.certificates),
     ]
 
@@ -72,6 +66,70 @@ def build_webhooks(
 
 def build_namespace(name: str) -> JSONObject:
     """Build the namespace, whose Pod Security level allows pods no more than the manager needs."""
-    namespace = metadata.build(NAMESPACES, name)
+    namespace = metadata.build(resources.NAMESPACES, name)
     own = namespace["metadata"]
     return namespace | {"metadata": own | {"labels": own["labels"] | {POD_SECURITY_LABEL: "restricted"}}}
+
+
+def misfits(configuration: Configuration) -> list[FieldError]:
+    """Return the values with which the installed objects could not reach the manager."""
+    certificates, health = configuration.internal_cert_management, configuration.health
+    rules: tuple[tuple[str, str | int, tuple[str | int, ...]], ...] = (
+        ("webhook.port", configuration.webhook.port, (WEBHOOK_PORT,)),
+        ("webhook.certDir", configuration.webhook.cert_dir, (CERTIFICATES_PATH,)),
+        ("metrics.bindAddress", configuration.metrics.bind_address, (f":{METRICS_PORT}", "0")),
+        ("health.healthProbeBindAddress", health.health_probe_bind_address, (f":{PROBE_PORT}",)),
+        ("health.livenessEndpointName", health.liveness_endpoint_name, ("/healthz",)),
+        ("health.readinessEndpointName", health.readiness_endpoint_name, ("/readyz",)),
+        ("leaderElection.resourceName", configuration.leader_election.resource_name, (LEASE,)),
+        ("internalCertManagement.webhookServiceName", certificates.webhook_service_name, (SERVICE_NAME,)),
+        ("internalCertManagement.webhookSecretName", certificates.webhook_secret_name, (SECRET_NAME,)),
+    )
+    return [not_supported(path, value, map(str, fitting)) for path, value, fitting in rules if value not in fitting]
+
+
+MONITOR: Final = "lws-controller-manager-metrics-monitor"
+ROLE: Final = "lws-prometheus-k8s"
+ACCOUNTS: Final = ("prometheus-k8s", "prometheus-operator")
+"""The first one scrapes."""
+
+FIND: Final = tuple(
+    Permission(kind, ("get", "list", "watch")) for kind in (resources.SERVICES, resources.ENDPOINTS, resources.PODS)
+)
+TOKEN: Final = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
+
+
+def roles(namespace: str, prometheus: str) -> list[tuple[Resource, JSONObject]]:
+    """Build the roles with which the Prometheus of another namespace finds its targets, and may read their metrics."""
+    subjects = [{"kind": resources.SERVICE_ACCOUNTS.kind, "name": name, "namespace": prometheus} for name in ACCOUNTS]
+    reference = {"apiGroup": resources.ROLES.group, "kind": resources.ROLES.kind, "name": ROLE}
+    reader = {"apiGroup": resources.CLUSTER_ROLES.group, "kind": resources.CLUSTER_ROLES.kind, "name": METRICS_READER}
+    binding = f"{METRICS_READER}-rolebinding"
+    return [
+        (
+            resources.CLUSTER_ROLE_BINDINGS,
+            build(resources.CLUSTER_ROLE_BINDINGS, binding, roleRef=reader, subjects=subjects[:1]),
+        ),
+        (resources.ROLES, build(resources.ROLES, ROLE, namespace, rules=policy_rules(FIND))),
+        (
+            resources.ROLE_BINDINGS,
+            build(resources.ROLE_BINDINGS, ROLE, namespace, roleRef=reference, subjects=subjects),
+        ),
+    ]
+
+
+def service_monitor(namespace: str, *, verified: bool) -> JSONObject:
+    """Build the monitor; `verified` says whether cert-manager issues the certificate of the metrics."""
+    name = f"{METRICS_SERVICE}.{namespace}.svc"
+    authority = {"secret": {"name": certmanager.METRICS_SECRET, "key": "ca.crt"}}
+    endpoint = {
+        "port": "https",
+        "scheme": "https",
+        "path": "/metrics",
+        # The namespace of a LeaderWorkerSet, not that of the pod that was scraped.
+        "honorLabels": True,
+        "bearerTokenFile": TOKEN,
+        "tlsConfig": {"ca": authority, "serverName": name} if verified else {"insecureSkipVerify": True},
+    }
+    spec = {"endpoints": [endpoint], "selector": {"matchLabels": dict(SELECTOR)}}
+    return build(SERVICE_MONITORS, MONITOR, namespace, spec=spec)

@@ -7,21 +7,15 @@ be written are those of objects that the controllers create; `docs/adr/0005-inst
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from kuberuntime.objects import resources
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    ROLE_BINDINGS,
-    ROLES,
-    SERVICE_ACCOUNTS,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from kuberuntime.policyrules import Permission, policy_rules
 from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE, MANAGER, build
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION, MAINTENANCE, RESIZE
 from leaderworkerset.recording.permissions import RECORDING
-from leaderworkerset.webhooks import permissions as webhooks
+from leaderworkerset.webhooks import configurations as webhooks
 
 METRICS_READER: Final = "lws-metrics-reader"
 READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
@@ -29,7 +23,7 @@ READ_METRICS: Final[JSONObject] = {"nonResourceURLs": ["/metrics"], "verbs": ["g
 
 def service_account(namespace: str) -> JSONObject:
     """Build the service account of the manager."""
-    return build(SERVICE_ACCOUNTS, MANAGER, namespace)
+    return build(resources.SERVICE_ACCOUNTS, MANAGER, namespace)
 
 
 def roles(
@@ -38,13 +32,13 @@ def roles(
     """Build every role with its binding to the manager; `controllers` are the permissions of these.
 
     With `certificates` the manager issues those of its webhooks, and publishes their authority. The role to read metrics
-    is for the account of whoever scrapes them (`monitoring.py`).
+    is for the account of whoever scrapes them.
     """
     keeping = webhooks.CLUSTER if certificates else ()
     return [
         *_cluster_role("lws-manager-role", policy_rules((*controllers, *keeping)), namespace),
         *_cluster_role("lws-proxy-role", policy_rules(kube.METRICS), namespace),
-        (CLUSTER_ROLES, build(CLUSTER_ROLES, METRICS_READER, rules=[READ_METRICS])),
+        (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, METRICS_READER, rules=[READ_METRICS])),
         *_role("lws-leader-election-role", policy_rules(kube.leader_election(LEASE)), namespace),
         *(_role("lws-certificates-role", policy_rules(webhooks.NAMESPACE), namespace) if certificates else []),
     ]
@@ -72,15 +66,21 @@ def resize_role(namespace: str) -> list[tuple[Resource, JSONObject]]:
 
 def _cluster_role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
     return [
-        (CLUSTER_ROLES, build(CLUSTER_ROLES, name, rules=list(rules))),
-        (CLUSTER_ROLE_BINDINGS, build(CLUSTER_ROLE_BINDINGS, _binding(name), **_grant(CLUSTER_ROLES, name, namespace))),
+        (resources.CLUSTER_ROLES, build(resources.CLUSTER_ROLES, name, rules=list(rules))),
+        (
+            resources.CLUSTER_ROLE_BINDINGS,
+            build(resources.CLUSTER_ROLE_BINDINGS, _binding(name), **_grant(resources.CLUSTER_ROLES, name, namespace)),
+        ),
     ]
 
 
 def _role(name: str, rules: Sequence[JSONObject], namespace: str) -> list[tuple[Resource, JSONObject]]:
     return [
-        (ROLES, build(ROLES, name, namespace, rules=list(rules))),
-        (ROLE_BINDINGS, build(ROLE_BINDINGS, _binding(name), namespace, **_grant(ROLES, name, namespace))),
+        (resources.ROLES, build(resources.ROLES, name, namespace, rules=list(rules))),
+        (
+            resources.ROLE_BINDINGS,
+            build(resources.ROLE_BINDINGS, _binding(name), namespace, **_grant(resources.ROLES, name, namespace)),
+        ),
     ]
 
 
@@ -96,5 +96,5 @@ def _binding(role: str) -> str:
 def _grant(kind: Resource, role: str, namespace: str) -> JSONObject:
     return {
         "roleRef": {"apiGroup": kind.group, "kind": kind.kind, "name": role},
-        "subjects": [{"kind": SERVICE_ACCOUNTS.kind, "name": MANAGER, "namespace": namespace}],
+        "subjects": [{"kind": resources.SERVICE_ACCOUNTS.kind, "name": MANAGER, "namespace": namespace}],
     }

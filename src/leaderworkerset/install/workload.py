@@ -7,20 +7,13 @@ system. `/tmp` is in memory, since certificate keys are written there for the TL
 import hashlib
 from typing import Final
 
+from kuberuntime.objects import resources
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import (
-    CONFIG_MAPS,
-    DEPLOYMENTS,
-    NETWORK_POLICIES,
-    POD_DISRUPTION_BUDGETS,
-    SECRETS,
-    SERVICES,
-)
 from leaderworkerset.api import labels
 from leaderworkerset.api.metadata import CONFIGURATION, MANAGER, METRICS_SERVICE, SELECTOR, build
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
 
 CONFIGURATION_KEY: Final = "controller_manager_config.yaml"
 CONFIGURATION_PATH: Final = f"/{CONFIGURATION_KEY}"
@@ -76,7 +69,7 @@ def deployment(settings: InstallSettings) -> JSONObject:
     # A file mounted by subPath never changes in a running pod, so another configuration must change the template.
     digest = hashlib.sha256(settings.configuration.encode()).hexdigest()[:16]
     return build(
-        DEPLOYMENTS,
+        resources.DEPLOYMENTS,
         MANAGER,
         settings.namespace,
         spec={
@@ -172,17 +165,19 @@ def metrics_service(namespace: str) -> JSONObject:
 
 
 def _service(name: str, namespace: str, port: JSONObject) -> JSONObject:
-    return build(SERVICES, name, namespace, spec={"selector": dict(SELECTOR), "ports": [port]})
+    return build(resources.SERVICES, name, namespace, spec={"selector": dict(SELECTOR), "ports": [port]})
 
 
 def configuration(settings: InstallSettings) -> JSONObject:
     """Build the ConfigMap with the manager's configuration file."""
-    return build(CONFIG_MAPS, CONFIGURATION, settings.namespace, data={CONFIGURATION_KEY: settings.configuration})
+    return build(
+        resources.CONFIG_MAPS, CONFIGURATION, settings.namespace, data={CONFIGURATION_KEY: settings.configuration}
+    )
 
 
 def certificate_secret(namespace: str) -> JSONObject:
     """Build the secret for the manager's certificate; without a data field, existing data stay (R-OP-50)."""
-    return build(SECRETS, SECRET_NAME, namespace)
+    return build(resources.SECRETS, SECRET_NAME, namespace)
 
 
 def network_policy(namespace: str) -> JSONObject:
@@ -199,10 +194,10 @@ def network_policy(namespace: str) -> JSONObject:
             {"from": [{"namespaceSelector": {}}], "ports": [{"port": METRICS_PORT, "protocol": "TCP"}]},
         ],
     }
-    return build(NETWORK_POLICIES, MANAGER, namespace, spec=spec)
+    return build(resources.NETWORK_POLICIES, MANAGER, namespace, spec=spec)
 
 
 def disruption_budget(namespace: str) -> JSONObject:
     """Build the budget that allows the eviction of one replica at a time."""
     spec = {"maxUnavailable": 1, "selector": {"matchLabels": dict(SELECTOR)}}
-    return build(POD_DISRUPTION_BUDGETS, MANAGER, namespace, spec=spec)
+    return build(resources.POD_DISRUPTION_BUDGETS, MANAGER, namespace, spec=spec)

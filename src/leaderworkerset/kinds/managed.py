@@ -1,9 +1,15 @@
 """The kinds that the manager serves: a new one is added here."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
+import msgspec
+
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import descriptions
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.core.gang.gangs import Gangs
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
@@ -79,3 +85,9 @@ def _registry(
 
 MANAGED: Final = managed()
 """The kinds of a manager without gang scheduling."""
+
+
+async def full_definitions(client: Client) -> Sequence[JSONObject]:
+    """Return the definitions with the descriptions that this cluster's `kubectl explain` shall show."""
+    response = await client.send(Request("GET", descriptions.DOCUMENT_PATH))
+    return MANAGED.described_definitions(msgspec.json.decode(response.body))

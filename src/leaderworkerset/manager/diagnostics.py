@@ -53,6 +53,5 @@ def report() -> None:
 
 
 def _process() -> dict[str, str]:
-    """Return what Linux says about the memory of this process."""
     fields = (line.partition(":") for line in STATUS.read_text().splitlines()) if STATUS.exists() else ()
     return {name: text.strip() for name, _, text in fields if name in MEMORY}

@@ -49,16 +49,15 @@ from kuberuntime.serving.signals import until_stopped
 from leaderworkerset.kinds.managed import managed, nothing
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager import buildinfo, kubernetesversions, parts
-from leaderworkerset.manager.certificateends import CertificateEnds
 from leaderworkerset.manager.config import ciphersuites
 from leaderworkerset.manager.config import configuration as config
 from leaderworkerset.manager.config.configuration import Configuration
-from leaderworkerset.manager.config.optins import opted_in
+from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.diagnostics import answering_signals
 from leaderworkerset.manager.gangdetection import DETECTING, GangDetection
 from leaderworkerset.manager.leading import Leading
-from leaderworkerset.manager.metricsserver import MetricsServer
+from leaderworkerset.manager.metricsserver import CertificateEnds, MetricsServer
 from leaderworkerset.manager.parts import ProcessPart
 from leaderworkerset.manager.probes import Probes
 from leaderworkerset.manager.webhookserving import Use, Webhooks

@@ -1,6 +1,7 @@
 """The HTTPS server for the metrics of this process, for clients that the cluster authorizes."""
 
 import asyncio
+import math
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import structlog
+from prometheus_client import CollectorRegistry, Gauge
 
 from kuberuntime.clock import Clock
 from kuberuntime.serving import reviews, serving
@@ -17,8 +19,9 @@ from kuberuntime.serving.certfiles import INTERVAL, CertificateFiles
 from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics
 from kuberuntime.serving.reviews import Authorizer
 from kuberuntime.serving.serving import Listener, TLSSettings
-from leaderworkerset.manager.parts import background
+from leaderworkerset.manager.parts import AlwaysReady, background
 from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import CertificateError
 
 PATH: Final = "/metrics"
 CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S108 - the directory manifests mount
@@ -26,7 +29,7 @@ CERTIFICATES: Final = Path("/tmp/k8s-metrics-server/serving-certs")  # noqa: S10
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class MetricsServer:
+class MetricsServer(AlwaysReady):
     """Serves metrics at `address` (in the configuration's form), with mounted certificates if they exist."""
 
     def __init__(self, address: str, metrics: Metrics, authorizer: Authorizer, tls: TLSSettings, clock: Clock) -> None:
@@ -35,11 +38,6 @@ class MetricsServer:
         self._authorizer = authorizer
         self._tls = tls
         self._clock = clock
-
-    @property
-    def is_ready(self) -> bool:
-        """Return True: nothing depends on metrics."""
-        return True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -58,9 +56,6 @@ class MetricsServer:
                 "Serving metrics server", logger="controller-runtime.metrics", bindAddress=str(address), secure=True
             )
             yield
-
-    async def drain(self) -> None:
-        """Continue to serve."""
 
 
 @asynccontextmanager
@@ -91,3 +86,24 @@ def self_signed(clock: Clock) -> bytes:
 
 async def _load(context: ssl.SSLContext, chain: bytes) -> None:
     serving.load_chain(context, chain)
+
+
+NAME: Final = "lws_certificate_expiry_timestamp_seconds"
+
+
+class CertificateEnds:
+    """Shows the end of the certificate that each server of this process serves, in seconds since 1970."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        registry = CollectorRegistry()
+        self._ends = Gauge(NAME, "When the certificate of a server ends.", ("server",), registry=registry)
+        metrics.register(self._ends)
+
+    def note(self, server: str, chain: bytes) -> None:
+        """Record the certificate that a server uses from now on, as PEM; the end of one that is read by TLS only is NaN."""
+        try:
+            end = certificates.expires_at(chain).timestamp()
+        except CertificateError as error:  # OpenSSL takes more forms, and a metric must not end a server
+            log.warning("the end of a certificate is not known", server=server, error=str(error))
+            end = math.nan
+        self._ends.labels(server).set(end)

@@ -25,15 +25,24 @@ class ProcessPart(Protocol):
     @property
     def is_ready(self) -> bool:
         """Return whether the part does its work, as far as this process needs it."""
-        ...
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Start the part, run it while the context is entered, and end it; errors of the part are raised there."""
-        ...
 
     async def drain(self) -> None:
         """Finish the work in progress; called at most once, while the part runs."""
-        ...
+
+
+class AlwaysReady:
+    """A part that nothing waits for, and that goes on until it is ended."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Return True."""
+        return True
+
+    async def drain(self) -> None:
+        """Go on."""
 
 
 @asynccontextmanager

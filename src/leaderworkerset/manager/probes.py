@@ -10,22 +10,17 @@ from kuberuntime.serving import serving
 from kuberuntime.serving.bindaddresses import DISABLED, parse_address
 from kuberuntime.serving.serving import Listener
 from leaderworkerset.manager.config.configuration import Health
-from leaderworkerset.manager.parts import ProcessPart
+from leaderworkerset.manager.parts import AlwaysReady, ProcessPart
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-class Probes:
+class Probes(AlwaysReady):
     """Answers probes; `waiting` says what is missing while a part is not ready."""
 
     def __init__(self, settings: Health, waiting: Mapping[str, ProcessPart]) -> None:
         self._settings = settings
         self._waiting = waiting
-
-    @property
-    def is_ready(self) -> bool:
-        """Return True: the caller got an answer."""
-        return True
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -43,9 +38,6 @@ class Probes:
         async with Listener(application, address, name="probes"):
             log.info("starting server", logger="setup", name="health probe", addr=str(address))
             yield
-
-    async def drain(self) -> None:
-        """Continue to answer."""
 
 
 def _is_ready(part: ProcessPart) -> bool:

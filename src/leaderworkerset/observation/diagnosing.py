@@ -13,23 +13,9 @@ from kuberuntime.client.requests import Selection as Query
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.errors import APIError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CONTROLLER_REVISIONS,
-    CORE_EVENTS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    LEASES,
-    NODES,
-    PERSISTENT_VOLUME_CLAIMS,
-    POD_DISRUPTION_BUDGETS,
-    PODS,
-    SERVICES,
-    STATEFULSETS,
-    STORAGE_CLASSES,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.metadata import LEASE, SELECTOR
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -40,9 +26,9 @@ from leaderworkerset.diagnosis.causes.schedulinggates import GROUPED, gates
 from leaderworkerset.diagnosis.diagnose import diagnose, is_as_wanted
 from leaderworkerset.diagnosis.finding import Diagnosis
 from leaderworkerset.diagnosis.observed import QUEUED_WORKLOADS, Commands, Observed
-from leaderworkerset.observation import explaining
+from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lister, TooManyError
-from leaderworkerset.views.events.evidence import Evidence, explained
+from leaderworkerset.views.events.warningevents import Evidence, explained
 from leaderworkerset.views.groups import Group, Rank, View
 from leaderworkerset.views.selection import Selection
 
@@ -81,7 +67,7 @@ async def observe_view(
     reader = Reader(lists)
     if is_as_wanted(plain, chosen):
         if evictions.are_asked_for(plain):
-            await reader.read(Want(Query(POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}")))
+            await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}")))
         return Observed(view=plain, now=clock.now(), objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wanted(plain):
@@ -89,8 +75,8 @@ async def observe_view(
         tasks.create_task(reader.read_nodes(plain))
         tasks.create_task(reader.read_leader_deployment(plain))
         running = tasks.create_task(reader.read_running(plain)) if not is_brief else None
-    records = [one for one in reader.objects.get(CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
-    evidence = Evidence(events=reader.objects.get(CORE_EVENTS, ()), records=records)
+    records = [one for one in reader.objects.get(resources.CONTROLLER_REVISIONS, ()) if not _is_revision(one)]
+    evidence = Evidence(events=reader.objects.get(resources.CORE_EVENTS, ()), records=records)
     now = clock.now()
     return Observed(
         view=explained([plain], evidence, now)[0],
@@ -105,16 +91,16 @@ async def observe_view(
 def wanted(shown: View) -> Iterator[Want]:
     """Yield the lists for a LeaderWorkerSet that is not in its desired state: those that a cause can tell something from."""
     namespace, own = shown.namespace, f"{labels.NAME}={shown.name}"
-    yield Want(explaining.warnings(namespace))
+    yield Want(lists.warnings_in(namespace))
     members = [rank for group in shown.groups for rank in group.ranks if not rank.is_ready]
     is_changing = meta.is_deleting(shown.object) or shown.is_updating or len(shown.groups) != shown.desired
     if is_changing or not meta.is_observed(shown.object) or any(map(_is_to_be_made, members)):
-        yield Want(Query(CONTROLLER_REVISIONS, namespace, own))
-        yield Want(Query(STATEFULSETS, namespace, own))
+        yield Want(Query(resources.CONTROLLER_REVISIONS, namespace, own))
+        yield Want(Query(resources.STATEFULSETS, namespace, own))
     else:
-        yield Want(explaining.records(namespace, shown.name))
+        yield Want(lists.records_of(namespace, shown.name))
     if any(meta.status(rank.object or {}).get("phase") in STARTED for rank in members):
-        yield Want(Query(SERVICES, namespace))
+        yield Want(Query(resources.SERVICES, namespace))
     if not meta.is_observed(shown.object) or any(map(_awaits_manager, shown.groups)):
         yield from of_manager()
     if waiting := list(filter(ranks.is_unscheduled, members)):
@@ -138,21 +124,21 @@ def of_manager() -> Iterator[Want]:
     """Yield the lists for a manager that may not act."""
     selector = ",".join(f"{key}={value}" for key, value in SELECTOR.items())
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
-    yield Want(Query(DEPLOYMENTS, label_selector=selector))
-    yield Want(Query(LEASES, field_selector=f"metadata.name={LEASE}"))
-    yield Want(only(CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
+    yield Want(Query(resources.DEPLOYMENTS, label_selector=selector))
+    yield Want(Query(resources.LEASES, field_selector=f"metadata.name={LEASE}"))
+    yield Want(only(resources.CUSTOM_RESOURCE_DEFINITIONS, ObjectKey("", name)))
 
 
 def _of_places(shown: View, waiting: Sequence[Rank]) -> Iterator[Want]:
     namespace = shown.namespace
     if any(map(volumes.claims, waiting)):
-        yield Want(Query(PERSISTENT_VOLUME_CLAIMS, namespace))
-        yield Want(Query(STORAGE_CLASSES))
+        yield Want(Query(resources.PERSISTENT_VOLUME_CLAIMS, namespace))
+        yield Want(Query(resources.STORAGE_CLASSES))
     if any(GANG_MARKS & meta.annotations(pod).keys() for pod in shown.pods):
         for _, kind in GROUPED:
             yield Want(Query(kind, namespace, f"{labels.NAME}={shown.name}"))
     if labels.EXCLUSIVE_TOPOLOGY in meta.annotations(shown.object):
-        yield Want(Query(PODS, namespace, labels.GROUP_KEY))
+        yield Want(Query(resources.PODS, namespace, labels.GROUP_KEY))
 
 
 class Reader:
@@ -182,11 +168,11 @@ class Reader:
         try:
             if len(names) <= FEW and not any(map(ranks.is_unscheduled, members)):
                 found = [await self._lists.node(name) for name in sorted(names)]
-                self.objects[NODES] = [node for node in found if node is not None]
+                self.objects[resources.NODES] = [node for node in found if node is not None]
             else:
-                self.objects[NODES] = await self._lists.bounded(Query(NODES))
+                self.objects[resources.NODES] = await self._lists.bounded(Query(resources.NODES))
         except APIError:
-            self.unread.add(NODES)
+            self.unread.add(resources.NODES)
         except TooManyError:
             return
 
@@ -195,9 +181,9 @@ class Reader:
         if not groupname.is_hash_set(shown.object):
             return
         try:
-            found = await self._lists.all(Query(DEPLOYMENTS, shown.namespace, f"{labels.NAME}={shown.name}"))
+            found = await self._lists.all(Query(resources.DEPLOYMENTS, shown.namespace, f"{labels.NAME}={shown.name}"))
         except APIError:
-            self.unread.add(DEPLOYMENTS)
+            self.unread.add(resources.DEPLOYMENTS)
         else:
             self.leader_deployment = next((one for one in found if meta.name(one) == shown.name), None)
 
@@ -207,7 +193,7 @@ class Reader:
         if not short:
             return None
         try:
-            return await self._lists.bounded(Query(PODS))
+            return await self._lists.bounded(Query(resources.PODS))
         except (APIError, TooManyError):
             return None
 

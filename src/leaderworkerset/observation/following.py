@@ -17,10 +17,11 @@ from kuberuntime.objects.resources import PODS, Resource
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.observation import explaining
-from leaderworkerset.views.disaggregation import SetView, set_view
-from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
+from leaderworkerset.observation import lists
+from leaderworkerset.views.disaggregation import SetView, Shown, set_view
+from leaderworkerset.views.events.warningevents import Evidence, explained, wants_events
 from leaderworkerset.views.groups import View, view
+from leaderworkerset.views.missing import Check
 
 T = TypeVar("T")
 
@@ -33,15 +34,12 @@ class Followed(Protocol):
 
     def subscribe(self, callback: Callable[[Change], None]) -> None:
         """Call `callback` on every change."""
-        ...
 
     async def run(self) -> None:
         """Follow until cancelled."""
-        ...
 
     async def wait_synced(self) -> None:
         """Wait until the first objects are there."""
-        ...
 
 
 class Supplement:
@@ -74,8 +72,8 @@ class Explanations:
     """The evidence beside LeaderWorkerSets and pods of a namespace (empty: all): Warning events and recreations."""
 
     def __init__(self, client: Client, namespace: str, name: str = "") -> None:
-        self._events = Supplement(client, explaining.warnings(namespace))
-        self._records = Supplement(client, explaining.records(namespace, name))
+        self._events = Supplement(client, lists.warnings_in(namespace))
+        self._records = Supplement(client, lists.records_of(namespace, name))
 
     @property
     def all(self) -> tuple[Followed, ...]:
@@ -173,7 +171,6 @@ class AllSets:
 
 
 def _views(sets: Informer, pods: Informer) -> list[View]:
-    """Return the views of LeaderWorkerSets by namespace and name; every pod carries the name of its own."""
     members: dict[ObjectKey, list[JSONObject]] = {}
     for pod in pods.store.list():
         members.setdefault(ObjectKey(meta.namespace(pod), meta.labels(pod)[labels.NAME]), []).append(pod)
@@ -241,3 +238,57 @@ OneSet: TypeAlias = SetInformers | DisaggregatedInformers
 def informers_of(client: Client, resource: Resource, key: ObjectKey) -> OneSet:
     """Return the informers of a LeaderWorkerSet or of a DisaggregatedSet."""
     return (DisaggregatedInformers if resource == DISAGGREGATED_SETS else SetInformers)(client, key)
+
+
+FIRST_ANSWER: Final = 10.0
+"""Seconds for the first state to be known, where no more than that is checked."""
+
+
+class WaitTimeoutError(TimeoutError):
+    """The awaited condition was not reached in time; the text says what was missing.
+
+    `missing` is only that, `view` the last one (None: there was none).
+    """
+
+    def __init__(self, name: str, seconds: float, missing: str, view: Shown | None) -> None:
+        self.missing = missing
+        self.view = view
+        super().__init__(f"{name} after {seconds:g} s: {missing}")
+
+
+async def wait_for(
+    informers: OneSet,
+    check: Check,
+    timeout: float | None,
+    *,
+    report: Callable[[str], None] = lambda _: None,
+    beside: tuple[Followed, ...] = (),
+) -> Shown | None:
+    """Wait until nothing is missing, and return the view then; `report` is called with what is missing at every change.
+
+    A timeout of 0 checks the first state that is known, as with kubectl.
+    """
+    missing = "the first answer of the API server"
+    seen: Shown | None = None
+    name = informers.key.name
+
+    def is_done() -> bool | None:
+        nonlocal missing, seen
+        seen = informers.view()
+        missing = check(seen) or ""
+        if missing:
+            report(f"{name}: {missing}")
+        return None if missing else True
+
+    try:
+        async with (
+            timeouts.within(FIRST_ANSWER if timeout == 0 else timeout),
+            following(*informers.all, *beside) as objects,
+        ):
+            if is_done() is None and timeout != 0:
+                await objects.until(is_done)
+    except TimeoutError as error:
+        raise WaitTimeoutError(name, timeout or 0, missing, informers.view()) from error
+    if missing:
+        raise WaitTimeoutError(name, 0, missing, seen)
+    return seen

@@ -5,9 +5,13 @@ from typing import Final, Protocol
 
 from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection as Query
-from kuberuntime.errors import NotFoundError
+from kuberuntime.clock import SystemClock
+from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import NODES
+from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, NODES
+from leaderworkerset.api import labels
+from leaderworkerset.views.events.warningevents import Evidence, explained, wants_events
+from leaderworkerset.views.groups import View
 
 MOST: Final = 2000
 """The maximum number of objects of a whole cluster that are read: nodes, and pods of all namespaces."""
@@ -22,15 +26,12 @@ class Lister(Protocol):
 
     async def all(self, query: Query) -> Sequence[JSONObject]:
         """Return all objects of a list."""
-        ...
 
     async def bounded(self, query: Query) -> Sequence[JSONObject]:
         """Return a list of at most `MOST` objects."""
-        ...
 
     async def node(self, name: str) -> JSONObject | None:
         """Return a node, None if it does not exist."""
-        ...
 
 
 class Lists:
@@ -65,7 +66,30 @@ class Lists:
 
     async def node(self, name: str) -> JSONObject | None:
         """Return a node, None if it does not exist."""
-        try:
-            return await self._client.get(NODES, ObjectKey("", name))
-        except NotFoundError:
-            return None
+        return await self._client.find(NODES, ObjectKey("", name))
+
+
+def warnings_in(namespace: str) -> Query:
+    """Select the Warning events of a namespace (empty: of all)."""
+    return Query(CORE_EVENTS, namespace, field_selector="type=Warning")
+
+
+def records_of(namespace: str, name: str = "") -> Query:
+    """Select the records of recreations of one LeaderWorkerSet, or of all: revisions without a revision's label."""
+    whose = f"{labels.NAME}={name}" if name else labels.NAME
+    return Query(CONTROLLER_REVISIONS, namespace, label_selector=f"{whose},!{labels.TEMPLATE_REVISION_HASH}")
+
+
+async def with_evidence(lists: Lists, views: Sequence[View], namespace: str) -> list[View]:
+    """Return the views with the evidence; events are listed only if something is not ready."""
+    events = await _permitted(lists, warnings_in(namespace)) if wants_events(views) else []
+    found = Evidence(events=events, records=await _permitted(lists, records_of(namespace)) if views else [])
+    return explained(views, found, SystemClock().now())
+
+
+async def _permitted(lists: Lists, query: Query) -> list[JSONObject]:
+    """List objects; none if the user may not."""
+    try:
+        return await lists.all(query)
+    except ForbiddenError:
+        return []

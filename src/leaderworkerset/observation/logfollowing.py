@@ -18,7 +18,7 @@ from kuberuntime.errors import ConnectionFailedError, ForbiddenError, NotFoundEr
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.observation.podlogs import LogError, PodLogOptions, Sink, read
-from leaderworkerset.views.unlogged import container_status, has_log
+from leaderworkerset.views.podcontainers import container_status, has_log
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
@@ -66,12 +66,10 @@ class PodSource(Protocol):
     @property
     def pods(self) -> Informer:
         """Return the informer of the pods, maybe with others than the wanted."""
-        ...
 
     @property
     def object(self) -> JSONObject | None:
         """Return the set."""
-        ...
 
 
 class Changing(Protocol):
@@ -79,7 +77,6 @@ class Changing(Protocol):
 
     async def until(self, check: Callable[[], bool | None]) -> bool:
         """Return the first result of `check` that is not None."""
-        ...
 
 
 class LogFollower:

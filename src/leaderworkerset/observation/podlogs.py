@@ -14,8 +14,7 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.masking import masked
 from leaderworkerset.views.outcome import FailedContainer, silent_failure
-from leaderworkerset.views.podcontainers import default_container
-from leaderworkerset.views.unlogged import unlogged
+from leaderworkerset.views.podcontainers import default_container, unlogged
 
 LAST_LINES: Final = 5
 """The number of lines of a failed container that are quoted, like the kubelet in a termination message."""
@@ -69,7 +68,6 @@ class Sink(Protocol):
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Accept one line of a pod."""
-        ...
 
 
 async def read(client: Client, pod: JSONObject, options: PodLogOptions) -> AsyncIterator[bytes]:

@@ -8,31 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
-    CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    NAMESPACES,
-    NETWORK_POLICIES,
-    POD_DISRUPTION_BUDGETS,
-    ROLE_BINDINGS,
-    ROLES,
-    SECRETS,
-    SERVICE_ACCOUNTS,
-    SERVICES,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import metadata
 from leaderworkerset.install import certmanager
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
-from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.operator import operandconfig, restoration
 from leaderworkerset.operator.desired import Desired
@@ -45,23 +27,23 @@ ORDER: Final[Mapping[Resource, int]] = {
     kind: rank
     for rank, kind in enumerate(
         (
-            CLUSTER_ROLES,
-            CLUSTER_ROLE_BINDINGS,
-            ROLES,
-            ROLE_BINDINGS,
-            SERVICES,
+            resources.CLUSTER_ROLES,
+            resources.CLUSTER_ROLE_BINDINGS,
+            resources.ROLES,
+            resources.ROLE_BINDINGS,
+            resources.SERVICES,
             ISSUERS,
             CERTIFICATES,
-            SECRETS,
-            CONFIG_MAPS,
-            CUSTOM_RESOURCE_DEFINITIONS,
-            SERVICE_ACCOUNTS,
-            NETWORK_POLICIES,
-            POD_DISRUPTION_BUDGETS,
-            MUTATING_WEBHOOK_CONFIGURATIONS,
-            VALIDATING_WEBHOOK_CONFIGURATIONS,
+            resources.SECRETS,
+            resources.CONFIG_MAPS,
+            resources.CUSTOM_RESOURCE_DEFINITIONS,
+            resources.SERVICE_ACCOUNTS,
+            resources.NETWORK_POLICIES,
+            resources.POD_DISRUPTION_BUDGETS,
+            resources.MUTATING_WEBHOOK_CONFIGURATIONS,
+            resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
             SERVICE_MONITORS,
-            DEPLOYMENTS,
+            resources.DEPLOYMENTS,
         )
     )
 }
@@ -121,8 +103,8 @@ def build(
     )
     contents = {f"secrets/{name}": value for name, value in around.hashes.items()}
     contents[f"configmaps/{metadata.CONFIGURATION}"] = restoration.digest(settings.configuration)
-    found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != NAMESPACES]
-    rolling = [(kind, _rolled_by(obj, contents) if kind == DEPLOYMENTS else obj) for kind, obj in found]
+    found = [(kind, obj) for kind, obj in build_all(declared, settings) if kind != resources.NAMESPACES]
+    rolling = [(kind, _rolled_by(obj, contents) if kind == resources.DEPLOYMENTS else obj) for kind, obj in found]
     owned = [(kind, _owned(kind, obj, cluster, around.ending)) for kind, obj in rolling]
     return sorted(owned, key=lambda one: ORDER[one[0]])
 
@@ -153,7 +135,7 @@ def certificate_hash(secret: JSONObject) -> str:
 def _owned(kind: Resource, obj: JSONObject, cluster: JSONObject, ending: frozenset[str]) -> JSONObject:
     own = meta.metadata(obj) | {"labels": {**meta.labels(obj), OWNED_LABEL: OWNED_BY}}
     # Definitions have no owner: if they were deleted with it, all LeaderWorkerSets would be, too.
-    if kind != CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
+    if kind != resources.CUSTOM_RESOURCE_DEFINITIONS or meta.name(obj) in ending:
         own["ownerReferences"] = [_owner(cluster)]
     return restoration.stamped(obj | {"metadata": own})
 

@@ -17,25 +17,105 @@ from kuberuntime.client.client import Client
 from kuberuntime.client.requests import Selection, only
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
+from kuberuntime.errors import APIError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, SECRETS, Resource
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, NAMESPACES, PODS, SECRETS, Resource
 from kuberuntime.plan import Emit, Event, Plan
 from kuberuntime.policyrules import Permission
-from leaderworkerset.api import metadata
+from leaderworkerset.api import labels, metadata
+from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.spec import ControllerSpec, Driver
+from leaderworkerset.core.restarts import retention
 from leaderworkerset.install.declared import Declared
 from leaderworkerset.operator import operand, sync
-from leaderworkerset.operator.abandoned import AbandonedEvidence
-from leaderworkerset.operator.comparison import Comparison
 from leaderworkerset.operator.desired import operator_verbosity
 from leaderworkerset.operator.openshift import API_SERVERS, CLUSTER, INFRASTRUCTURES
-from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON
+from leaderworkerset.operator.operand import Objects, OperatorPlace
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS, SINGLETON, SPEC_HASH
+from leaderworkerset.operator.restoration import Difference, Live, content, is_frozen, merged
 from leaderworkerset.operator.sync import ObservedOperand
 from leaderworkerset.operator.verbosity import Verbosity
-from leaderworkerset.webhooks.permissions import SECRET_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME
+
+SOON: Final = 10.0
+"""Seconds until it is looked again at pods that are kept."""
+
+LATER: Final = 300.0
+"""Seconds until it is looked again where none is kept: a manager that still ends may keep one."""
+
+
+class AbandonedEvidence:
+    """Lets pods go that are kept as evidence while there is no manager, by the permissions that the operator grants (N-RB-16).
+
+    Evidence of LeaderWorkerSets that stay is left: without a manager their StatefulSets would create leaders alone.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def release(self) -> Plan:
+        """Return the plan that lets go what nobody else would, workers before their leaders."""
+        pods = await self._client.list(PODS, label_selector=labels.NAME)
+        kept = [pod for pod in pods.items if retention.is_kept(pod)]
+        if not kept:
+            return Plan(requeue_after=LATER)
+        living = await self._living()
+        ending = {one for one in {meta.namespace(pod) for pod in kept} if await self._is_ending(one)}
+        free = [pod for pod in kept if retention.set_of(pod) not in living or meta.namespace(pod) in ending]
+        return Plan(retention.release(free), requeue_after=SOON)
+
+    async def _living(self) -> set[ObjectKey]:
+        """Return the LeaderWorkerSets that stay; without their definition there are none."""
+        try:
+            found = await self._client.list(LEADERWORKERSETS)
+        except NotFoundError:
+            return set()
+        return {meta.key(one) for one in found.items if not meta.is_deleting(one)}
+
+    async def _is_ending(self, namespace: str) -> bool:
+        found = await self._client.find(NAMESPACES, ObjectKey("", namespace))
+        return found is None or meta.is_deleting(found)
+
+
+class Comparison:
+    """Finds what differs from what the API server would make of the desired objects (R-OP-25).
+
+    So that defaults, allocated fields and changes by admission are no differences, it is asked for the result, without a
+    write (`dryRun`); again only for another desired object, or another version of the live one.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._settled: dict[tuple[Resource, ObjectKey], tuple[str, str]] = {}
+
+    async def differing(self, objects: Objects, live: Live) -> list[Difference]:
+        """Return the desired objects that are missing or differ, in their order."""
+        found = []
+        for kind, obj in objects:
+            place = kind, meta.key(obj)
+            # It may be there without the labels by which the caches select it.
+            now = live.get(place) or await self._client.find(*place)
+            if now is None or is_frozen(kind, obj, now):
+                found.append(Difference(kind, obj, now, anew=now is not None))
+                continue
+            state = meta.annotations(obj)[SPEC_HASH], meta.resource_version(now)
+            if self._settled.get(place) == state:
+                continue
+            wanted = merged(kind, obj, now)
+            if await self._changes(kind, wanted, now):
+                found.append(Difference(kind, wanted, now))
+            else:
+                self._settled[place] = state
+        return found
+
+    async def _changes(self, kind: Resource, wanted: JSONObject, live: JSONObject) -> bool:
+        try:
+            return content(await self._client.update(kind, wanted, dry_run=True)) != content(live)
+        except APIError:
+            return True  # the write is refused as well, and the status reports it
+
 
 TARGET_CONFIG: Final = "TargetConfigController"
 LOGGING: Final = "LoggingSyncer"

@@ -2,7 +2,7 @@
 
 ```
 every replica                                     only the leader, under the lease
-  probes and metrics  :8443  operatorserver.py      controllers  operatorcontroller.py, through manager/leading.py
+  probes and metrics  :8443                         controllers  operatorcontroller.py, through manager/leading.py
   leader election            kuberuntime/serving/leaderelection.py
   files that end it          `--terminate-on-files`
 ```
@@ -13,13 +13,14 @@ import hashlib
 import os
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import structlog
+from aiohttp import web
 
 import leaderworkerset
 from kuberuntime import randomness, timeouts, tlsbuffers
@@ -34,22 +35,121 @@ from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.controller.workqueue import BACKOFF
 from kuberuntime.errors import KubeError
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.plan import Event
+from kuberuntime.serving import reviews
+from kuberuntime.serving.bindaddresses import parse_address
+from kuberuntime.serving.certfiles import CertificateFiles
 from kuberuntime.serving.leaderelection import ElectionSettings, LeaderElection
-from kuberuntime.serving.metrics import Metrics, ObservedTransport
+from kuberuntime.serving.metrics import CONTENT_TYPE, Metrics, ObservedTransport
 from kuberuntime.serving.reviews import Authorizer
+from kuberuntime.serving.serving import Listener
 from kuberuntime.serving.signals import until_stopped
+from leaderworkerset.controllers.caches import Caches
+from leaderworkerset.controllers.instruments import KindMetrics, Meter
+from leaderworkerset.install.declared import Declared
+from leaderworkerset.kinds.kind import Definition, Kind
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.manager import buildinfo, parts
+from leaderworkerset.kinds.registry import Registry
+from leaderworkerset.manager import buildinfo, metricsserver, parts
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.leading import Leading
-from leaderworkerset.manager.parts import background
+from leaderworkerset.manager.parts import AlwaysReady, ProcessPart, background
+from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.openshift import INFRASTRUCTURES, election_times
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
-from leaderworkerset.operator.operatornames import LEASE
-from leaderworkerset.operator.operatorserver import OperatorServer
+from leaderworkerset.operator.operatorcrd import operator_crd
+from leaderworkerset.operator.operatornames import LEASE, OPERATORS, REPORTER
 from leaderworkerset.operator.sync import RESYNC
 from leaderworkerset.operator.verbosity import Verbosity
+
+
+def registry(declared: Declared, place: OperatorPlace, verbosity: Verbosity) -> Registry:
+    """Return the kinds that an operator at this place serves; `declared` are the kinds of its operand."""
+    kind = Kind(
+        resource=OPERATORS,
+        definition=Definition(operator_crd, _described),
+        controllers=operatorcontroller.controllers(declared, place, verbosity),
+        metrics=(build_metrics,),
+    )
+    return Registry((kind,), reporter=REPORTER)
+
+
+def _described(_document: JSONObject) -> JSONObject:
+    """Return the definition, which always has its descriptions."""
+    return operator_crd()
+
+
+def build_metrics(meter: Meter) -> KindMetrics:
+    """Register the metric that names the build (R-OP-11)."""
+    from prometheus_client import CollectorRegistry, Gauge
+
+    from leaderworkerset.manager import buildinfo
+
+    own = CollectorRegistry()
+    names = ("major", "minor", "gitCommit", "gitVersion")
+    gauge = Gauge("openshift_lws_operator_build_info", "The build of the operator.", names, registry=own)
+    version = buildinfo.version()
+    major, minor = version.removeprefix("v").split(".")[:2]
+    gauge.labels(major, minor, buildinfo.commit(), version).set(1)
+    meter.register(gauge)
+    return _NothingCounted()
+
+
+class _NothingCounted:
+    """The metrics of a kind that counts neither events nor objects."""
+
+    def recorded(self, event: Event) -> None:
+        """Ignore the event."""
+
+    def following(self, caches: Caches) -> AbstractContextManager[None]:  # noqa: ARG002 - the seam passes it
+        """Follow nothing."""
+        return nullcontext()
+
+
+CERTIFICATES: Final = Path("/var/run/secrets/serving-cert")
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class OperatorServer(AlwaysReady):
+    """Serves at `address`; ready as long as `leading` is. Mounted certificates are replaced without a restart."""
+
+    def __init__(
+        self, address: str, metrics: Metrics, authorizer: Authorizer, leading: ProcessPart, clock: Clock
+    ) -> None:
+        self._address = parse_address(address)
+        self._metrics = metrics
+        self._authorizer = authorizer
+        self._leading = leading
+        self._clock = clock
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is entered."""
+        files = CertificateFiles(CERTIFICATES, self._metrics)
+        async with (
+            metricsserver.certified(files, self._clock) as context,
+            Listener(self._application(), self._address, context, name="operator"),
+        ):
+            log.info("serving probes and metrics", address=str(self._address))
+            yield
+
+    def _application(self) -> web.Application:
+        application = reviews.application(metricsserver.PATH, self._metrics.render, CONTENT_TYPE, self._authorizer)
+        application.add_routes(
+            [web.get("/healthz", _alive), web.get("/livez", _alive), web.get("/readyz", self._ready)]
+        )
+        return application
+
+    async def _ready(self, _request: web.Request) -> web.Response:
+        if self._leading.is_ready:
+            return web.Response(text="ok")
+        return web.Response(status=503, text="not ready: caches are not filled")
+
+
+async def _alive(_request: web.Request) -> web.Response:
+    return web.Response(text="ok")
+
 
 COMPARE_SECONDS: Final = 10.0
 """Seconds between two readings of the files whose change ends the process."""
@@ -59,8 +159,6 @@ RETRY: Final = Backoff(base=BACKOFF.base, limit=RESYNC)
 
 TOPOLOGY_SECONDS: Final = 5.0
 """The maximum seconds to read the topology: until then neither probes are answered nor requests to stop."""
-
-log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +234,6 @@ class OperatorProcess:
         )
 
     async def _infrastructure(self) -> JSONObject:
-        """Return the infrastructure object of OpenShift; an empty one on other clusters, or if it cannot be read."""
         try:
             async with timeouts.within(TOPOLOGY_SECONDS):
                 return await self._client.get(INFRASTRUCTURES, ObjectKey("", "cluster"))

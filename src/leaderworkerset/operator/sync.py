@@ -18,19 +18,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, resources
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import (
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from kuberuntime.plan import Action, Apply, Event, EventType, Finally, Patch, Plan, Put, PutStatus, guarded_delete
 from leaderworkerset.api import metadata
 from leaderworkerset.install.declared import Declared
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.operator import desired, openshift, operand, operatorstatus
 from leaderworkerset.operator.desired import Desired
 from leaderworkerset.operator.operand import Objects, OperatorPlace, Surroundings
@@ -57,7 +51,7 @@ NO_MONITOR: Final = "metrics are not scraped: the cluster serves no ServiceMonit
 
 GONE: Final = {"minVersion": None, "cipherSuites": None}
 
-FIRST_REMOVED: Final = (MUTATING_WEBHOOK_CONFIGURATIONS, VALIDATING_WEBHOOK_CONFIGURATIONS)
+FIRST_REMOVED: Final = (resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
 """The kinds that would refuse writes of users without a manager, so they are removed first (R-OP-31)."""
 
 
@@ -80,7 +74,11 @@ class ObservedOperand:
     @property
     def deployment(self) -> JSONObject | None:
         """Return the Deployment of the operand."""
-        found = (obj for (kind, key), obj in self.live.items() if kind == DEPLOYMENTS and key.name == metadata.MANAGER)
+        found = (
+            obj
+            for (kind, key), obj in self.live.items()
+            if kind == resources.DEPLOYMENTS and key.name == metadata.MANAGER
+        )
         return next(found, None)
 
     def serves(self, *kinds: Resource) -> bool:
@@ -154,7 +152,7 @@ def reconcile(
         return _note_profile(cluster, wanted.tls)
     writes = [action for one in differences for action in _writes(one, place)]
     deletions = [_delete(kind, obj, place) for kind, obj in wanted.unwanted]
-    rolls = any(one.kind == DEPLOYMENTS and one.live is not None for one in differences)
+    rolls = any(one.kind == resources.DEPLOYMENTS and one.live is not None for one in differences)
     reporter = _Reporter(cluster, observed.deployment, wanted.desired, place, now)
     return reporter.plan((*writes, *deletions), replace(wanted.outcome, rolls=rolls))
 
@@ -232,7 +230,7 @@ def _ending(observed: ObservedOperand, wanted: Desired) -> tuple[Sequence[str], 
     """
     if not wanted.deletes_definitions:
         return (), ()
-    found = [obj for (kind, _), obj in observed.live.items() if kind == CUSTOM_RESOURCE_DEFINITIONS]
+    found = [obj for (kind, _), obj in observed.live.items() if kind == resources.CUSTOM_RESOURCE_DEFINITIONS]
     agree = sorted(meta.name(obj) for obj in found if meta.annotations(obj).get(DELETE_CRDS) == "true")
     return agree, sorted(meta.name(obj) for obj in found if meta.name(obj) not in agree)
 
@@ -246,7 +244,7 @@ def _deletable(observed: ObservedOperand, declared: Declared, place: OperatorPla
     left = [
         (kind, obj)
         for (kind, key), obj in observed.live.items()
-        if (kind, key) not in stays and kind != CUSTOM_RESOURCE_DEFINITIONS
+        if (kind, key) not in stays and kind != resources.CUSTOM_RESOURCE_DEFINITIONS
     ]
     installed = operand.possible(declared, place) if left else ()
     return [(kind, obj) for kind, obj in left if (kind, meta.key(obj)) in installed]
@@ -296,8 +294,8 @@ def title(kind: Resource, obj: JSONObject) -> str:
 def _event(kind: EventType, reason: str, note: str, place: OperatorPlace) -> Event:
     """Build an event about the Deployment of the operator, in the operator's own namespace."""
     regarding = {
-        "apiVersion": DEPLOYMENTS.api_version,
-        "kind": DEPLOYMENTS.kind,
+        "apiVersion": resources.DEPLOYMENTS.api_version,
+        "kind": resources.DEPLOYMENTS.kind,
         "namespace": place.namespace,
         "name": OPERATOR,
     }

@@ -53,15 +53,12 @@ class LogSource(Protocol):
 
     def hurry(self, pods: Sequence[JSONObject]) -> None:
         """Note that these pods' logs will be asked for; the pods are there, and may be gone soon."""
-        ...
 
     def gone(self, pod: JSONObject) -> None:
         """Note that a pod is gone: from now on another one may have its name."""
-        ...
 
     async def read(self, pods: Sequence[JSONObject]) -> tuple[Logs, Sequence[str]]:
         """Return the logs of pods, and notes on what is missing."""
-        ...
 
 
 class FileLogs:

@@ -19,7 +19,7 @@ from kuberuntime.cache.informer import Change, Informer, Subscriber
 from kuberuntime.client.client import PAGE, Client
 from kuberuntime.client.requests import Selection
 from kuberuntime.clock import Clock
-from kuberuntime.errors import KubeError, NotFoundError
+from kuberuntime.errors import KubeError
 from kuberuntime.objects import meta, timestamps
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, CORE_EVENTS, PODS, SECRETS
@@ -85,14 +85,12 @@ class Keeper(Protocol):
 
     def has(self, identity: str) -> bool:
         """Return whether there is an episode of this identity."""
-        ...
 
     async def keep(self, episode: Episode, identity: str) -> Episode:
         """Keep an episode in place of the one of the same identity; return it as it was kept, with its number.
 
         Raise `KubeError`, `OSError` or `ValueError` if that is not possible.
         """
-        ...
 
 
 class Recorder:
@@ -187,7 +185,7 @@ class Recorder:
         _remember(self._departed, leader_uid, members)  # two watches have no order: its record may say so only later
 
     def _on_record(self, change: Change) -> None:
-        uid = _condemned(change.object)
+        uid = meta.annotations(change.object).get(labels.RECREATED_LEADER, "")
         if change.new is None or not uid:
             return
         living = (one for one in self._groups.values() if any(meta.uid(pod) == uid for pod in one.living.values()))
@@ -216,10 +214,7 @@ class Recorder:
         pods = members.pods(meta.annotations(record or {}).get(labels.FAILED_POD_UID, ""))
         failed, members.failed = members.failed, ""
         namespace, name = meta.namespace(pods[0]), meta.labels(pods[0]).get(labels.NAME, "")
-        try:
-            lws = await self._client.get(LEADERWORKERSETS, ObjectKey(namespace, name))
-        except NotFoundError:
-            lws = None
+        lws = await self._client.find(LEADERWORKERSETS, ObjectKey(namespace, name))
         identity = leader_uid
         if record is None and leader_uid not in self._own and (lws is None or _policy(lws) in IN_PLACE):
             if not failed:
@@ -326,14 +321,9 @@ def _templates(lws: JSONObject | None) -> Iterator[JSONObject]:
 
 
 def _remember(known: dict[str, T], key: str, value: T) -> None:
-    """Remember a value as one of the newest."""
     known[key] = value
     if len(known) > REMEMBERED:
         del known[next(iter(known))]
-
-
-def _condemned(record: JSONObject) -> str:
-    return meta.annotations(record).get(labels.RECREATED_LEADER, "")
 
 
 def _policy(lws: JSONObject) -> str:

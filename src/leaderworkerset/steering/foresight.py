@@ -194,7 +194,9 @@ def _world(before: Situation | None, wanted: str) -> World:
         return World(Current(0, 0, ""))
     shown, found = before.view, before.statefulset
     key = wanted or (meta.labels(found).get(labels.TEMPLATE_REVISION_HASH, "") if found else "")
-    existing = [group for group in shown.groups if _has_leader(group)]
+    existing = [
+        group for group in shown.groups if any(rank.index == 0 and rank.object is not None for rank in group.ranks)
+    ]
     current = Current(shown.desired, 0, str(shown.desired)) if found is None else rollingupdate.position(found)
     return World(
         current,
@@ -214,10 +216,6 @@ def _obstacle(old: JSONObject, new: JSONObject) -> str:
 
 def _bits(groups: list[Group]) -> int:
     return sum(1 << group.index for group in groups)
-
-
-def _has_leader(group: Group) -> bool:
-    return any(rank.index == 0 and rank.object is not None for rank in group.ranks)
 
 
 def _startup(group: Group) -> timedelta | None:
@@ -268,7 +266,6 @@ def _held(found: Foreseen) -> str:
 
 
 def _recreated(found: Foreseen) -> int:
-    """Return how many groups are made in all waves, but for those that stay."""
     return sum(len(wave.groups) for wave in found.forecast.waves) - found.in_place
 
 

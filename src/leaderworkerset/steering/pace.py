@@ -134,7 +134,6 @@ def bar(found: RolloutProgress) -> str:
 
 
 def _left(lws: JSONObject, done: int, wanted: int, now: datetime) -> timedelta | None:
-    """Return how long the other groups take at the pace so far; None before the first group is done."""
     began = (meta.find_condition(lws, UPDATE_IN_PROGRESS.type) or {}).get("lastTransitionTime")
     if not began or not done or not meta.is_condition_true(lws, UPDATE_IN_PROGRESS.type):
         return None

@@ -61,7 +61,7 @@ def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | N
         is_old = member is not None and member.uid == old[group.name]
         if is_old or not group.is_ready:
             left.append(group.name)
-        if member is None or not is_old or _is_going(member):
+        if member is None or not is_old or (member.object is not None and meta.is_deleting(member.object)):
             continue
         if group.is_ready and unavailable >= budget:
             continue
@@ -72,7 +72,3 @@ def turn(view: View, old: Mapping[GroupName, str], budget: int, *, rank: int | N
 
 def _member(group: Group, rank: int) -> Rank | None:
     return next((one for one in group.ranks if one.index == rank), None)
-
-
-def _is_going(rank: Rank) -> bool:
-    return rank.object is not None and meta.is_deleting(rank.object)

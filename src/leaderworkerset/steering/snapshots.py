@@ -14,6 +14,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.admission import leaderworkerset as admission
 from leaderworkerset.steering.foresight import Situation, situation
+from leaderworkerset.views.document import without_managed_fields
 
 KINDS: Final = (LEADERWORKERSETS.kind, STATEFULSETS.kind, PODS.kind)
 
@@ -23,7 +24,7 @@ def build(situations: Iterable[Situation]) -> JSONObject:
     items: list[JSONObject] = []
     for one in situations:
         found = [one.view.object, *([one.statefulset] if one.statefulset else []), *one.view.pods]
-        items += [_without_managed_fields(obj) for obj in found]
+        items += [without_managed_fields(obj) for obj in found]
     return {"apiVersion": "v1", "kind": "List", "items": items}
 
 
@@ -61,7 +62,3 @@ def _of(objects: Sequence[JSONObject], kind: str) -> list[JSONObject]:
 
 def _belongs(obj: JSONObject, name: str, namespace: str) -> bool:
     return meta.labels(obj).get(labels.NAME) == name and meta.namespace(obj) == namespace
-
-
-def _without_managed_fields(obj: JSONObject) -> JSONObject:
-    return obj | {"metadata": {name: value for name, value in meta.metadata(obj).items() if name != "managedFields"}}

@@ -89,17 +89,13 @@ def folds(groups: Iterable[Group], now: datetime) -> list[Fold]:
     found: dict[tuple[str, ...], list[tuple[Group, str]]] = {}
     for group in sorted(groups, key=lambda one: one.index):
         why, common = _why(group, now)
-        key = (_state(group), common, group.revision)
+        key = ((others_than_ready(group) or READY), common, group.revision)
         found.setdefault(key, []).append((group, why))
     built = [
         Fold(tuple(group for group, _ in members), key[0], members[0][1])  # the first one represents all
         for key, members in found.items()
     ]
     return sorted(built, key=lambda fold: (fold.is_fine, fold.groups[0].index))
-
-
-def _state(group: Group) -> str:
-    return others_than_ready(group) or READY
 
 
 def _why(group: Group, now: datetime) -> tuple[str, str]:

@@ -1,10 +1,12 @@
 """The containers that a pod declares, and the one that commands take where none is named. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.views.admission import held_back
+from leaderworkerset.views.wording import counted
 
 DEFAULT: Final = "kubectl.kubernetes.io/default-container"
 """The annotation by which a pod names the container of `kubectl logs` and `exec`."""
@@ -38,3 +40,66 @@ def note_of_choice(pods: Sequence[JSONObject]) -> str:
         if len(names) > 1 and meta.annotations(pod).get(DEFAULT) not in names:
             return f"note: this is container {names[0]}; there are {', '.join(names)} (-c chooses)"
     return ""
+
+
+def container_status(pod: JSONObject, container: str | None) -> JSONObject:
+    """Return the status of a container (None: the default one), empty before it exists."""
+    name = container or default_container(pod)
+    return next((entry for entry in podstate.container_statuses(pod) if entry.get("name") == name), {})
+
+
+def has_log(status: JSONObject) -> bool:
+    """Return whether the container has started: it runs, has ended, or waits for its restart."""
+    states = (status.get("state") or {}, status.get("lastState") or {})
+    return any("running" in state or "terminated" in state for state in states)
+
+
+def unlogged(pod: JSONObject, container: str | None) -> str:
+    """Return why a container (None: the default one) has no log yet; empty if it has one, or is not of this pod.
+
+    >>> unlogged({"spec": {"containers": [{"name": "main"}]}, "status": {"phase": "Pending"}}, None)
+    'no log yet (Pending): it has no node yet'
+    """
+    if container not in {None, *containers(pod)} or has_log(container_status(pod, container)):
+        return ""
+    why = " ".join((held_back(pod) or _reason(pod)).split())
+    return f"no log yet ({podstate.state(pod)}){f': {why}' if why else ''}{_before(pod, container)}"
+
+
+def waiting(pods: Sequence[JSONObject], container: str | None) -> tuple[str, str] | None:
+    """Return the state of the first pod without a log, and a sentence on equal ones; None if each has one."""
+    found = [(pod, why) for pod in pods if (why := unlogged(pod, container))]
+    if not found:
+        return None
+    return podstate.state(found[0][0]), summed((meta.name(pod), why) for pod, why in found)[0]
+
+
+def summed(found: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a sentence for each reason, with its pods, from pairs of pod and reason, in their order.
+
+    >>> summed([("web-0", "no log yet (Pending)"), ("web-1", "no log yet (Pending)"), ("web-2", "no log yet (Unknown)")])
+    ['web-0 and 1 more pod have no log yet (Pending)', 'web-2 has no log yet (Unknown)']
+    """
+    pods: dict[str, list[str]] = {}
+    for name, why in found:
+        pods.setdefault(why, []).append(name)
+    return [
+        f"{names[0]} has {why}"
+        if len(names) == 1
+        else f"{names[0]} and {counted(len(names) - 1, 'more pod')} have {why}"
+        for why, names in pods.items()
+    ]
+
+
+def _reason(pod: JSONObject) -> str:
+    """Return what the pod waits for, but not that its containers are not ready."""
+    why = podstate.why(pod)
+    if why and why != str((meta.find_condition(pod, "Ready") or {}).get("message") or ""):
+        return why
+    return "" if meta.spec(pod).get("nodeName") else "it has no node yet"
+
+
+def _before(pod: JSONObject, container: str | None) -> str:
+    inits = [str(one.get("name")) for one in meta.spec(pod).get("initContainers") or []]
+    logged = [name for name in inits if name != container and has_log(container_status(pod, name))]
+    return f"; its init container has one: -c {logged[-1]}" if logged else ""

@@ -1,5 +1,6 @@
 """Words for people: counts with their noun, lengths of time, and the state of a rank. Pure."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -28,6 +29,15 @@ def counted(number: int, noun: str) -> str:
     ('1 more rank', '0 groups')
     """
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names, and how many more there are.
+
+    >>> listed(["a", "b", "c"], 2)
+    'a, b and 1 more'
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def state(rank: Rank) -> str:

@@ -11,9 +11,11 @@ from typing import Final, TypeAlias
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import (
     MUTATING_WEBHOOK_CONFIGURATIONS,
+    SECRETS,
     VALIDATING_WEBHOOK_CONFIGURATIONS,
     Resource,
 )
+from kuberuntime.policyrules import Permission
 from leaderworkerset.webhooks.spec import ClientConfig, WebhookSpec
 
 MUTATING_NAME: Final = "lws-mutating-webhook-configuration"
@@ -55,3 +57,19 @@ def _configuration(
         "metadata": {"name": name},
         "webhooks": [webhook.build(client_config) for webhook in webhooks],
     }
+
+
+SECRET_NAME: Final = "lws-webhook-server-cert"  # noqa: S105 - the name of an object
+SERVICE_NAME: Final = "lws-webhook-service"
+
+FOLLOW: Final = ("list", "update", "watch")
+
+CLUSTER: Final = (
+    Permission(MUTATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(MUTATING_NAME,)),
+    Permission(VALIDATING_WEBHOOK_CONFIGURATIONS, FOLLOW, names=(VALIDATING_NAME,)),
+)
+NAMESPACE: Final = (Permission(SECRETS, ("get", *FOLLOW), names=(SECRET_NAME,)),)
+"""With `CLUSTER` the permissions to keep the webhooks' certificate (R-CERT-1).
+
+They name their objects, so a list or watch must select its one object by `metadata.name`.
+"""

@@ -15,10 +15,10 @@ from leaderworkerset.api.disaggregatedset import decode as decode_disaggregateds
 from leaderworkerset.api.fieldtypes import round_trip
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod, queueing
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.admission import disaggregatedset, leaderworkerset, pod
 from leaderworkerset.core.disruption import disruptionsettings as disruption
 from leaderworkerset.core.policies.gang import Gang
+from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.core.restarts import settings
 from leaderworkerset.webhooks.review import Admitted, Review
 from leaderworkerset.webhooks.spec import WebhookSpec
@@ -49,7 +49,11 @@ def validate_leaderworkerset(review: Review, gang: Gang) -> Admitted:
         raise DeniedError(aggregate(errors))
     return Admitted(
         review.object,
-        [*queueing.warnings(new), *settings.warnings(new.annotations), *disruption.warnings(new.annotations)],
+        [
+            *leaderworkerset.queue_warnings(new),
+            *settings.warnings(new.annotations),
+            *disruption.warnings(new.annotations),
+        ],
     )
 
 
@@ -67,7 +71,6 @@ def validate_disaggregatedset(review: Review, gang: Gang) -> Admitted:
 
 
 def _check_roles(obj: JSONObject) -> None:
-    """Refuse roles of a DisaggregatedSet that cannot be read."""
     decode_disaggregatedset(obj)
     for index, role in enumerate(meta.spec(obj).get("roles") or []):
         round_trip("LeaderWorkerSetSpec", role.get("spec"), f"spec.roles[{index}].spec")

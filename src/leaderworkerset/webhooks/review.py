@@ -16,7 +16,7 @@ from kuberuntime.objects import patch
 from kuberuntime.objects.gotypes.mismatch import GoTypeError
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.leaderworkerset import DecodeError
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.policy import DeniedError
 
 API_VERSION = "admission.k8s.io/v1"
 

@@ -92,7 +92,11 @@ def renew(material: Material, step: RotationStep, hosts: Sequence[str], now: dat
     authority = material.authority
     if step is RotationStep.RENEW_AUTHORITY:
         created = certificates.create_authority(now, algorithm="rsa")
-        trusted = [one for one in certificates.split(authority.certificate) if _is_trusted(one, now)]
+        trusted = [
+            one
+            for one in certificates.split(authority.certificate)
+            if (certificates.is_authority(one) and certificates.expires_at(one) > now)
+        ]
         authority = Certificate(b"".join((created.certificate, *trusted)), created.key)
     return Material(authority, certificates.issue(authority, hosts, now, algorithm="rsa"))
 
@@ -135,10 +139,6 @@ def _is_good_serving(material: Material, hosts: Sequence[str], now: datetime) ->
 
 def _is_in_time(certificate: bytes, now: datetime) -> bool:
     return certificates.begins_at(certificate) <= now < certificates.expires_at(certificate) - LOOKAHEAD
-
-
-def _is_trusted(certificate: bytes, now: datetime) -> bool:
-    return certificates.is_authority(certificate) and certificates.expires_at(certificate) > now
 
 
 def _decode(text: str) -> bytes:

@@ -9,6 +9,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -17,11 +18,56 @@ import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from kuberuntime import timeouts
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import LINGER_SECONDS, Acceptor, abort, bounds, protocol_logger
 from kuberuntime.serving.serving import TLSSettings, load_chain, server_context
-from leaderworkerset.webhooks import bodies, review
+from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import Decide
+
+SECONDS: Final = 10.0
+"""The time limit for a body: as long as API servers wait for the whole answer."""
+
+USUAL: Final = 256 * 1024
+"""The size in bytes up to which bodies are read at once, on all connections."""
+
+LARGE_AT_ONCE: Final = 8
+
+Receiving: TypeAlias = Callable[[asyncio.BaseTransport | None, float], AbstractContextManager[None]]
+"""Reports that a body is read from a connection, for so many seconds at most (`Acceptor.receiving`)."""
+
+TO_REFUSE: Final = 1.0
+"""Seconds after the time limit in which the connection stays open for the answer that the body was too slow."""
+
+
+class Bodies:
+    """Reads bodies within bounds of time and memory, since anyone can send one.
+
+    A usual review is small and has a Content-Length. Of others only few are read concurrently: all bodies have a bound.
+    """
+
+    def __init__(self, receiving: Receiving, seconds: float = SECONDS) -> None:
+        self._receiving = receiving
+        self._seconds = seconds
+        self._large = asyncio.Semaphore(LARGE_AT_ONCE)
+
+    async def read(self, request: web.Request) -> bytes:
+        """Return the body; answer 408 if it is not complete in time."""
+        try:
+            with self._receiving(request.transport, self._seconds + TO_REFUSE):
+                return await self._read(request)
+        except TimeoutError as error:
+            raise web.HTTPRequestTimeout(headers={"connection": "close"}) from error
+        except ConnectionError as error:  # the client is gone and cannot read this
+            raise web.HTTPBadRequest(text="the body ended early") from error
+
+    async def _read(self, request: web.Request) -> bytes:
+        async with timeouts.within(self._seconds):
+            if request.content_length is not None and request.content_length <= USUAL:
+                return await request.read()
+            async with self._large:
+                return await request.read()
+
 
 LARGEST_BODY = 8 * 1024 * 1024
 """An object and its old version, each of at most 3 MiB, and the review around them."""
@@ -48,7 +94,7 @@ class WebhookOptions:
 
     tls: TLSSettings = field(default_factory=TLSSettings)
     observe: Observe = ignore
-    body_seconds: float = bodies.SECONDS
+    body_seconds: float = SECONDS
 
 
 DEFAULTS: Final = WebhookOptions()
@@ -153,7 +199,7 @@ class WebhookServer:
 
     def _application(self, acceptor: Acceptor) -> web.Application:
         application = web.Application(client_max_size=LARGEST_BODY, middlewares=[acceptor.middleware, self._measured()])
-        reading, turn = bodies.Bodies(acceptor.receiving, self._body_seconds), asyncio.Lock()
+        reading, turn = Bodies(acceptor.receiving, self._body_seconds), asyncio.Lock()
 
         async def answer(request: web.Request) -> web.Response:
             decide, body = self._decisions[request.path], await reading.read(request)

@@ -5,7 +5,7 @@ from tests.integration.lws.conftest import Manage, pytest_pyfunc_call, runner, r
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
 
-from leaderworkerset.core.gang.builtin import BUILT_IN
+from leaderworkerset.core.gang.gate import BUILT_IN
 
 __all__ = ["pytest_pyfunc_call", "runner", "running", "space"]
 

@@ -20,7 +20,7 @@ from kuberuntime.errors import KubeError
 from leaderworkerset.api.metadata import MANAGER
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 IN = ("-n", NAMESPACE)
 PORT = 443

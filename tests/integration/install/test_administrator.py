@@ -24,7 +24,7 @@ from kuberuntime.serving import permissions as kube
 from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.webhooks import permissions as webhooks
+from leaderworkerset.webhooks import configurations as webhooks
 
 pytestmark = pytest.mark.slow
 

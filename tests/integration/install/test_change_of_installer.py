@@ -19,8 +19,7 @@ from leaderworkerset.api.metadata import MANAGER
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operatornames import OPERATOR
-from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
-from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, SERVICE_NAME, VALIDATING_NAME
 
 pytestmark = [
     pytest.mark.slow,

@@ -24,9 +24,9 @@ from leaderworkerset.cli.commands.scale import Wanted, scale, scale_role
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
 from leaderworkerset.cli.sets import shown
-from leaderworkerset.cli.views import formats, nodetable
+from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.watchwarnings import following
-from leaderworkerset.observation import explaining
+from leaderworkerset.observation import lists
 from leaderworkerset.observation.following import DisaggregatedInformers, SetInformers
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import PodLogOptions
@@ -80,10 +80,10 @@ async def test_nodes_say_what_is_free_and_who_holds_it(space: Space) -> None:
     session = session_of(space)
     found, placed = await nodes.nodes_of(session, (), ""), await nodes.pods_of(session)
     assert placed is not None
-    table = nodetable.table(found, placed, show_labels=False)
+    table = nodes.node_table(found, placed, show_labels=False)
     assert table[0].startswith("NODE ")
     assert {line.split()[1] for line in table[1:]} == {"Ready"}
-    told = [line for one in found for line in nodetable.description(one, placed)]
+    told = [line for one in found for line in nodes.description(one, placed)]
     for name in ("web-0", "web-0-1"):
         assert sum(line.startswith(f"    {space.namespace}/{name}: ") for line in told) == 1
     (named,) = await nodes.nodes_of(session, (meta.name(found[0]),), "")
@@ -124,7 +124,7 @@ async def test_pods_that_are_refused_are_the_reason(space: Space) -> None:
     assert why.startswith("Create Pod web-0-1 in StatefulSet web-0 failed error: ")
     session = session_of(space)
     view = await targets.view_of(session, await targets.find(session, "web"))
-    (shown,) = await explaining.with_evidence(Lists(space.client), [view], space.namespace)
+    (shown,) = await lists.with_evidence(Lists(space.client), [view], space.namespace)
     assert whys(shown, "0/1") == [why]
     assert "no-such-priority" not in whys(shown, "0/0")[0]
 

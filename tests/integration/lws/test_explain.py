@@ -31,10 +31,9 @@ from leaderworkerset.cli.sets.causes import Causes
 from leaderworkerset.cli.sets.diagnoses import explain, notes, survey
 from leaderworkerset.cli.targets import parse
 from leaderworkerset.diagnosis.diagnose import worst
-from leaderworkerset.diagnosis.document import headline
+from leaderworkerset.diagnosis.document import headline, overview
 from leaderworkerset.diagnosis.finding import Verdict
 from leaderworkerset.diagnosis.observed import LIMIT_RANGES, RESOURCE_QUOTAS
-from leaderworkerset.diagnosis.overview import overview
 from leaderworkerset.observation.lists import Lists
 
 

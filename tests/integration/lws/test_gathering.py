@@ -8,7 +8,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, STATEFULSETS, Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli.gathering.gatherer import Gatherer
+from leaderworkerset.cli.commands.inspect.must_gather import Gatherer
 
 
 async def test_all_of_a_set_is_gathered(space: Space) -> None:

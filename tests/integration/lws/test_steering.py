@@ -17,12 +17,12 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import errors, targets
-from leaderworkerset.cli.applying import trial
+from leaderworkerset.cli import errors
+from leaderworkerset.cli.applying import applier
 from leaderworkerset.cli.commands.rollout import diff, plan
 from leaderworkerset.cli.commands.rollout.pausing import let_go, pause
 from leaderworkerset.cli.commands.rollout.restart import restart_all
-from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, follower_of
+from leaderworkerset.cli.commands.rollout.rolloutstatus import RolloutFollower, SetFollower
 from leaderworkerset.cli.commands.rollout.undo import undo
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading.manifests import Document
@@ -287,11 +287,11 @@ async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Spac
     old = lws(replicas=3, size=2)
     await apply(space, old)
     await space.settled()
-    tried = await trial.try_out(session, documents(old), force=False)
+    tried = await applier.try_out(session, documents(old), force=False)
     assert list(diff.differences(tried)) == []
     new = lws(replicas=3, size=2, image="app:2")
 
-    (one,) = await trial.try_out(session, documents(new), force=False)
+    (one,) = await applier.try_out(session, documents(new), force=False)
     assert one.before is not None
     before = await subjects.situation_of(session, one.before)
     found = plan.foresee(one.document, before, one.after)
@@ -320,15 +320,14 @@ async def test_what_a_manifest_would_do_is_foreseen_and_then_happens(space: Spac
 
 async def test_a_manifest_that_the_server_refuses_is_named(space: Space) -> None:
     with pytest.raises(CommandError, match=r"test.yaml, document 1 \(line 1\): leaderworkerset/web: .*spec.replicas"):
-        await trial.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
+        await applier.try_out(session_of(space), documents(lws(replicas=-1)), force=False)
 
 
 async def test_a_disaggregated_set_is_followed_and_not_steered(space: Space) -> None:
     session = session_of(space)
     obj = disaggregatedset_object([role("prefill", 1), role("decode", 1)]) | {"metadata": {"name": "split"}}
     await apply(space, obj)
-    resource, _ = await targets.find_either(session, "split")
-    set_follower = follower_of(session, resource, space.key("split"), 600.0)
+    set_follower = SetFollower(session, space.key("split"), 600.0)
     assert await set_follower.follow(60) == "split: the rollout is done; 2 groups ready"
     with pytest.raises(UsageError, match=r"`lws get split -o json` shows its rollout"):
         await set_follower.document()

@@ -8,7 +8,7 @@ from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.waiting import until
 
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS
 from leaderworkerset.webhooks import certificates
 
 

@@ -22,8 +22,8 @@ from tests.integration.lwsoperator.waiting import until
 from kuberuntime.objects import meta
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import ISSUED, OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
 from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
+from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 IN = ("-n", OPERATOR)

@@ -19,7 +19,7 @@ from leaderworkerset.api.metadata import CONFIGURATION, MANAGER
 from leaderworkerset.install.certmanager import SERVING_SECRET
 from leaderworkerset.install.workload import CONFIGURATION_KEY
 from leaderworkerset.operator.operatornames import OPERATOR
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
 
 OUTSIDE = "lws-system"
 """The namespace of a manager that runs outside of a pod: its lease is there."""

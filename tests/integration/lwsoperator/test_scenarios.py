@@ -13,7 +13,7 @@ from tests.integration.lwsoperator.conftest import IMAGE, IN, MANAGER, OBJECT, P
 from tests.integration.lwsoperator.waiting import until
 
 from leaderworkerset.install.certmanager import SERVING
-from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.installsettings import SERVICE_MONITORS
 from leaderworkerset.operator.openshift import API_SERVERS, INFRASTRUCTURES
 from leaderworkerset.operator.operatornames import DELETE_CRDS, OPERATOR, OWNED_BY, OWNED_LABEL
 

@@ -27,7 +27,7 @@ from kuberuntime.errors import APIError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
-from leaderworkerset.install.foreign import SERVICE_MONITORS
+from leaderworkerset.install.installsettings import SERVICE_MONITORS
 from leaderworkerset.operator import operand
 from leaderworkerset.operator.operatornames import OPERATOR, OWNED_BY, OWNED_LABEL, SPEC_HASH
 

@@ -13,7 +13,7 @@ from tests.integration.lwsoperator.conftest import IMAGE, OBJECT, OperatorRun, S
 from tests.integration.lwsoperator.olm import FOLDER, Manager, load
 from tests.integration.lwsoperator.waiting import until
 
-from leaderworkerset.install.foreign import PROMETHEUS_RULES, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import PROMETHEUS_RULES, SERVICE_MONITORS
 from leaderworkerset.operator.operand import ISSUED
 from leaderworkerset.operator.operatornames import OPERATOR
 

@@ -21,9 +21,9 @@ from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.install.objects import build_namespace
 from leaderworkerset.kinds.managed import managed
-from leaderworkerset.manager.config.optins import opted_in
+from leaderworkerset.manager.config.configurationfile import opted_in
 from leaderworkerset.webhooks import certificates, configurations
-from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
 
 LOOPBACK: Final = "127.0.0.1"
 

@@ -31,15 +31,14 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api.metadata import LEASE, MANAGER, METRICS_SERVICE, build
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS
-from leaderworkerset.install.installsettings import NAMESPACE, Certificates, InstallSettings
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, NAMESPACE, Certificates, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.install.rbac import METRICS_READER, service_account
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.webhooks import certificates, rotation
 from leaderworkerset.webhooks.certificates import Certificate
-from leaderworkerset.webhooks.permissions import SECRET_NAME, SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SECRET_NAME, SERVICE_NAME
 
 PLAYED: Final = (DEPLOYMENTS, ISSUERS, CERTIFICATES)
 """Kinds whose work the tests do themselves: they start processes, and issue certificates."""

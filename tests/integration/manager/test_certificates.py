@@ -16,7 +16,7 @@ from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import MUTATING_WEBHOOK_CONFIGURATIONS, SECRETS
 from leaderworkerset.install.installsettings import NAMESPACE
 from leaderworkerset.webhooks import certificates, configurations, rotation
-from leaderworkerset.webhooks.permissions import SERVICE_NAME
+from leaderworkerset.webhooks.configurations import SERVICE_NAME
 from leaderworkerset.webhooks.rotation import Material
 
 pytestmark = pytest.mark.slow

@@ -25,7 +25,7 @@ from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import NAMESPACES, ROLE_BINDINGS
 from leaderworkerset.core.gang import native
-from leaderworkerset.core.gang.builtin import BUILT_IN
+from leaderworkerset.core.gang.gate import BUILT_IN
 from leaderworkerset.diagnosis.observed import RESOURCE_QUOTAS
 from leaderworkerset.kinds.managed import managed
 

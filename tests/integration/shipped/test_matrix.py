@@ -26,9 +26,8 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.resources import LEASES, PODS
 from kuberuntime.serving.bindaddresses import DISABLED
 from leaderworkerset.api import labels
-from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.gangs import DETECTABLE
-from leaderworkerset.core.gang.gate import is_gated
+from leaderworkerset.core.gang.gate import BUILT_IN, is_gated
 from leaderworkerset.core.gang.native import KUBERNETES
 from leaderworkerset.core.policies.gang import NONE
 from leaderworkerset.install.installsettings import NAMESPACE

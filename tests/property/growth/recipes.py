@@ -19,15 +19,15 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.plan import Create, flat
 from leaderworkerset import core
 from leaderworkerset.api import labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.disruption import reconcile as disruption
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
-from leaderworkerset.core.gang import builtin, gate
+from leaderworkerset.core.gang import gate
 from leaderworkerset.core.gang.gangs import AUTO, PROVIDERS, Gangs
 from leaderworkerset.core.leaderworkerset import reconcile
 from leaderworkerset.core.leaderworkerset.groupfacts import GroupFacts, describe
 from leaderworkerset.core.pod import reconcile as pod
 from leaderworkerset.core.policies.edits import with_annotations
+from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.core.restarts import unseen
 from leaderworkerset.core.restarts.settings import DEFAULTS
 from leaderworkerset.kinds.managed import MANAGED
@@ -141,7 +141,7 @@ def _observed_budget(budget: JSONObject, least: int) -> JSONObject:
 def _gate(world: LargeSet) -> object:
     """Decide about every pod as one of a group that waits for room on a node."""
     group = {labels.GANG_GROUP: "g", labels.SIZE: str(len(world.members.pods))}
-    pods = [builtin.link(with_annotations(one, group), "g") for one in world.members.pods]
+    pods = [gate._link(with_annotations(one, group), "g") for one in world.members.pods]
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": str(len(pods))}}}
     return gate.reconcile(gate.ObservedCluster(nodes=[node], used={}, unbound=pods, members=pods))
 

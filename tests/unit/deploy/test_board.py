@@ -9,7 +9,7 @@ import pytest
 from deploy.packages import board
 from tests.unit.deploy.test_alerts import DOCUMENTED, METRIC, OF_PROMETHEUS, shown
 
-from leaderworkerset.manager.certificateends import NAME as CERTIFICATE_ENDS
+from leaderworkerset.manager.metricsserver import NAME as CERTIFICATE_ENDS
 
 ROOT = Path(__file__).parents[3]
 BOARD = board.build()

@@ -20,7 +20,7 @@ from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
 from leaderworkerset.operator.operatorcrd import operator_crd
-from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 CHOSEN = OperatorSettings(image="example.com/operator@sha256:01", operand_image="example.com/lws@sha256:02")

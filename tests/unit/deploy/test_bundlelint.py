@@ -12,7 +12,7 @@ from deploy.packages.operatordeployment import OperatorSettings
 
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 KINDS = registry(MANAGED, OperatorPlace(namespace="n", image="", version=""), Verbosity())

@@ -11,7 +11,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import operatorcontroller
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
+from leaderworkerset.operator.operatorprocess import registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 CHOSEN = OperatorSettings(namespace="operators", image="example.com/operator:1", operand_image="example.com/lws:1")

@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
+from kuberuntime import timeouts
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, ConflictError, NotFoundError
+from kuberuntime.client.requests import only
+from kuberuntime.errors import AlreadyExistsError, APIError, ConflictError, NotFoundError
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSON, JSONObject
-from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
+from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
+from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Resource
 from leaderworkerset.api.leaderworkerset import decode
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.applying import serverside, unknownfields
-from leaderworkerset.cli.applying.establishing import until_established
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.applying.serverside import Applied
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.reading.applyorder import batches
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.errors import CommandError, TimedOutError
+from leaderworkerset.cli.reading.manifests import Document, batches
 from leaderworkerset.cli.reading.serviceselectors import unselected
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.core.admission import leaderworkerset as admission
@@ -104,7 +105,7 @@ class Applier:
     async def placed(self, document: Document) -> tuple[Resource, JSONObject]:
         """Return the kind of a document, and its object with a namespace."""
         resource = await self._discovery.resource_of(document.object)
-        return resource, self._placed(document.object, namespaced=resource.namespaced)
+        return resource, (place_in(document.object, self._namespace) if resource.namespaced else document.object)
 
     async def tried(self, document: Document) -> JSONObject:
         """Return the object that applying a document would give; nothing is written."""
@@ -139,14 +140,9 @@ class Applier:
         return None
 
     async def _described(self, document: Document, error: Exception) -> str:
-        """Build the message of a refused document; for unknown fields with suggestions."""
         return describe(document, error, self._kubectl) + await unknownfields.advice(
             self._client, document.object, str(error)
         )
-
-    def _placed(self, obj: JSONObject, *, namespaced: bool) -> JSONObject:
-        """Return an object with the session's namespace if it has none."""
-        return place_in(obj, self._namespace) if namespaced else obj
 
 
 def _taken(applied: Applied) -> str:
@@ -188,3 +184,82 @@ def brings_namespace(documents: Sequence[Document], namespace: str) -> bool:
         document.object["kind"] == "Namespace" and document.object["metadata"].get("name") == namespace
         for document in documents
     )
+
+
+PATIENCE: Final = 30.0
+"""Seconds for a definition to be established; a healthy API server takes one."""
+
+
+async def until_established(client: Client, key: ObjectKey) -> None:
+    """Return once the kind of a definition is served."""
+    # Few manifests contain definitions; all others skip these imports.
+    from kuberuntime.cache.informer import Informer
+    from leaderworkerset.cli.watchwarnings import following
+
+    informer = Informer(client, only(CUSTOM_RESOURCE_DEFINITIONS, key))
+
+    def established() -> bool | None:
+        return True if meta.is_condition_true(informer.store.get(key) or {}, "Established") else None
+
+    try:
+        async with timeouts.within(PATIENCE), following(informer) as objects:
+            await objects.until(established)
+    except TimeoutError as error:
+        conditions = meta.status(informer.store.get(key) or {}).get("conditions") or []
+        told = "; ".join(f"{one.get('type')} is {one.get('status')}: {one.get('message')}" for one in conditions)
+        raise TimedOutError(
+            f"customresourcedefinition/{key.name} is not established after {PATIENCE:g} s: {told or 'no controller acts'}"
+        ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One document, the object as it is (None: absent) and as the API server would store it."""
+
+    document: Document
+    before: JSONObject | None
+    after: JSONObject
+
+
+async def try_out(session: Session, documents: Sequence[Document], *, force: bool) -> list[Tried]:
+    """Apply documents without writing; raise the error of the first that the API server refuses."""
+    applier = Applier(session, force=force)
+    return [await _try(session, applier, document) for document in documents]
+
+
+async def _try(session: Session, applier: Applier, document: Document) -> Tried:
+    resource, obj = await applier.placed(document)
+    return Tried(document, await session.client.find(resource, meta.key(obj)), await applier.tried(document))
+
+
+async def create_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
+    """Create the namespaces that documents need and do not contain; return one line for each."""
+    lines = []
+    for name in await missing_namespaces(session, documents):
+        obj = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        try:
+            await session.client.create(NAMESPACES, obj)
+        except AlreadyExistsError:  # another client created it meanwhile
+            continue
+        lines.append(f"namespace/{name} created (the manifest is for it, and does not bring it)")
+    return lines
+
+
+async def missing_namespaces(session: Session, documents: Sequence[Document]) -> list[str]:
+    """Return the namespaces that documents need, do not contain, and that do not exist."""
+    discovery = Discovery(session.client)
+    brought = {
+        document.object["metadata"].get("name") for document in documents if document.object["kind"] == "Namespace"
+    }
+    wanted = {await _namespace_of(session, discovery, document): None for document in documents}
+    lacking = (name for name in wanted if name and name not in brought)
+    return [name for name in lacking if await session.client.find(NAMESPACES, ObjectKey("", name)) is None]
+
+
+async def _namespace_of(session: Session, discovery: Discovery, document: Document) -> str:
+    own: str = document.object["metadata"].get("namespace") or ""
+    try:
+        resource = await discovery.resource_of(document.object)
+    except UnknownKindError:  # perhaps of a definition in the same documents
+        return own
+    return (own or session.namespace) if resource.namespaced else ""

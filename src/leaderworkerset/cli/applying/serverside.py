@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.errors import ConflictError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
@@ -25,10 +25,7 @@ async def apply(
     client: Client, resource: Resource, obj: JSONObject, *, manager: str, force: bool, dry_run: bool = False
 ) -> Applied:
     """Apply an object as `manager`, and compare it with the previous one."""
-    try:
-        before = await client.get(resource, meta.key(obj))
-    except NotFoundError:
-        before = None
+    before = await client.find(resource, meta.key(obj))
     taken: dict[str, str] = {}
     owners: tuple[str, ...] = ()
     try:

@@ -1,12 +1,13 @@
 """The cluster that a command addresses: by kubeconfig, or an embedded cluster of this machine."""
 
+import asyncio
 import os
 import shlex
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import leaderworkerset
 from kuberuntime.client.client import Client
@@ -16,12 +17,62 @@ from leaderworkerset.cli import nearmisses
 from leaderworkerset.cli.cluster import lifeline, places
 from leaderworkerset.cli.cluster.lifeline import Lifeline
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.views.terminal import say
 
 if TYPE_CHECKING:
     from kuberuntime.client.channels import Channels  # it imports aiohttp, which usage errors do not need
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from kuberuntime.client.transport import Request, Response, StreamResponse, Transport
+
+WARNING: Final = re.compile(r'299 \S+ ("(?:[^"\\]|\\.)*")')
+
+
+class WarningTransport:
+    """A transport that reports the warnings of answers."""
+
+    def __init__(self, inner: Transport, say: Callable[[str], None]) -> None:
+        self._inner = inner
+        self._say = say
+        self._said: set[str] = set()
+
+    async def request(self, request: Request) -> Response:
+        """Send one request, report the server's warnings, and return its answer."""
+        response = await self._inner.request(request)
+        for text in warnings_of(response.headers):
+            if text not in self._said:
+                self._said.add(text)
+                self._say(f"Warning: {text}")
+        return response
+
+    def stream(self, request: Request) -> AbstractAsyncContextManager[StreamResponse]:
+        """Send one request and yield its answer as a stream."""
+        return self._inner.stream(request)
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._inner.close()
+
+
+def warnings_of(headers: Mapping[str, str]) -> Iterator[str]:
+    r"""Yield the texts of the warnings in headers.
+
+    >>> list(warnings({"warning": '299 - "unknown field \\"a\\"", 299 - "deprecated"'}))
+    ['unknown field "a"', 'deprecated']
+    """
+    for quoted in WARNING.findall(headers.get("warning", "")):
+        try:
+            yield msgspec.json.decode(quoted, type=str)
+        except msgspec.DecodeError:  # an escape that JSON does not have
+            yield quoted[1:-1]
+
+
+T = TypeVar("T")
 
 OpenChannels: TypeAlias = Callable[[str, Query, str], AbstractAsyncContextManager["Channels"]]
 
@@ -82,6 +133,15 @@ class Target:
             )
         finally:
             await client.close()
+
+    def run(self, act: Callable[[Session], Awaitable[T]]) -> T:
+        """Connect, and return the result of a function of the session."""
+
+        async def connected() -> T:
+            async with self.session() as session:
+                return await act(session)
+
+        return asyncio.run(connected())
 
     def cluster_name(self, argument: str | None) -> str:
         """Return the embedded cluster of a command about clusters: that of its argument, or of --local."""

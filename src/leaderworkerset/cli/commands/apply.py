@@ -1,19 +1,16 @@
 """`lws apply`: server-side apply of manifests, all checked before the first is written."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
-from leaderworkerset.cli.applying import missingnamespaces
-from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Applier, check_here, create_namespaces
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say
@@ -43,25 +40,22 @@ def command(target: Target, /, *, dry_run: str | None, force_conflicts: bool, fo
         say("\n".join(f"{document.title} accepted (dry run, without the API server)" for document in documents))
         return
 
-    async def act() -> None:
-        async with target.session() as session:
-            if create_namespace and not dry_run:
-                for line in await missingnamespaces.create(session, documents):
-                    say(line, err=bool(form))
-            applier = Applier(session, force=force_conflicts)
-            await applier.check(documents)
-            if dry_run:
-                say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
-                return
-            for line in image_notes(target, documents):
-                say(line, err=True)
-            lines = await applier.apply(documents)
-            if form:
-                click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
-            else:
-                say("\n".join(lines))
+    async def act(session: Session) -> None:
+        if create_namespace and not dry_run:
+            say(*await create_namespaces(session, documents), err=bool(form))
+        applier = Applier(session, force=force_conflicts)
+        await applier.check(documents)
+        if dry_run:
+            say("\n".join(f"{document.title} accepted (dry run)" for document in documents))
+            return
+        say(*image_notes(target, documents), err=True)
+        lines = await applier.apply(documents)
+        if form:
+            click.echo(formats.filled(form, applier.stored, is_one=len(documents) == 1), nl=False)
+        else:
+            say("\n".join(lines))
 
-    asyncio.run(act())
+    target.run(act)
 
 
 def image_notes(target: Target, documents: Sequence[Document]) -> Iterator[str]:

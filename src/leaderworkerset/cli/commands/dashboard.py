@@ -27,7 +27,6 @@ from leaderworkerset.recording.episode import Episode
 from leaderworkerset.views.selection import Selection
 
 if TYPE_CHECKING:
-    from leaderworkerset.dashboard.livemodel import ReadEpisodes
     from leaderworkerset.dashboard.webserver import Dashboard  # it imports what `--help` does not need
 
 EVERYTHING: Final = "."
@@ -75,7 +74,6 @@ def command(target: Target, /, *, export: str | None, **given: Any) -> None:
 
 
 async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
-    """Print one page as one file."""
     from leaderworkerset.dashboard.address import Address, PageKind
     from leaderworkerset.dashboard.exporting import exported
     from leaderworkerset.dashboard.hub import Hub
@@ -94,7 +92,6 @@ async def _export(target: Target, wanted: DashboardRequest, name: str) -> None:
 
 
 async def _serve(target: Target, wanted: DashboardRequest) -> None:
-    """Serve until interrupted."""
     from leaderworkerset.cli import logging
     from leaderworkerset.dashboard.livemodel import LiveModel
     from leaderworkerset.dashboard.webserver import opened
@@ -102,22 +99,17 @@ async def _serve(target: Target, wanted: DashboardRequest) -> None:
     async with target.session() as session:
         logging.configure_default(session.lifeline.log_level)
         namespace = "" if wanted.everywhere else session.namespace
-        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=_reader(target, session))
+
+        async def read(key: ObjectKey) -> Sequence[Episode]:
+            return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
+
+        model = LiveModel(session.client, namespace, commands_of(session), read_episodes=read)
         runner = _Commands(session, target).run if wanted.allows_actions else None
         async with opened(model, runner, wanted.port, session.lifeline) as served:
             with TemporaryDirectory(prefix="lws-dashboard-") as directory:
                 async with until_stopped() as stopped:
                     await _announce(served, Path(directory), wanted)
                     await stopped.wait()
-
-
-def _reader(target: Target, session: Session) -> "ReadEpisodes":
-    """Return what reads recorded failures."""
-
-    async def read(key: ObjectKey) -> Sequence[Episode]:
-        return await recordings.of_session(target, session.client, key.namespace, Selection(key.name))
-
-    return read
 
 
 async def _announce(served: "Dashboard", directory: Path, wanted: DashboardRequest) -> None:

@@ -1,6 +1,5 @@
 """`lws delete`: delete LeaderWorkerSets by name, or the objects of manifests, and wait for their deletion."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,14 +13,14 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
 from kuberuntime.plan import Propagation
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.applying.kindlookup import Discovery, UnknownKindError
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import ordered
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
@@ -37,7 +36,7 @@ CASCADE: dict[str, Propagation] = {"background": "Background", "foreground": "Fo
 @click.option("--cascade", type=click.Choice(list(CASCADE)), default="background", show_default=True)
 @click.option("--wait/--no-wait", "waits", default=True, show_default=True, help="Wait until the objects are deleted.")
 @dry_run_option("Show what would be deleted; delete nothing.")
-@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@timeout_option(120.0)
 @click.option("-o", "--output", "form", type=click.Choice(["name"]), help="Print only kinds and names.")
 @click.pass_obj
 def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **options: Any) -> None:
@@ -48,24 +47,23 @@ def command(target: Target, /, names: tuple[str, ...], *, form: str | None, **op
     documents = ordered(given.load()) if given else []
     cascade, waits, timeout = CASCADE[str(options["cascade"])], bool(options["waits"]), float(str(options["timeout"]))
 
-    async def act() -> None:
-        async with target.session() as session:
-            wanted, unknown = await _of_documents(session, documents)
-            wanted += [await _of_name(session, name) for name in names]
-            if options["is_trial"]:
-                for resource, key in wanted:
-                    await _try(session, resource, key, form)
-                wanted = []
-            for part in parts(wanted):
-                deleted = [
-                    (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
-                ]
-                if waits:
-                    await until_gone(session, deleted, timeout)
-            if unknown:
-                raise CommandError("\n".join(unknown))
+    async def act(session: Session) -> None:
+        wanted, unknown = await _of_documents(session, documents)
+        wanted += [await _of_name(session, name) for name in names]
+        if options["is_trial"]:
+            for resource, key in wanted:
+                await _try(session, resource, key, form)
+            wanted = []
+        for part in parts(wanted):
+            deleted = [
+                (resource, key) for resource, key in part if await _delete(session, resource, key, cascade, form)
+            ]
+            if waits:
+                await until_gone(session, deleted, timeout)
+        if unknown:
+            raise CommandError("\n".join(unknown))
 
-    asyncio.run(act())
+    target.run(act)
 
 
 def parts(wanted: Sequence[tuple[Resource, ObjectKey]]) -> list[list[tuple[Resource, ObjectKey]]]:
@@ -122,10 +120,7 @@ def _say_gone(resource: Resource, key: ObjectKey, form: str | None) -> None:
 
 
 async def _try(session: Session, resource: Resource, key: ObjectKey, form: str | None) -> None:
-    """Say that an object would be deleted, or that it is not there."""
-    try:
-        await session.client.get(resource, key)
-    except NotFoundError:
+    if await session.client.find(resource, key) is None:
         _say_gone(resource, key, form)
     else:
         _say_deleted(resource, key, form, DRY)

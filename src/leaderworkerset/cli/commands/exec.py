@@ -21,8 +21,8 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.containerchoice import container_option, say_choice
 from leaderworkerset.cli.errors import CommandError
+from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.podcontainers import default_container
@@ -45,26 +45,25 @@ def command(target: Target, /, name: str, words: tuple[str, ...], container: str
     chosen = targets.parse(name)
     has_terminal = flags["terminal"] and sys.stdin.isatty()
 
-    async def act() -> int:
-        async with target.session() as session:
-            pod = await targets.one_pod(session, chosen)
-            say_choice([pod], container)
-            query = [
-                ("container", container or default_container(pod)),
-                ("stdout", "true"),
-                *(("command", word) for word in words),
-            ]
-            query += [("stdin", "true")] if flags["passes_input"] else []
-            query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
-            with raw_terminal() if has_terminal else contextlib.nullcontext():
-                code = await converse(
-                    session, pod, tuple(query), passes_input=flags["passes_input"], has_terminal=has_terminal
-                )
-            if code == KILLED:
-                say(f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True)
-            return code
+    async def act(session: Session) -> int:
+        pod = await targets.one_pod(session, chosen)
+        say_choice([pod], container)
+        query = [
+            ("container", container or default_container(pod)),
+            ("stdout", "true"),
+            *(("command", word) for word in words),
+        ]
+        query += [("stdin", "true")] if flags["passes_input"] else []
+        query += [("tty", "true")] if flags["terminal"] else [("stderr", "true")]
+        with raw_terminal() if has_terminal else contextlib.nullcontext():
+            code = await converse(
+                session, pod, tuple(query), passes_input=flags["passes_input"], has_terminal=has_terminal
+            )
+        if code == KILLED:
+            say(f"{meta.name(pod)}: the command was killed (exit code {code}){await cause(session, pod)}", err=True)
+        return code
 
-    return asyncio.run(act())
+    return target.run(act)
 
 
 async def cause(session: Session, pod: JSONObject) -> str:

@@ -1,6 +1,5 @@
 """`lws explain`: why a LeaderWorkerSet, a group or a rank is not in its desired state, and what to do next."""
 
-import asyncio
 from typing import Final
 
 import click
@@ -21,9 +20,8 @@ from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import episodetable, output
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.diagnosis.diagnose import worst
-from leaderworkerset.diagnosis.document import document, headline, lines
+from leaderworkerset.diagnosis.document import document, headline, lines, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
-from leaderworkerset.diagnosis.overview import overview
 from leaderworkerset.views.selection import Selection
 
 MOST_SERVICES: Final = 20
@@ -51,25 +49,21 @@ def command(target: Target, name: str | None, *, everywhere: bool, selector: str
         raise UsageError("a name cannot be combined with --all-namespaces or --selector")
     chosen = targets.parse(name) if name else None
 
-    async def act() -> tuple[list[Diagnosis], list[str]]:
-        async with target.session() as session:
-            namespace = "" if everywhere else session.namespace
-            for line in await idle_services(session, namespace):
-                say(line, err=True)
-            if chosen is None:
-                found = await survey(session, namespace, selector)
-                if not found:
-                    say(await targets.nothing_found(session, namespace, selector), err=True)
-                return found, []
-            found = await explain(session, chosen)
-            return found, [] if form else await recorded(target, session, chosen, worst(found))
+    async def act(session: Session) -> tuple[list[Diagnosis], list[str]]:
+        namespace = "" if everywhere else session.namespace
+        say(*await idle_services(session, namespace), err=True)
+        if chosen is None:
+            found = await survey(session, namespace, selector)
+            if not found:
+                say(await targets.nothing_found(session, namespace, selector), err=True)
+            return found, []
+        found = await explain(session, chosen)
+        return found, [] if form else await recorded(target, session, chosen, worst(found))
 
-    found, last_failure = asyncio.run(act())
+    found, last_failure = target.run(act)
     if form is None:
-        for line in render(found) if chosen else overview(found, with_namespace=everywhere):
-            say(line)
-        for line in last_failure:
-            say(line)
+        say(*(render(found) if chosen else overview(found, with_namespace=everywhere)))
+        say(*last_failure)
     else:
         value = document(found)
         click.echo(output.as_json(value) if form == "json" else output.as_yaml(value))

@@ -18,7 +18,7 @@ from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.sets import diagnoses
 from leaderworkerset.cli.sets.shown import QUOTED, GetRequest, Seen, cut, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import colors, formats, live, output, settables, tables
+from leaderworkerset.cli.views import formats, live, output, tables, terminal
 from leaderworkerset.cli.views.formats import OutputFormat
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import silent_lines
@@ -72,16 +72,14 @@ async def show(target: Target, wanted: GetRequest) -> None:
             seen = await observe(session, wanted)
         shows_groups = wanted.form in TABLES and not wanted.table.is_brief(len(seen.shown))
         quoted = await quotations(session.client, seen.shown) if shows_groups else []
-        for line in (*render(seen.shown, wanted, seen.sets), *quoted):
-            say(line)
+        say(*render(seen.shown, wanted, seen.sets), *quoted)
         if wanted.form in TABLES:
             if not shows_groups:
                 say(
                     f"`{session.lws} get NAME` shows groups and ranks of one, --not-ready all that are not ready",
                     err=True,
                 )
-            for line in seen.behind:
-                say(line, err=True)
+            say(*seen.behind, err=True)
             await say_causes(session, seen, wanted)
         await say_if_empty(session, seen, wanted)
 
@@ -111,8 +109,7 @@ async def say_causes(session: Session, seen: Seen, wanted: GetRequest) -> None:
     asked = {(view.namespace, view.name) for view in waiting}
     whole = [view for view in seen.whole if (view.namespace, view.name) in asked]
     namespace = "" if wanted.everywhere else session.namespace
-    for line in await diagnoses.notes(session, seen.lists, namespace, sets, whole):
-        say(line, err=True)
+    say(*await diagnoses.notes(session, seen.lists, namespace, sets, whole), err=True)
     where = " -A" if wanted.everywhere else f" -n {session.namespace}"
     if more := len(unready) - len(waiting):
         say(
@@ -147,7 +144,7 @@ def watcher(wanted: GetRequest) -> "Watcher":
     """Return what shows changes in the chosen format: on a terminal a table that is redrawn, elsewhere lines."""
     if wanted.form in {"json", "yaml"}:
         return DocumentWatcher(wanted.form)
-    if colors.wanted(sys.stdout):
+    if terminal.is_colored(sys.stdout):
         return live.TerminalDisplay(with_namespace=wanted.everywhere)
     return LineWatcher(wanted)
 
@@ -159,11 +156,9 @@ class Watcher(Protocol):
 
     def update(self, views: Sequence[View]) -> None:
         """Show the current views."""
-        ...
 
     def close(self) -> None:
         """Finish the output."""
-        ...
 
 
 class DocumentWatcher:
@@ -203,8 +198,7 @@ class LineWatcher:
         self._views = views
         if self._shown is None:
             self._shown = self._subjects()
-            for line in render(views, self._wanted):
-                say(line)
+            say(*render(views, self._wanted))
         else:
             self._print(self._shown, live.BETWEEN_LINES)
 
@@ -217,8 +211,7 @@ class LineWatcher:
         now, current = self._clock.now(), self._subjects()
         self._last = {pace: then for pace, then in self._last.items() if now - then < distance}
         new, known = changes.lines(shown, current, self._last), shown | current
-        for line in changes.shared(new, known, now):
-            say(line)
+        say(*changes.shared(new, known, now))
         waiting = {name: one for name, one in shown.items() if one.pace in self._last}
         self._shown = {name: one for name, one in current.items() if one.pace not in self._last} | waiting
         self._last |= {known[name].pace: now for name in new}
@@ -240,5 +233,5 @@ def render(views: Sequence[View], wanted: GetRequest, sets: Sequence[SetView] = 
         ]
     now = SystemClock().now()
     below = tables.tables(views, now, wanted.table)
-    above = settables.lines(sets, now, with_namespace=wanted.everywhere, is_brief=wanted.table.is_brief(len(sets)))
+    above = tables.set_tables(sets, now, with_namespace=wanted.everywhere, is_brief=wanted.table.is_brief(len(sets)))
     return [*above, "", *below] if above and below else [*above, *below]

@@ -5,7 +5,7 @@ created is not changed, nor is an installed configuration unless another one is 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,26 +13,31 @@ from typing import Any, Final
 
 import click
 
+from kuberuntime import timeouts
+from kuberuntime.cache.informer import Informer
+from kuberuntime.client.client import Client
+from kuberuntime.client.requests import Selection, only
 from kuberuntime.manifests import yamltext
-from kuberuntime.objects import names
+from kuberuntime.objects import meta, names, podstate
 from kuberuntime.objects.field import aggregate
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.resources import DEPLOYMENTS, PODS
 from leaderworkerset.api import metadata
-from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.installing.deployment import until_rolled_out
+from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.installing.installation import Installer, place
+from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.views import output, terminal
+from leaderworkerset.cli.views.progress import ProgressLine
+from leaderworkerset.cli.watchwarnings import following
 from leaderworkerset.install import installsettings, rendering
-from leaderworkerset.install.conflicts import misfits
 from leaderworkerset.install.installsettings import InstallSettings
-from leaderworkerset.install.objects import build_all
+from leaderworkerset.install.objects import build_all, misfits
 from leaderworkerset.kinds.managed import managed
 from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
-from leaderworkerset.manager.config.optins import opted_in
+from leaderworkerset.manager.config.configurationfile import opted_in
 
 FLAVOURS: Final = ("slim", "full")
 POD_FIELDS: Final = ("affinity", "imagePullSecrets", "nodeSelector", "priorityClassName", "resources", "tolerations")
@@ -67,7 +72,7 @@ SELECTOR: Final = ",".join(f"{name}={value}" for name, value in metadata.SELECTO
 )
 @click.option("-o", "--output", "form", type=click.Choice(["yaml", "json"]), help="With --dry-run: print the objects.")
 @click.option("--wait", "waits", is_flag=True, help="Wait until the managers are ready.")
-@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@timeout_option(120.0)
 @click.pass_obj
 def command(target: Target, /, **options: Any) -> None:
     """Install the manager on a cluster, or update it in place. Its namespace is lws-system, or that of -n."""
@@ -144,7 +149,8 @@ def kinds_of(chosen: InstallSettings) -> Registry:
 async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) -> None:
     """Read the installed objects, check or apply the new ones, wait."""
     async with target.session() as session:
-        installer = Installer(session.client, chosen.namespace, say_to(options))
+        # Lines about single objects have another stream than printed objects.
+        installer = Installer(session.client, chosen.namespace, partial(terminal.say, err=bool(options["form"])))
         await installer.check_operator()
         await installer.check_place()
         if not options["config"]:
@@ -166,11 +172,6 @@ async def act(target: Target, chosen: InstallSettings, options: dict[str, Any]) 
             click.echo(f"deployment/{key.name} rolled out")
 
 
-def say_to(options: dict[str, Any]) -> Callable[[str], None]:
-    """Return the stream for lines about single objects: another one than that of printed objects."""
-    return partial(terminal.say, err=bool(options["form"]))
-
-
 def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] = ()) -> str:
     """Return objects as YAML documents, as a List, or by their names, each with its result."""
     match form:
@@ -184,3 +185,53 @@ def text(objects: Sequence[JSONObject], form: str | None, words: Sequence[str] =
                 f"{obj['kind'].lower()}/{obj['metadata']['name']}{word} (dry run)"
                 for obj, word in zip(objects, suffixes, strict=True)
             )
+
+
+async def until_rolled_out(client: Client, key: ObjectKey, label_selector: str, timeout: float) -> None:
+    """Wait until all replicas of a Deployment run the newest template; its pods have these labels."""
+    deployments = Informer(client, only(DEPLOYMENTS, key))
+    pods = Informer(client, Selection(PODS, key.namespace, label_selector))
+    progress, missing = ProgressLine(), "the first answer of the API server"
+
+    def is_done() -> bool | None:
+        nonlocal missing
+        deployment = deployments.store.get(key)
+        if deployment is None:
+            raise CommandError(f"deployment/{key.name} was deleted while lws waited for it")
+        missing = missing_for_rollout(deployment, pods.store.list())
+        if missing:
+            progress.show(f"deployment/{key.name}: {missing}")
+        return None if missing else True
+
+    try:
+        async with timeouts.within(timeout), following(deployments, pods) as objects:
+            await objects.until(is_done)
+    except TimeoutError as error:
+        raise TimedOutError(f"deployment/{key.name} after {timeout:g} s: {missing}") from error
+    finally:
+        progress.clear()
+
+
+def missing_for_rollout(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
+    """Return what a Deployment lacks, with the reason of a pod or condition; empty if it lacks nothing.
+
+    >>> missing_for_rollout({"metadata": {"generation": 2}, "status": {"observedGeneration": 1}}, [])
+    'its controller has not seen the newest spec'
+    """
+    status, desired = meta.status(deployment), int(meta.spec(deployment).get("replicas", 1))
+    if int(status.get("observedGeneration") or 0) < meta.generation(deployment):
+        return "its controller has not seen the newest spec"
+    updated, available, total = (
+        int(status.get(name) or 0) for name in ("updatedReplicas", "availableReplicas", "replicas")
+    )
+    if updated < desired or available < desired:
+        return f"{min(updated, available)} of {desired} new replicas available{_reason(deployment, pods)}"
+    return f"{total - desired} old replicas still run" if total > desired else ""
+
+
+def _reason(deployment: JSONObject, pods: Sequence[JSONObject]) -> str:
+    failure = meta.find_condition(deployment, "ReplicaFailure") or {}
+    if failure.get("status") == "True":
+        return f"; {failure.get('message')}"
+    states = ((meta.name(pod), podstate.state(pod), podstate.why(pod)) for pod in sorted(pods, key=meta.name))
+    return next((f"; {name} is {state}: {why}" for name, state, why in states if why), "")

@@ -16,18 +16,17 @@ from kuberuntime.objects.selectors import EVERYTHING, LabelSelector, SelectorErr
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.containerchoice import container_option, say_choice
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sharedoptions import container_option, say_choice
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.loglines import Matching, Printer, WaitingNotes
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.observation.podlogs import LogError, NotStartedError, PodLogOptions, Sink, read
 from leaderworkerset.views.groups import GroupName, name_of, order_of
-from leaderworkerset.views.podcontainers import containers, default_container
+from leaderworkerset.views.podcontainers import containers, default_container, summed
 from leaderworkerset.views.selection import Filter, Selection
-from leaderworkerset.views.unlogged import summed
 from leaderworkerset.views.wording import counted
 
 if TYPE_CHECKING:
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 MOST_STREAMS: Final = 100
 """The default maximum of followed logs: each holds a connection of the API server and one of a kubelet."""
 
+FULL: Final = "note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"
 
 NO_EARLIER_RUN: Final = "previous terminated"
 """How the message of a kubelet begins that has no log of a run before this one."""
@@ -106,7 +106,7 @@ def group_name(text: str) -> GroupName:
 @click.option(
     "--since",
     metavar="DURATION",
-    type=durations.age,
+    type=sharedoptions.age,
     help="Only newer lines: 30s, 5m, 2h.",
 )
 @click.option(
@@ -241,7 +241,7 @@ async def follow(target: Target, wanted: LogsRequest) -> None:
     from leaderworkerset.observation.following import informers_of
     from leaderworkerset.observation.logfollowing import LogFollower, Streams
 
-    streams = Streams(wanted.most, lambda: say(full(wanted.most), err=True))
+    streams = Streams(wanted.most, lambda: say(FULL.format(most=wanted.most), err=True))
     async with target.session() as session:
         wanted = await named(session, wanted)
         sink = wanted.sink()
@@ -288,8 +288,3 @@ def refuse_too_many(count: int, wanted: LogsRequest, one: Selection) -> None:
             f"{one} has {counted(count, 'rank')}, and {wanted.most} logs are followed at once: choose some with "
             f"--group or --rank (as in --rank 0, the leaders), or allow more with --max-streams {count}"
         )
-
-
-def full(most: int) -> str:
-    """Report that ranks wait."""
-    return f"note: {most} logs are followed, and more ranks have come: theirs follow as others end (--max-streams)"

@@ -11,10 +11,10 @@ from kuberuntime.objects.meta import JSON, JSONObject, ObjectKey
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE, SET_NAME, ScalingMode
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS, ROLE_SCALERS
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.terminal import say
@@ -38,14 +38,7 @@ MOST_REPLICAS: Final = 2**31 - 1
     is_flag=True,
     help="Recreate groups that stay and are not ready, once the others are gone; implies --prefer-broken.",
 )
-@click.option(
-    "--timeout",
-    type=durations.limit,
-    default=600.0,
-    show_default=True,
-    metavar="DURATION",
-    help="The limit of --recreate-broken.",
-)
+@timeout_option(600.0, "The limit of --recreate-broken.")
 @dry_run_option("Let the API server check the change; write nothing.")
 @formats.output_option("Print the changed objects instead.")
 @click.pass_obj
@@ -124,9 +117,9 @@ async def scale(session: Session, name: str, wanted: Wanted) -> Rescaled:
         )
         return Rescaled(now, tried)
     # The package imports all that follows objects, which `--help` does not need.
-    from leaderworkerset.client import scaling
+    from leaderworkerset.client import asyncclient
 
-    await scaling.scale(session.client, key, wanted.replicas)
+    await asyncclient.scale(session.client, key, wanted.replicas)
     return Rescaled(now, await session.client.get(LEADERWORKERSETS, key))
 
 
@@ -138,8 +131,7 @@ async def scale_broken_first(session: Session, name: str, wanted: Wanted) -> Non
     found = await brokenfirst.foresee(session, name, wanted.replicas)
     scaled = await scale(session, name, wanted)
     say(conclusion(name, scaled.before, wanted))
-    for line in brokenfirst.said(session, name, found, recreates=wanted.recreate_broken):
-        say(line)
+    say(*brokenfirst.said(session, name, found, recreates=wanted.recreate_broken))
     if wanted.recreate_broken and not wanted.is_trial:
         say(await brokenfirst.recreate(session, name, found, wanted.timeout))
 

@@ -1,4 +1,4 @@
-"""`lws version`: print the version."""
+"""`lws version` and `lws completion`: print the version, and the script that lets a shell complete words."""
 
 import click
 
@@ -9,3 +9,17 @@ import leaderworkerset
 def command() -> None:
     """Print the version."""
     click.echo(f"lws {leaderworkerset.__version__}")
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the completion script of SHELL; put `source <(lws completion bash)` into ~/.bashrc."""
+    from click import shell_completion
+
+    build = shell_completion.get_completion_class(shell)
+    if build is None:
+        raise click.UsageError(f"no completion for {shell}")
+    root = ctx.find_root()
+    click.echo(build(root.command, {}, "lws", "_LWS_COMPLETE").source())

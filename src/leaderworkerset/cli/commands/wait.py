@@ -12,17 +12,17 @@ from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations, logging, targets
+from leaderworkerset.cli import logging, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
+from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import formats
 from leaderworkerset.cli.views.progress import BETWEEN_LINES, ProgressLine
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation.following import informers_of
+from leaderworkerset.observation.following import WaitTimeoutError, informers_of, wait_for
 from leaderworkerset.observation.podlogs import silent_lines
-from leaderworkerset.observation.waiting import WaitTimeoutError, wait_for
 from leaderworkerset.views import missing
 from leaderworkerset.views.disaggregation import Shown, leaderworkersets
 from leaderworkerset.views.missing import Check
@@ -57,7 +57,7 @@ class WaitRequest:
     metavar="WHAT",
     help="ready, done (complete), delete, replicas=N (ready groups), condition=TYPE[=STATUS], or jsonpath={PATH}[=VALUE].",
 )
-@click.option("--timeout", type=durations.limit, default=120.0, show_default=True, metavar="DURATION")
+@timeout_option(120.0)
 @stuck_options
 @formats.output_option("Print the objects that have it instead.")
 @click.pass_obj
@@ -77,17 +77,16 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, every: 
         raise UsageError("name what to wait for, or choose with -l LABELS or --all: one of the three")
     chosen = [targets.whole(name, "wait") for name in dict.fromkeys(names)]
 
-    async def act() -> None:
-        async with target.session() as session:
-            logging.configure_default(session.lifeline.log_level)
-            found = chosen
-            if not found:
-                found = (await targets.all_of(session, session.namespace, selector)).names
-            if not found:
-                raise CommandError(await targets.nothing_found(session, session.namespace, selector))
-            await wait_all(session, found, wanted)
+    async def act(session: Session) -> None:
+        logging.configure_default(session.lifeline.log_level)
+        found = chosen
+        if not found:
+            found = (await targets.all_of(session, session.namespace, selector)).names
+        if not found:
+            raise CommandError(await targets.nothing_found(session, session.namespace, selector))
+        await wait_all(session, found, wanted)
 
-    asyncio.run(act())
+    target.run(act)
 
 
 async def wait_all(session: Session, names: Sequence[str], wanted: WaitRequest) -> None:

@@ -115,7 +115,6 @@ def _link(member: tarfile.TarInfo, target: Path, root: Path) -> None:
 
 
 def _copy_linked(member: tarfile.TarInfo, target: Path, root: Path, name: str) -> None:
-    """Write the content of the earlier member that a hard link refers to."""
     first = _inside(placed(member.linkname, root, name), root, member.linkname)
     if not first.is_file():
         raise CommandError(

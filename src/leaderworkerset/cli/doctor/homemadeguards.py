@@ -73,7 +73,6 @@ def _of_object(obj: JSONObject) -> Iterator[CheckResult]:
 
 
 def _containers(node: JSON) -> Iterator[JSONObject]:
-    """Yield the containers of every pod template of an object, which may be invalid elsewhere."""
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
     if isinstance(node, dict):
         for name in ("initContainers", "containers"):

@@ -10,7 +10,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import metadata
 from leaderworkerset.cli.doctor.findings import CheckResult, Level, Unread
 from leaderworkerset.core.gang import native
-from leaderworkerset.core.gang.builtin import NAME as BUILT_IN
+from leaderworkerset.core.gang.gate import BUILT_IN_NAME as BUILT_IN
 from leaderworkerset.diagnosis.causes import featuregates
 from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
@@ -139,15 +139,13 @@ def _definitions(facts: Facts) -> Iterator[CheckResult]:
             fix = f"{'remove the definition that has these names, then ' if refused else ''}{_install(facts)}"
             yield CheckResult("LWS-D203", Level.ERROR, "definitions", text, fix)
         elif (difference := skew(found, wanted)) is not None:
-            yield CheckResult(
-                "LWS-D204", Level.WARNING, "definitions", f"{name} is of another version: {difference}", _install(facts)
-            )
+            text = f"{name} is of another version: {difference}"
+            yield CheckResult("LWS-D204", Level.WARNING, "definitions", text, _install(facts))
         else:
             good += 1
     if good:
-        yield CheckResult(
-            "LWS-D205", Level.OK, "definitions", f"{good} of {len(facts.wanted)} are as this version has them"
-        )
+        text = f"{good} of {len(facts.wanted)} are as this version has them"
+        yield CheckResult("LWS-D205", Level.OK, "definitions", text)
 
 
 def skew(found: JSONObject, wanted: JSONObject) -> str | None:
@@ -202,13 +200,8 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
         ]:
             there = False
             text = f"{name} has no caBundle for {', '.join(without)}: the API server cannot trust them"
-            yield CheckResult(
-                "LWS-D303",
-                Level.ERROR,
-                "webhooks",
-                text,
-                "restart the manager, which writes it; or see cert-manager's injector",
-            )
+            fix = "restart the manager, which writes it; or see cert-manager's injector"
+            yield CheckResult("LWS-D303", Level.ERROR, "webhooks", text, fix)
     if facts.probe is None:
         if there:
             yield CheckResult("LWS-D304", Level.OK, "webhooks", "a LeaderWorkerSet passes them in a dry run")
@@ -216,13 +209,9 @@ def _webhooks(facts: Facts) -> Iterator[CheckResult]:
         fix = next((hint for words, hint in PROBE_HINTS if words in facts.probe), "see the manager's logs")
         yield CheckResult("LWS-D305", Level.ERROR, "webhooks", facts.probe, fix)
     else:
-        yield CheckResult(
-            "LWS-D306",
-            Level.UNKNOWN,
-            "webhooks",
-            f"a dry run was refused: {facts.probe}",
-            "use a user who may create LeaderWorkerSets",
-        )
+        text = f"a dry run was refused: {facts.probe}"
+        fix = "use a user who may create LeaderWorkerSets"
+        yield CheckResult("LWS-D306", Level.UNKNOWN, "webhooks", text, fix)
 
 
 def _certificates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
@@ -278,30 +267,20 @@ def _lease(facts: Facts, now: datetime) -> CheckResult:
         return _unread("LWS-D511", "leader", f"{name} cannot be read: {found.why}")
     if found is None:
         text = f"{name} is missing: no manager has ever led here"
-        return CheckResult(
-            "LWS-D512", Level.WARNING, "leader", text, "see the manager's logs; with leader election off this is right"
-        )
+        fix = "see the manager's logs; with leader election off this is right"
+        return CheckResult("LWS-D512", Level.WARNING, "leader", text, fix)
     spec = meta.spec(found)
     holder = spec.get("holderIdentity") or ""
     if not holder:
-        return CheckResult(
-            "LWS-D513",
-            Level.ERROR,
-            "leader",
-            f"{name} has no holder: nothing reconciles",
-            "see the manager's pods and logs",
-        )
+        text = f"{name} has no holder: nothing reconciles"
+        fix = "see the manager's pods and logs"
+        return CheckResult("LWS-D513", Level.ERROR, "leader", text, fix)
     renewed = datetime.fromisoformat(spec.get("renewTime") or "1970-01-01T00:00:00+00:00")
     silence = (now - renewed).total_seconds()
     if silence > GRACE * float(spec.get("leaseDurationSeconds") or 15):
         text = f"{name} is held by {holder}, which has not renewed it for {silence:.0f} s: nothing reconciles"
-        return CheckResult(
-            "LWS-D514",
-            Level.ERROR,
-            "leader",
-            text,
-            "see the manager's pods and logs; another one takes over once it runs",
-        )
+        fix = "see the manager's pods and logs; another one takes over once it runs"
+        return CheckResult("LWS-D514", Level.ERROR, "leader", text, fix)
     return CheckResult("LWS-D515", Level.OK, "leader", f"{holder} leads")
 
 
@@ -312,13 +291,8 @@ def _accesses(facts: Facts) -> Iterator[CheckResult]:
     denied = [f"{one.verb} {one.resource}" for one in facts.accesses if not one.allowed]
     if denied:
         text = f"you may not {', '.join(denied)}"
-        yield CheckResult(
-            "LWS-D602",
-            Level.WARNING,
-            "permissions",
-            text,
-            "ask for a role with these verbs; some commands fail without",
-        )
+        fix = "ask for a role with these verbs; some commands fail without"
+        yield CheckResult("LWS-D602", Level.WARNING, "permissions", text, fix)
     else:
         yield CheckResult("LWS-D603", Level.OK, "permissions", "you may do all that the commands do")
 
@@ -335,9 +309,8 @@ def _gates(facts: Facts, now: datetime) -> Iterator[CheckResult]:
     for name, why in needed.items():
         if facts.gates.get(name) is False:
             text = f"feature gate {name} is off: {why}"
-            yield CheckResult(
-                "LWS-D701", Level.ERROR, "feature gates", text, f"start kube-apiserver with --feature-gates={name}=true"
-            )
+            fix = f"start kube-apiserver with --feature-gates={name}=true"
+            yield CheckResult("LWS-D701", Level.ERROR, "feature gates", text, fix)
 
 
 def _schedulers(facts: Facts) -> Iterator[CheckResult]:
@@ -352,9 +325,8 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
         fix = f"{add}, or remove {facts.provider} from the manager's configuration"
         yield CheckResult("LWS-D802", Level.ERROR, "gang scheduling", text, fix)
     elif facts.provider:
-        yield CheckResult(
-            "LWS-D803", Level.OK, "gang scheduling", f"by {facts.provider}; served: {', '.join(served) or 'none'}"
-        )
+        text = f"by {facts.provider}; served: {', '.join(served) or 'none'}"
+        yield CheckResult("LWS-D803", Level.OK, "gang scheduling", text)
     elif served:
         text = f"{', '.join(served)} is there, and the manager is not configured for gang scheduling"
         yield CheckResult("LWS-D804", Level.NOTE, "gang scheduling", text)
@@ -363,9 +335,8 @@ def _schedulers(facts: Facts) -> Iterator[CheckResult]:
 def _kueue(facts: Facts) -> Iterator[CheckResult]:
     if facts.queues and not facts.served.get("kueue"):
         text = f"{', '.join(facts.queues[:3])} name a queue, and Kueue is not installed"
-        yield CheckResult(
-            "LWS-D901", Level.WARNING, "Kueue", text, "install Kueue, or remove the label kueue.x-k8s.io/queue-name"
-        )
+        fix = "install Kueue, or remove the label kueue.x-k8s.io/queue-name"
+        yield CheckResult("LWS-D901", Level.WARNING, "Kueue", text, fix)
     elif facts.queues:
         text = f"{', '.join(facts.queues[:3])} name a LocalQueue that is not in their namespace"
         yield CheckResult("LWS-D902", Level.ERROR, "Kueue", text, "create the LocalQueue: pods stay gated without it")

@@ -37,18 +37,16 @@ def findings(found: Machine) -> Iterator[CheckResult]:
     yield _python(found)
     if not found.has_localkube:
         text = "the package localkube is not installed: no clusters of this machine"
-        yield CheckResult(
-            "LWS-D002", Level.NOTE, "localkube", text, "pip install 'leaderworkerset[local]', if you want them"
-        )
+        fix = "pip install 'leaderworkerset[local]', if you want them"
+        yield CheckResult("LWS-D002", Level.NOTE, "localkube", text, fix)
         return
     yield _namespaces(found)
     yield _files(found)
     yield from _directory(found)
     if found.port_error:
         text = f"no port of 127.0.0.1 can be listened on: {found.port_error}"
-        yield CheckResult(
-            "LWS-D006", Level.ERROR, "ports", text, "see `ip address show lo` and the firewall of this machine"
-        )
+        fix = "see `ip address show lo` and the firewall of this machine"
+        yield CheckResult("LWS-D006", Level.ERROR, "ports", text, fix)
     else:
         yield CheckResult("LWS-D006", Level.OK, "ports", "ports of 127.0.0.1 can be listened on")
 
@@ -78,9 +76,8 @@ def _files(found: Machine) -> CheckResult:
     pods = found.hard_files // FILES_OF_A_POD
     text = f"{found.hard_files} open files are allowed: enough for about {pods} pods"
     if pods < FEW_PODS:
-        return CheckResult(
-            "LWS-D004", Level.WARNING, "limits", text, "raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of systemd"
-        )
+        fix = "raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of systemd"
+        return CheckResult("LWS-D004", Level.WARNING, "limits", text, fix)
     return CheckResult("LWS-D004", Level.OK, "limits", text)
 
 
@@ -93,8 +90,7 @@ def _directory(found: Machine) -> Iterator[CheckResult]:
         yield CheckResult("LWS-D007", Level.WARNING, "state", text, "set LWS_STATE_HOME to a shorter path")
     elif found.free_bytes < LEAST_SPACE:
         text = f"{found.directory} has {found.free_bytes // 2**20} MiB left"
-        yield CheckResult(
-            "LWS-D008", Level.WARNING, "state", text, "free some space: a full disk costs log lines and writes"
-        )
+        fix = "free some space: a full disk costs log lines and writes"
+        yield CheckResult("LWS-D008", Level.WARNING, "state", text, fix)
     else:
         yield CheckResult("LWS-D005", Level.OK, "state", f"{found.directory} can be written")

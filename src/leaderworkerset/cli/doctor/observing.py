@@ -20,19 +20,9 @@ import msgspec
 from kuberuntime.client.client import Client
 from kuberuntime.client.transport import Request
 from kuberuntime.errors import APIError, ForbiddenError, KubeError, NotFoundError, UnauthorizedError
-from kuberuntime.objects import meta, selectors
+from kuberuntime.objects import meta, resources, selectors
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import (
-    CONFIG_MAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    LEASES,
-    MUTATING_WEBHOOK_CONFIGURATIONS,
-    PODS,
-    SECRETS,
-    VALIDATING_WEBHOOK_CONFIGURATIONS,
-    Resource,
-)
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels, metadata
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster import places
@@ -49,8 +39,7 @@ from leaderworkerset.manager import kubernetesversions
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import ConfigurationError
 from leaderworkerset.webhooks import certificates
-from leaderworkerset.webhooks.configurations import MUTATING_NAME, VALIDATING_NAME
-from leaderworkerset.webhooks.permissions import SECRET_NAME
+from leaderworkerset.webhooks.configurations import MUTATING_NAME, SECRET_NAME, VALIDATING_NAME
 
 ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
@@ -102,8 +91,8 @@ async def observe(session: Session) -> Facts:
     client = session.client
     version = await kubernetesversions.read(client)
     configurations = {
-        MUTATING_NAME: await _read(client, MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_NAME),
-        VALIDATING_NAME: await _read(client, VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME),
+        MUTATING_NAME: await _read(client, resources.MUTATING_WEBHOOK_CONFIGURATIONS, MUTATING_NAME),
+        VALIDATING_NAME: await _read(client, resources.VALIDATING_WEBHOOK_CONFIGURATIONS, VALIDATING_NAME),
     }
     namespace = _namespace(configurations.values())
     wanted = MANAGED.definitions()
@@ -116,18 +105,18 @@ async def observe(session: Session) -> Facts:
         namespace=namespace,
         lws=session.lws,
         definitions={
-            meta.name(one): await _read(client, CUSTOM_RESOURCE_DEFINITIONS, meta.name(one)) for one in wanted
+            meta.name(one): await _read(client, resources.CUSTOM_RESOURCE_DEFINITIONS, meta.name(one)) for one in wanted
         },
         wanted=wanted,
         configurations=configurations,
         probe=await _probe(client, session.namespace),
         certificates=await _certificates(client, namespace, configurations),
         accesses=await _accesses(client, session.namespace),
-        deployment=await _read(client, DEPLOYMENTS, metadata.MANAGER, namespace),
-        managers=await _all(client, [PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
-        lease=await _read(client, LEASES, metadata.LEASE, namespace),
+        deployment=await _read(client, resources.DEPLOYMENTS, metadata.MANAGER, namespace),
+        managers=await _all(client, [resources.PODS], namespace, selectors.format_labels(metadata.SELECTOR)),
+        lease=await _read(client, resources.LEASES, metadata.LEASE, namespace),
         gates=await _gates(client),
-        pods=await _all(client, [PODS], session.namespace),
+        pods=await _all(client, [resources.PODS], session.namespace),
         pod_groups=await _all(client, NATIVE.group_objects, session.namespace),
         provider=await _provider(client, namespace),
         served=served,
@@ -137,9 +126,7 @@ async def observe(session: Session) -> Facts:
 
 async def _read(client: Client, kind: Resource, name: str, namespace: str = "") -> Read:
     try:
-        return await client.get(kind, ObjectKey(namespace, name))
-    except NotFoundError:
-        return None
+        return await client.find(kind, ObjectKey(namespace, name))
     except APIError as error:
         return Unread(str(error))
 
@@ -156,7 +143,6 @@ def _namespace(configurations: Iterable[Read]) -> str:
 
 
 async def _probe(client: Client, namespace: str) -> str | None:
-    """Apply a LeaderWorkerSet in a dry run; return the API server's error."""
     probe = PROBE | {"metadata": {**PROBE["metadata"], "namespace": namespace}}
     try:
         await client.create(LEADERWORKERSETS, probe, dry_run=True)
@@ -173,7 +159,7 @@ async def _certificates(client: Client, namespace: str, configurations: Mapping[
             bundle = (hook.get("clientConfig") or {}).get("caBundle") or ""
             for pem in certificates.split(base64.b64decode(bundle)) if bundle else ():
                 found.setdefault(pem, f"an authority in {name}")
-    secret = await _read(client, SECRETS, SECRET_NAME, namespace)
+    secret = await _read(client, resources.SECRETS, SECRET_NAME, namespace)
     if isinstance(secret, dict) and (chain := (secret.get("data") or {}).get("tls.crt")):
         for pem in certificates.split(base64.b64decode(chain))[:1]:
             found[pem] = "the webhook's certificate"
@@ -211,7 +197,6 @@ async def _accesses(client: Client, namespace: str) -> list[Access] | Unread:
 
 
 async def _gates(client: Client) -> dict[str, bool] | Unread:
-    """Read the feature gates of the API server from its metrics."""
     try:
         answer = await client.send(Request("GET", "/metrics"))
     except APIError as error:
@@ -237,7 +222,7 @@ async def _all(
 
 async def _provider(client: Client, namespace: str) -> str | Unread:
     """Return the gang scheduler of the manager's configuration, empty if there is none."""
-    found = await _read(client, CONFIG_MAPS, metadata.CONFIGURATION, namespace)
+    found = await _read(client, resources.CONFIG_MAPS, metadata.CONFIGURATION, namespace)
     if not isinstance(found, dict):
         return found if isinstance(found, Unread) else ""
     try:
@@ -268,7 +253,7 @@ async def _queues(client: Client, namespace: str, *, has_kueue: bool) -> list[st
 
 def observe_machine() -> Machine:
     """Try what a cluster of this machine needs."""
-    directory = _state_directory()
+    directory = places.place(places.DEFAULT).directory.parent
     error, free = _try_directory(directory)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = 2**20
@@ -284,10 +269,6 @@ def observe_machine() -> Machine:
         free_bytes=free,
         port_error=_try_port(),
     )
-
-
-def _state_directory() -> Path:
-    return places.place(places.DEFAULT).directory.parent
 
 
 def _try_directory(directory: Path) -> tuple[str | None, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import APIError, ForbiddenError, InvalidError, NotFoundError
+from kuberuntime.errors import APIError, ForbiddenError, InvalidError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, NAMESPACES, Resource
@@ -17,9 +17,9 @@ from leaderworkerset.cli.applying import serverside
 from leaderworkerset.cli.applying.serverside import Applied
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.installing import definition
 from leaderworkerset.install import installsettings
 from leaderworkerset.install.workload import CONFIGURATION_KEY
+from leaderworkerset.kinds import managed
 from leaderworkerset.operator import desired
 from leaderworkerset.operator.operatornames import OPERATORS, SINGLETON
 
@@ -65,7 +65,7 @@ class Installer:
 
     async def check_place(self) -> None:
         """Raise an error if another namespace has the installation: its roles and webhooks serve the whole cluster."""
-        binding = await self._find(CLUSTER_ROLE_BINDINGS, BINDING)
+        binding = await self._client.find(CLUSTER_ROLE_BINDINGS, BINDING)
         subjects = (binding or {}).get("subjects") or []
         there = {str(subject["namespace"]) for subject in subjects if subject.get("namespace")}
         if there and self._namespace not in there:
@@ -80,7 +80,7 @@ class Installer:
         A user who may not read its object needs no permission for it: an installation requires none of the operator's.
         """
         try:
-            cluster = await self._find(OPERATORS, SINGLETON)
+            cluster = await self._client.find(OPERATORS, SINGLETON)
         except ForbiddenError:
             return
         if cluster is not None and desired.read(cluster).is_managed:
@@ -91,17 +91,17 @@ class Installer:
 
     async def configuration(self) -> str | None:
         """Return the text of the installed configuration, None if there is none."""
-        found = await self._find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
+        found = await self._client.find(CONFIG_MAPS, ObjectKey(self._namespace, metadata.CONFIGURATION))
         text: str | None = ((found or {}).get("data") or {}).get(CONFIGURATION_KEY)
         return text
 
     async def full_definitions(self) -> Sequence[JSONObject]:
         """Return the definitions with the descriptions of this cluster."""
-        return await definition.full_definitions(self._client)
+        return await managed.full_definitions(self._client)
 
     async def without_foreign_namespace(self, objects: Objects) -> Objects:
         """Omit the namespace if others created it, so that it keeps its labels."""
-        live = await self._find(NAMESPACES, ObjectKey("", self._namespace))
+        live = await self._client.find(NAMESPACES, ObjectKey("", self._namespace))
         if live is None or metadata.is_installed(live):
             return objects
         self._say(f"{title(NAMESPACES, self._namespace)} left as it is: not made by an installation")
@@ -112,7 +112,7 @@ class Installer:
 
         Objects of a namespace that does not exist yet cannot be checked, and are returned unchanged.
         """
-        is_new = await self._find(NAMESPACES, ObjectKey("", self._namespace)) is None
+        is_new = await self._client.find(NAMESPACES, ObjectKey("", self._namespace)) is None
         checked: list[Checked] = []
         failures: list[str] = []
         for resource, obj in objects:
@@ -140,12 +140,6 @@ class Installer:
 
     async def _apply(self, resource: Resource, obj: JSONObject, *, dry_run: bool = False) -> Applied:
         return await serverside.apply(self._client, resource, obj, manager=FIELD_MANAGER, force=True, dry_run=dry_run)
-
-    async def _find(self, resource: Resource, key: ObjectKey) -> JSONObject | None:
-        try:
-            return await self._client.get(resource, key)
-        except NotFoundError:
-            return None
 
 
 def describe(resource: Resource, obj: JSONObject, error: APIError) -> str:

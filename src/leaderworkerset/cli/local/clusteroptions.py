@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
 
-from leaderworkerset.cli.errors import UsageError
+from leaderworkerset.cli.errors import CommandError, UsageError
 
 MAX_PODS: Final = 5000
 """The default of --max-pods: more pods than one machine runs well, fewer than fill its memory."""
@@ -177,3 +178,11 @@ def parse_image(words: str) -> tuple[str, Path]:
     if not path.is_dir():
         raise UsageError(f"--image {words}: {path} is not a directory")
     return name, path
+
+
+def require_localkube(command: str) -> None:
+    """Raise a `CommandError` with the package to install if clusters of this machine cannot be started."""
+    if find_spec("localkube") is None:
+        raise CommandError(
+            f"lws {command} needs the package localkube, which is not installed: pip install 'leaderworkerset[local]'"
+        )

@@ -19,13 +19,12 @@ from kuberuntime.objects import meta
 from leaderworkerset.cli import logging
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.cluster.serverwarnings import WarningTransport
-from leaderworkerset.cli.cluster.target import OpenChannels, say_warning
+from leaderworkerset.cli.cluster.target import OpenChannels, WarningTransport, say_warning
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.installing.definition import full_definitions
 from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
+from leaderworkerset.kinds.managed import full_definitions
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.recording import recorder
 from leaderworkerset.recording.logsource import ReadFiles

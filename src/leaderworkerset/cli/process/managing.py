@@ -14,7 +14,7 @@ import structlog
 from kuberuntime.access import incluster
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors, streams
-from leaderworkerset.cli.process import clusterprocess, leaving, lightaiohttp
+from leaderworkerset.cli.process import clusterprocess, lightaiohttp
 from leaderworkerset.manager import goflags, managerflags, managerlog
 from leaderworkerset.manager.config import configurationfile
 from leaderworkerset.manager.config.configuration import API_VERSION, DEPRECATED, ConfigurationError
@@ -38,7 +38,7 @@ def start(words: Sequence[str]) -> None:
         code = run(given, given.get("kubeconfig", ""))
     except KeyboardInterrupt:
         code = errors.INTERRUPTED
-    leaving.leave(code)
+    streams.leave(code)
 
 
 def run(given: Mapping[str, Any], kubeconfig: str) -> int:

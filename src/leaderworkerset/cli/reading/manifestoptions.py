@@ -1,13 +1,15 @@
 """The options for manifests (`-f`, `-k`, `-R`), the same for apply, run and delete."""
 
+import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import click
 
-from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.reading import kustomization, manifests
+from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.reading import manifests
 from leaderworkerset.cli.reading.manifests import Document
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -43,7 +45,7 @@ class Given:
             raise UsageError("give manifests: -f FILE, -f - for standard input, or -k DIR")
         documents = manifests.load(self.files, recursive=self.recursive) if self.files else []
         for directory in self.kustomizations:
-            found = manifests.parse(kustomization.build(directory), directory)
+            found = manifests.parse(build_kustomization(directory), directory)
             if not found:
                 raise manifests.nothing_in([directory])
             documents += found
@@ -60,3 +62,27 @@ def manifest_options(command: Command) -> Command:
 def collect(options: dict[str, Any]) -> Given:
     """Remove the options of manifests from a command's keyword arguments, and return them."""
     return Given(options.pop("files"), options.pop("kustomizations"), options.pop("recursive"))
+
+
+BUILDERS: Final = (("kustomize", "build"), ("kubectl", "kustomize"))
+
+PATIENCE: Final = 300.0
+"""The time limit in seconds: a kustomization may download remote bases."""
+
+
+def build_kustomization(directory: str) -> bytes:
+    """Return the manifests of a kustomization."""
+    words = next((words for words in BUILDERS if shutil.which(words[0])), None)
+    if words is None:
+        raise CommandError(
+            f"-k {directory}: neither kustomize nor kubectl is on PATH: install one of them, or build the manifests "
+            "elsewhere and give them with -f"
+        )
+    try:
+        done = subprocess.run([*words, directory], capture_output=True, timeout=PATIENCE, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"-k {directory}: {' '.join(words)} did not end within {PATIENCE:g} s") from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or f"it ended with exit code {done.returncode}"
+        raise CommandError(f"-k {directory}: {' '.join(words)}: {said}")
+    return done.stdout

@@ -6,19 +6,77 @@ names the file, the document and the line.
 
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
+from typing import IO, Final
+from urllib.error import HTTPError, URLError
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 import msgspec
 
+import leaderworkerset
 from kuberuntime.manifests import nesting, yamltext
 from kuberuntime.manifests.yamltext import YamlError
 from kuberuntime.objects.field import render
 from kuberuntime.objects.meta import JSON, JSONObject
-from leaderworkerset.cli.errors import CommandError
-from leaderworkerset.cli.reading import webtexts
+from leaderworkerset.cli.errors import CommandError, describe
 from leaderworkerset.views.document import VERSION, VIEWS, shown_objects
+
+SCHEMES: Final = ("https://", "http://")
+
+PATIENCE: Final = 30.0
+"""The maximum seconds without data from the server."""
+
+LARGEST: Final = 32 * 2**20
+"""The maximum bytes of a manifest: more than a large installation has, less than fills the memory."""
+
+
+def is_address(words: str) -> bool:
+    """Return whether an argument is the web address of a manifest.
+
+    >>> is_address("https://example.org/lws.yaml"), is_address("lws.yaml")
+    (True, False)
+    """
+    return words.lower().startswith(SCHEMES)
+
+
+def fetch(address: str) -> bytes:
+    """Return the text at a web address."""
+    request = Request(address, headers={"User-Agent": f"lws/{leaderworkerset.__version__}"})  # noqa: S310 - http(s) only
+    try:
+        with build_opener(_Redirects).open(request, timeout=PATIENCE) as response:
+            text: bytes = response.read(LARGEST + 1)
+            kind = response.headers.get_content_type()
+    except HTTPError as error:
+        with error:
+            raise CommandError(f"{address}: the server answered {error.code} {error.reason}") from error
+    except URLError as error:
+        reason = error.reason
+        raise CommandError(f"{address}: {describe(reason) if isinstance(reason, OSError) else reason}") from error
+    except (OSError, HTTPException, ValueError) as error:  # an invalid host, an incomplete answer
+        raise CommandError(f"{address}: {error}") from error
+    if len(text) > LARGEST:
+        raise CommandError(f"{address}: more than {LARGEST // 2**20} MiB, the limit for manifests")
+    if kind == "text/html":
+        raise CommandError(
+            f"{address}: is a web page: give the address of the file itself (in a repository, its raw form)"
+        )
+    return text
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows redirects, but not from an encrypted connection to an unencrypted one."""
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        """Return the request to the new address."""
+        if req.type == "https" and not newurl.lower().startswith("https://"):
+            raise URLError(f"leads to {newurl}, which is not encrypted")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
 
 SUFFIXES = {".yaml", ".yml", ".json"}
 KUSTOMIZATIONS = {"kustomization.yaml", "kustomization.yml", "Kustomization"}
@@ -76,8 +134,8 @@ def _read(path: str, *, recursive: bool) -> Iterator[Document]:
     if path == "-":
         yield from parse(sys.stdin.buffer.read(), "standard input")
         return
-    if webtexts.is_address(path):
-        yield from parse(webtexts.fetch(path), path)
+    if is_address(path):
+        yield from parse(fetch(path), path)
         return
     for file in _files(Path(path), recursive=recursive):
         if file.name in KUSTOMIZATIONS:
@@ -176,3 +234,42 @@ def _kind_of(value: object) -> str:
         float: "a number",
         bool: "true or false",
     }.get(type(value), type(value).__name__)
+
+
+FIRST: Final = (
+    ("Namespace",),
+    ("CustomResourceDefinition",),
+    ("PriorityClass", "StorageClass", "RuntimeClass", "ResourceQuota", "LimitRange"),
+    ("ServiceAccount", "Secret", "ConfigMap", "ClusterRole", "Role", "ClusterRoleBinding", "RoleBinding"),
+    ("PersistentVolume", "PersistentVolumeClaim", "Service"),
+)
+LAST: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
+"""Kinds that may refuse later objects as long as their webhook does not run."""
+
+RANKS: Final = {kind: rank for rank, kinds in enumerate(FIRST) for kind in kinds} | dict.fromkeys(LAST, len(FIRST) + 1)
+
+AT_ONCE: Final = 10
+"""The maximum number of documents that are applied at the same time."""
+
+
+def ordered(documents: Sequence[Document]) -> list[Document]:
+    """Return the documents in the order of applying; those of one rank in the order of their files."""
+    return sorted(documents, key=_rank)
+
+
+def batches(documents: Iterable[Document]) -> Iterator[list[Document]]:
+    """Split ordered documents into those that may be applied at once: few, of one rank, and no object twice."""
+    batch: dict[tuple[str, str], Document] = {}
+    for document in documents:
+        own = document.title, document.object["metadata"].get("namespace") or ""
+        others = next(iter(batch.values()), document)
+        if own in batch or _rank(others) != _rank(document) or len(batch) == AT_ONCE:
+            yield list(batch.values())
+            batch = {}
+        batch[own] = document
+    if batch:
+        yield list(batch.values())
+
+
+def _rank(document: Document) -> int:
+    return RANKS.get(document.object["kind"], len(FIRST))

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from kuberuntime.objects.meta import JSON, JSONObject
+from leaderworkerset.views.wording import listed
 
 THIS_MACHINE: Final = "host"
 """The image that means the programs of this machine, and is mapped to nothing on purpose."""
@@ -20,19 +21,18 @@ def notes(objects: Iterable[JSONObject], mapped: Collection[str], *, is_typed: b
     used = dict.fromkeys(str(one["image"]) for one in containers)
     for name in mapped if is_typed else ():
         if not any(_maps(name, image) for image in used):
-            yield f"note: --image {name}: no container has this image (there is: {_named(used)})"
+            yield f"note: --image {name}: no container has this image (there is: {listed([*used], NAMED)})"
     running = dict.fromkeys(str(one["image"]) for one in containers if one.get("command"))
     mapped = (*mapped, THIS_MACHINE)
     if free := [image for image in running if not any(_maps(name, image) for name in mapped)]:
         few = len(free) == 1
         yield (
-            f"note: {'image' if few else 'images'} {_named(free)} {'is' if few else 'are'} mapped to nothing: "
+            f"note: {'image' if few else 'images'} {listed(free, NAMED)} {'is' if few else 'are'} mapped to nothing: "
             f"{'its' if few else 'their'} containers run in / of this machine, with its programs (or --image {free[0]}=DIR)"
         )
 
 
 def _containers(node: JSON) -> Iterator[JSONObject]:
-    """Yield the containers of every pod template of an object."""
     if isinstance(node, list):
         for child in node:
             yield from _containers(child)
@@ -52,9 +52,3 @@ def _maps(name: str, image: str) -> bool:
     """
     rest = image.removeprefix(name)
     return image == name or (rest != image and rest[0] in ":@" and "/" not in rest)
-
-
-def _named(images: Collection[str]) -> str:
-    found = list(images)
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return ", ".join(found[:NAMED]) + more

@@ -57,7 +57,6 @@ async def recreate(session: Session, name: str, found: ScaleDown, timeout: float
 
 
 async def _await_end(session: Session, name: str, going: Sequence[GroupName], timeout: float) -> None:
-    """Wait until no pod of the groups is left."""
     informers = SetInformers(session.client, ObjectKey(session.namespace, name))
 
     def are_gone() -> bool | None:

@@ -41,7 +41,6 @@ async def carry_out(session: Session, find: Callable[[], Awaitable[Change]], *, 
 
 
 async def _perform(session: Session, change: Change) -> str:
-    """Write the change; return what was done."""
     if change.patch is not None:
         await session.client.patch(
             LEADERWORKERSETS, meta.key(change.lws), change.patch, kind=change.kind, manager=subjects.MANAGER

@@ -8,7 +8,7 @@ only.
 from collections.abc import Awaitable, Callable
 
 from kuberuntime.client.client import Client
-from kuberuntime.errors import ConflictError, NotFoundError
+from kuberuntime.errors import ConflictError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CONTROLLER_REVISIONS, DEPLOYMENTS, PODS, STATEFULSETS
@@ -110,7 +110,4 @@ def entry_of(session: Session, name: str, found: list[Entry], number: int) -> En
 
 async def leaders_of(client: Client, lws: JSONObject) -> JSONObject | None:
     """Return the leader StatefulSet, of groups with random keys the Deployment; None if it does not exist yet."""
-    try:
-        return await client.get(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))
-    except NotFoundError:
-        return None
+    return await client.find(DEPLOYMENTS if groupname.is_hash_set(lws) else STATEFULSETS, meta.key(lws))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from kuberuntime.clock import SystemClock
-from leaderworkerset.cli import durations
+from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.cluster.target import Session
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.sets import diagnoses
@@ -37,7 +37,7 @@ def stuck_options(command: Callable[..., Any]) -> Callable[..., Any]:
     fail_fast = click.option("--fail-fast", is_flag=True, help="The same as --stuck-after 0: for CI.")
     stuck_after = click.option(
         "--stuck-after",
-        type=durations.limit,
+        type=sharedoptions.limit,
         metavar="DURATION",
         help="Exit 1 with the cause when it has been stuck for so long, instead of waiting for the time limit.",
     )

@@ -12,13 +12,13 @@ from kuberuntime.objects import meta
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import errors, targets
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.errors import CommandError, UsageError
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.process import collection
 from leaderworkerset.diagnosis.diagnose import of_whole, worst
+from leaderworkerset.diagnosis.document import BLOCKS, ordered
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.diagnosis.overview import BLOCKS, ordered
-from leaderworkerset.observation import diagnosing, settling, surveying
+from leaderworkerset.observation import diagnosing, surveying
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
@@ -57,7 +57,7 @@ async def with_sets(
         else:
             plain.append(one)
     arranged = [set_view(one, views[meta.uid(one)]) for one in sets]
-    wholes = await settling.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
+    wholes = await surveying.diagnose_sets(Lists(session.client), arranged, namespace, commands_of(session))
     by_set = [of_whole(whole, parts[meta.uid(obj)]) for obj, whole in zip(sets, wholes, strict=True)]
     return [*plain, *(one for group in by_set for one in group)]
 
@@ -70,14 +70,10 @@ async def explain(session: Session, chosen: Selection) -> list[Diagnosis]:
         whole = await targets.view_of(session, obj)
         targets.refuse_missing(whole, chosen)
         return [await quoted(session.client, await diagnosing.diagnose_one(lists, whole, chosen, commands))]
-    parts = await targets.list_parts(session, session.namespace, chosen.name)
-    names = ", ".join(map(meta.name, parts)) or "none yet"
-    if chosen.group is not None:
-        raise UsageError(f"{chosen.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
-    views = await targets.views_of(session, parts)
+    views = await targets.views_of(session, await targets.parts_of(session, chosen))
     told = await surveying.survey(lists, views, session.namespace, commands)
     found = [replace(await quoted(session.client, one), owner=chosen.name) for one in told]
-    (own,) = await settling.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
+    (own,) = await surveying.diagnose_sets(lists, [set_view(obj, views)], session.namespace, commands)
     return of_whole(own, found)
 
 
@@ -100,7 +96,7 @@ async def notes(
     """
     commands = commands_of(session)
     async with asyncio.TaskGroup() as tasks:
-        wholes = tasks.create_task(_in_time(settling.diagnose_sets(lists, sets, namespace, commands)))
+        wholes = tasks.create_task(_in_time(surveying.diagnose_sets(lists, sets, namespace, commands)))
         own = tasks.create_task(_in_time(surveying.survey(lists, views, namespace, commands, is_brief=True)))
     shown: list[SetView | View] = [*(sets if wholes.result() else ()), *(views if own.result() else ())]
     told = [*(wholes.result() or ()), *(own.result() or ())]

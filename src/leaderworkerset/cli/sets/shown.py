@@ -10,10 +10,8 @@ from leaderworkerset.api.disaggregatedset import SET_NAME
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session
-from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.views import tables
-from leaderworkerset.observation import explaining
-from leaderworkerset.observation.lists import Lists
+from leaderworkerset.observation.lists import Lists, with_evidence
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import behind
@@ -76,7 +74,7 @@ async def observe(session: Session, wanted: GetRequest) -> Seen:
     )
     plain = await targets.views_of(session, found.leaderworkersets)
     lists = Lists(session.client)
-    views = await explaining.with_evidence(lists, plain, namespace)
+    views = await with_evidence(lists, plain, namespace)
     for one in wanted.chosen:
         for view in (view for view in views if view.name == one.name):
             targets.refuse_missing(view, one)
@@ -103,11 +101,7 @@ async def chosen_of(session: Session, chosen: Sequence[Selection]) -> targets.Fo
         if resource == LEADERWORKERSETS:
             leaderworkersets.append(obj)
             continue
-        parts = await targets.list_parts(session, session.namespace, one.name)
-        if one.group is not None:
-            names = ", ".join(map(meta.name, parts)) or "none yet"
-            raise UsageError(f"{one.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
-        leaderworkersets += parts
+        leaderworkersets += await targets.parts_of(session, one)
         sets.append(obj)
     return targets.Found(leaderworkersets, sets)
 

@@ -168,7 +168,6 @@ class Play:
         return not any(text for view in self._sets.views() for text in _unsettled(view)) or None
 
     def _elapsed(self) -> float:
-        """Return the seconds since the storm began."""
         return self._now() - (self._began or 0.0)
 
     def _now(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Final, assert_never
 import click
 
 from kuberuntime.objects.meta import JSON
-from leaderworkerset.cli import durations
+from leaderworkerset.cli import sharedoptions
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.faultnames import FAULTS, Amount, FaultName, Of
 from leaderworkerset.cli.nearmisses import hint
@@ -155,13 +155,12 @@ def _text(one: Mapping[str, Any], name: str) -> str:
 
 def _duration(place: str, name: str, words: str) -> float:
     try:
-        return durations.limit(words)
+        return sharedoptions.limit(words)
     except click.BadParameter as error:
         raise UsageError(f"{place}: {name}: {error.message}") from error
 
 
 def _numbers(of: Of) -> tuple[int, ...]:
-    """Return how many targets there may be."""
     match of:
         case Of.RANK | Of.NODE:
             return (1,)

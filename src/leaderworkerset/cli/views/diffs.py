@@ -49,7 +49,6 @@ def _lines(value: JSON) -> list[str]:
 
 
 def _sorted(value: JSON) -> JSON:
-    """Order keys, so that only values differ."""
     if isinstance(value, dict):
         return {name: _sorted(value[name]) for name in sorted(value)}
     return [_sorted(inner) for inner in value] if isinstance(value, list) else value

@@ -54,7 +54,10 @@ def filled(form: str, objects: Sequence[JSONObject], *, is_one: bool) -> str:
     try:
         if word == "custom-columns":
             shown = columns(template)
-            rows = [[_cell(jsonpath.select(path, one)) for _, path in shown] for one in objects]
+            rows = [
+                [(",".join(map(jsonpath.text, jsonpath.select(path, one))) or "<none>") for _, path in shown]
+                for one in objects
+            ]
             return "".join(f"{line}\n" for line in output.table([header for header, _ in shown], rows))
         if word == "name":
             return "".join(f"{title(one['apiVersion'], one['kind'], meta.name(one))}\n" for one in objects)
@@ -79,10 +82,6 @@ def title(api_version: str, kind: str, name: str) -> str:
 def columns(template: str) -> list[tuple[str, list[Step]]]:
     """Read the headers and paths of columns."""
     return [_column(words) for words in template.split(",")]
-
-
-def _cell(found: Sequence[JSON]) -> str:
-    return ",".join(map(jsonpath.text, found)) or "<none>"
 
 
 def _column(words: str) -> tuple[str, list[Step]]:

@@ -10,9 +10,8 @@ import click
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.cli.views import livetable
-from leaderworkerset.cli.views.colors import Painter, wanted
 from leaderworkerset.cli.views.loglines import prefixed
-from leaderworkerset.cli.views.terminal import escaped, say
+from leaderworkerset.cli.views.terminal import Painter, escaped, is_colored, say
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS
 from leaderworkerset.views.groups import Group, GroupName, Recreations, View
 from leaderworkerset.views.reasons import first_problem, summary
@@ -41,24 +40,20 @@ class Display(Protocol):
 
     def update(self, views: Sequence[View]) -> None:
         """Show the current groups."""
-        ...
 
     def line(self, pod: JSONObject, line: bytes) -> None:
         """Show one line of a rank's log."""
-        ...
 
     def note(self, text: str) -> None:
         """Show a line that stays, and is no rank's."""
-        ...
 
     def close(self) -> None:
         """Finish, and leave the screen as it is."""
-        ...
 
 
 def display() -> Display:
     """Return the display for the current standard output."""
-    return TerminalDisplay() if wanted(sys.stdout) else PlainDisplay()
+    return TerminalDisplay() if is_colored(sys.stdout) else PlainDisplay()
 
 
 class PlainDisplay:

@@ -193,14 +193,12 @@ def _fitting(table: list[str], rows: Sequence[_Row], available: int | None, belo
 
 
 def _noun(header: Sequence[str]) -> str:
-    """Return the noun for a row of a table with this header."""
     if header[0] in {"NAME", "NAMESPACE"}:
         return "set"
     return "group" if header[1] == "READY" else "rank"
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    """Break a text into lines of the terminal's width."""
     return textwrap.wrap(escaped(text), max(columns - 1, 20), subsequent_indent="  ")
 
 

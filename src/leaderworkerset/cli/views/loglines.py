@@ -10,11 +10,10 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.disaggregatedset import ROLE
-from leaderworkerset.cli.views.colors import Painter
-from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.cli.views.terminal import Painter, say
 from leaderworkerset.observation.podlogs import Sink
 from leaderworkerset.views.groups import place_of
-from leaderworkerset.views.unlogged import waiting
+from leaderworkerset.views.podcontainers import waiting
 
 
 class Printer:

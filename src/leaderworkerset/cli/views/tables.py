@@ -9,10 +9,11 @@ from datetime import datetime
 from typing import Final
 
 from leaderworkerset.cli.views import output
+from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.reasons import brief, is_settled
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import age, counted
 
 FOLD_HEADER: Final = ("GROUPS", "READY", "STATE", "RESTARTS", "AGE", "REVISION")
 
@@ -90,3 +91,35 @@ def folded(view: View, now: datetime) -> list[str]:
 def _cells(fold: Fold, now: datetime) -> tuple[str, ...]:
     counts = f"{fold.ready_ranks}/{fold.ranks}"
     return fold.places, counts, fold.state, str(fold.restarts), fold.age(now), fold.revision or "-"
+
+
+DISAGGREGATED_HEADER = ("DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE")
+PARTS = ("LEADERWORKERSET", "ROLE", "SLICE", "REVISION", "READY", "DESIRED")
+
+
+def set_tables(
+    sets: Sequence[SetView], now: datetime, *, with_namespace: bool = False, is_brief: bool = False
+) -> list[str]:
+    """Return the table of the sets, and one table for the parts of each unless it `is_brief`."""
+    if not sets:
+        return []
+    sets = sorted(sets, key=lambda one: one.is_ready) if is_brief else sets
+    header = ("NAMESPACE", *DISAGGREGATED_HEADER) if with_namespace else DISAGGREGATED_HEADER
+    rows = [
+        ((one.namespace,) if with_namespace else ())
+        + (one.name, ", ".join(map(str, one.roles)), one.rollout, age(one.created, now))
+        for one in sets
+    ]
+    shown = output.table(header, rows)
+    for one in () if is_brief else sets:
+        if one.parts:
+            shown += ["", f"{one.namespace}/{one.name}:" if with_namespace else f"{one.name}:", *_parts_table(one)]
+    return shown
+
+
+def _parts_table(view: SetView) -> list[str]:
+    rows = [
+        (part.view.name, part.role, part.slice, part.revision, str(part.view.ready), str(part.view.desired))
+        for part in view.parts
+    ]
+    return output.table(PARTS, rows)

@@ -4,8 +4,9 @@ kubectl writes ESC as `^[` and CR as `\r` in its tables (`printers/terminal.go`)
 escaped, too, and characters that change the direction of text or are invisible.
 """
 
+import os
 import unicodedata
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -29,12 +30,35 @@ def lines(text: str) -> str:
     return "\n".join(map(escaped, text.split("\n")))
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print lines whose text may come from a cluster, on standard output or standard error."""
-    click.echo(lines(text), err=err)
+def say(*texts: str, err: bool = False) -> None:
+    """Print texts that may come from a cluster, each of one or more lines, on standard output or standard error."""
+    for text in texts:
+        click.echo(lines(text), err=err)
 
 
 def _shown(character: str) -> str:
     if unicodedata.category(character) not in HARMFUL:
         return character
     return NAMED.get(character) or character.encode("unicode_escape").decode()
+
+
+COLORS: Final = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
+"""ANSI codes; groups use them in turn, and within a group its ranks."""
+
+
+def is_colored(stream: TextIO) -> bool:
+    """Return whether output to this stream is colored."""
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class Painter:
+    """Colors words, or returns them unchanged."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._wanted = is_colored(stream)
+
+    def rank(self, text: str, group: int | str, rank: int | str = 0) -> str:
+        """Color the name of a rank unlike its neighbors in the group and in neighboring groups."""
+        if not self._wanted or not isinstance(group, int) or not isinstance(rank, int):
+            return text
+        return f"\x1b[{COLORS[(group + rank) % len(COLORS)]}m{text}\x1b[0m"

@@ -7,6 +7,7 @@ take (Q-7).
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from kuberuntime.objects import intstr, meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
@@ -95,7 +96,7 @@ def validate_leaderworkerset(
     """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
     stored: Mapping[str, str] = {} if old is None else old.annotations
     errors = [
-        *objectmeta.validate(lws.metadata, names.dns_1035_label),
+        *objectmeta.validate(lws.metadata or {}, names.dns_1035_label),
         *_counts(lws),
         *_budgets(lws),
         *_subgroups(lws),
@@ -286,3 +287,32 @@ def null_subdomain(obj: JSONObject) -> Iterator[FieldError]:
     network = meta.spec(obj).get("networkConfig")
     if network is not None and network.get("subdomainPolicy") is None:
         yield invalid(SUBDOMAIN_POLICY, None, "cannot set subdomainPolicy as null")
+
+
+QUEUE_LABEL: Final = f"metadata.labels[{labels.QUEUE_NAME}]"
+
+
+def queue_warnings(lws: LeaderWorkerSet) -> list[str]:
+    """Return warnings about what Kueue would treat unexpectedly (R-KQ-4, R-KQ-62); it is valid, so nothing is refused."""
+    return [*_surge(lws), *_queue_of_templates(lws)]
+
+
+def _surge(lws: LeaderWorkerSet) -> Iterator[str]:
+    surge = lws.rolling_update.max_surge
+    if lws.labels.get(labels.QUEUE_NAME) and isinstance(surge, str) and intstr.is_percent(surge) and surge != "0%":
+        yield (
+            f'{ROLLING_UPDATE}.maxSurge: "{surge}": Kueue reads percentages as 0 and never admits the additional groups:'
+            " use a number of groups"
+        )
+
+
+def _queue_of_templates(lws: LeaderWorkerSet) -> Iterator[str]:
+    if lws.labels.get(labels.QUEUE_NAME):
+        return
+    template = lws.spec.leader_worker_template
+    for field, pod in (("leaderTemplate", template.leader_template), ("workerTemplate", template.worker_template)):
+        if pod is not None and meta.labels(pod).get(labels.QUEUE_NAME):
+            yield (
+                f"{TEMPLATE}.{field}.metadata.labels[{labels.QUEUE_NAME}]: without {QUEUE_LABEL}"
+                " Kueue counts leaders as single pods and workers not at all: set the label on the LeaderWorkerSet"
+            )

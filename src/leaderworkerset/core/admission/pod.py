@@ -9,7 +9,6 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies import (
     accelerators,
     environment,
@@ -22,7 +21,7 @@ from leaderworkerset.core.policies import (
 )
 from leaderworkerset.core.policies.gang import NO_GANG, Gang
 from leaderworkerset.core.policies.numbers import read_annotation
-from leaderworkerset.core.policies.policy import Member, Policy
+from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 ADMITTING: Final[tuple[Policy, ...]] = (
     identity.POLICY,

@@ -12,18 +12,8 @@ from typing import Final
 from kuberuntime.objects import meta, names
 from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, schedulinglevels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, StartupPolicy
-from leaderworkerset.api.schedulinglevels import (
-    CompositePolicy,
-    Constraints,
-    DisruptionMode,
-    ReplicaScheduling,
-    ResourceClaim,
-    RolePolicy,
-    RoleScheduling,
-    Scheduling,
-)
 from leaderworkerset.core.policies import levels
 from leaderworkerset.core.policies.gang import Support
 from leaderworkerset.core.policies.levels import PATH, LevelFields, Part, SchedulingLevel
@@ -60,7 +50,7 @@ def _forbidden(path: str, detail: str) -> FieldError:
     return FieldError(Kind.FORBIDDEN, path, detail=detail)
 
 
-def _provider(scheduling: Scheduling, support: Support) -> Iterator[FieldError]:
+def _provider(scheduling: schedulinglevels.Scheduling, support: Support) -> Iterator[FieldError]:
     """Return the errors of what the provider cannot do (N-SCH-VAL-3 to N-SCH-VAL-6)."""
     match support.provider:
         case "":
@@ -73,11 +63,11 @@ def _provider(scheduling: Scheduling, support: Support) -> Iterator[FieldError]:
             yield not_supported(PATH, other, PROVIDERS)
 
 
-def _volcano(scheduling: Scheduling) -> Iterator[FieldError]:
+def _volcano(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     if levels.level_of(scheduling) is not SchedulingLevel.REPLICA:
         yield _forbidden(PATH, "the Volcano provider supports the typed API only at replica level")
         return
-    replica = scheduling.replica or ReplicaScheduling()
+    replica = scheduling.replica or schedulinglevels.ReplicaScheduling()
     if replica.scheduling_policy is not None and replica.scheduling_policy.basic is not None:
         yield _forbidden(f"{REPLICA}.schedulingPolicy", "the Volcano provider does not support Basic policy")
     if replica.scheduling_constraints is not None:
@@ -91,12 +81,12 @@ def _volcano(scheduling: Scheduling) -> Iterator[FieldError]:
             yield _forbidden(f"{REPLICA}.{role}.resourceClaims", text)
 
 
-def _roles(replica: ReplicaScheduling) -> list[tuple[str, RoleScheduling]]:
+def _roles(replica: schedulinglevels.ReplicaScheduling) -> list[tuple[str, schedulinglevels.RoleScheduling]]:
     both = ((labels.LEADER, replica.leader), (labels.WORKER, replica.worker))
     return [(role, fields) for role, fields in both if fields is not None]
 
 
-def _delegation(lws: LeaderWorkerSet, scheduling: Scheduling) -> Iterator[FieldError]:
+def _delegation(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of annotations that delegate to the Workload of an owner (N-SCH-VAL-7)."""
     own = lws.annotations
     template, parent = own.get(labels.GROUP_TEMPLATE_NAME), own.get(labels.PARENT_COMPOSITE_POD_GROUP)
@@ -117,7 +107,10 @@ def _delegation(lws: LeaderWorkerSet, scheduling: Scheduling) -> Iterator[FieldE
 
 
 def _update(
-    lws: LeaderWorkerSet, old: LeaderWorkerSet | None, scheduling: Scheduling, stored: Scheduling | None
+    lws: LeaderWorkerSet,
+    old: LeaderWorkerSet | None,
+    scheduling: schedulinglevels.Scheduling,
+    stored: schedulinglevels.Scheduling | None,
 ) -> Iterator[FieldError]:
     """Return the errors of changes (N-SCH-VAL-10, N-SCH-VAL-11), and of those that the API of Workloads refuses."""
     if old is None or stored is None:
@@ -151,11 +144,11 @@ def _is_all(fields: LevelFields) -> bool:
     return fields.disruption_mode is not None and fields.disruption_mode.all is not None
 
 
-def _claims(fields: LevelFields) -> tuple[ResourceClaim, ...]:
-    return fields.resource_claims if isinstance(fields, RoleScheduling) else ()
+def _claims(fields: LevelFields) -> tuple[schedulinglevels.ResourceClaim, ...]:
+    return fields.resource_claims if isinstance(fields, schedulinglevels.RoleScheduling) else ()
 
 
-def _shape(scheduling: Scheduling) -> Iterator[FieldError]:
+def _shape(scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of unions, keys and claims (N-SCH-VAL-12), of outer levels first."""
     for path, fields in _present(scheduling):
         if fields.scheduling_policy is not None:
@@ -167,7 +160,7 @@ def _shape(scheduling: Scheduling) -> Iterator[FieldError]:
         yield from _claim_errors(f"{path}.resourceClaims", _claims(fields))
 
 
-def _present(scheduling: Scheduling) -> Iterator[tuple[str, LevelFields]]:
+def _present(scheduling: schedulinglevels.Scheduling) -> Iterator[tuple[str, LevelFields]]:
     """Yield the levels that are present, the outer ones first, with their paths."""
     yield PATH, scheduling
     if scheduling.replica is not None:
@@ -175,12 +168,14 @@ def _present(scheduling: Scheduling) -> Iterator[tuple[str, LevelFields]]:
         yield from ((f"{REPLICA}.{role}", fields) for role, fields in _roles(scheduling.replica))
 
 
-def _one_policy(path: str, policy: CompositePolicy | RolePolicy) -> Iterator[FieldError]:
+def _one_policy(
+    path: str, policy: schedulinglevels.CompositePolicy | schedulinglevels.RolePolicy
+) -> Iterator[FieldError]:
     if (policy.basic is None) == (policy.gang is None):
         yield _not_one(path, {"basic": policy.basic is not None, "gang": policy.gang is not None})
 
 
-def _one_mode(path: str, mode: DisruptionMode) -> Iterator[FieldError]:
+def _one_mode(path: str, mode: schedulinglevels.DisruptionMode) -> Iterator[FieldError]:
     if (mode.single is None) == (mode.all is None):
         yield _not_one(path, {"single": mode.single is not None, "all": mode.all is not None})
 
@@ -190,14 +185,14 @@ def _not_one(path: str, members: dict[str, bool]) -> FieldError:
     return invalid(path, present, f"exactly one of {' and '.join(members)} must be set")
 
 
-def _keys(path: str, constraints: Constraints) -> Iterator[FieldError]:
+def _keys(path: str, constraints: schedulinglevels.Constraints) -> Iterator[FieldError]:
     if len(constraints.topology) > 1:
         yield FieldError(Kind.TOO_MANY, path, detail="must have at most 1 item")
     for index, one in enumerate(constraints.topology):
         yield from (invalid(f"{path}[{index}].key", one.key, text) for text in names.label_key(one.key))
 
 
-def _claim_errors(path: str, claims: Sequence[ResourceClaim]) -> Iterator[FieldError]:
+def _claim_errors(path: str, claims: Sequence[schedulinglevels.ResourceClaim]) -> Iterator[FieldError]:
     if len(claims) > LONGEST_CLAIMS:
         yield FieldError(Kind.TOO_MANY, path, detail=f"must have at most {LONGEST_CLAIMS} items")
     for index, claim in enumerate(claims):
@@ -216,12 +211,16 @@ def _claim_errors(path: str, claims: Sequence[ResourceClaim]) -> Iterator[FieldE
             yield from (invalid(f"{at}.{name}", value, text) for text in texts)
 
 
-def _rules(lws: LeaderWorkerSet, scheduling: Scheduling) -> Iterator[FieldError]:
+def _rules(lws: LeaderWorkerSet, scheduling: schedulinglevels.Scheduling) -> Iterator[FieldError]:
     """Return the errors of combinations with other fields (N-SCH-VAL-13 to N-SCH-VAL-20)."""
     level, parts = levels.level_of(scheduling), levels.parts(lws, scheduling)
     for part in parts:
         policy = part.fields.scheduling_policy
-        if isinstance(policy, CompositePolicy) and policy.gang is not None and policy.gang.min_group_count is not None:
+        if (
+            isinstance(policy, schedulinglevels.CompositePolicy)
+            and policy.gang is not None
+            and policy.gang.min_group_count is not None
+        ):
             text = "minGroupCount is not supported"
             yield _forbidden(f"{part.path}.schedulingPolicy.gang.minGroupCount", text)
     if level is SchedulingLevel.ROLE:
@@ -248,7 +247,7 @@ def _role_counts(lws: LeaderWorkerSet, parts: Sequence[Part]) -> Iterator[FieldE
         yield invalid(f"{TEMPLATE}.size", lws.size, "leader/worker scheduling requires size >= 2")
     for part in parts:
         policy = part.fields.scheduling_policy
-        if not isinstance(policy, RolePolicy) or policy.gang is None or part.min_count is None:
+        if not isinstance(policy, schedulinglevels.RolePolicy) or policy.gang is None or part.min_count is None:
             continue
         if policy.gang.min_count not in (None, part.min_count):
             path = f"{part.path}.schedulingPolicy.gang.minCount"

@@ -93,11 +93,12 @@ def _resize(one: _Slice) -> list[Action]:
 
 
 def _roll(one: _Slice) -> list[Action]:
-    """Plan the next step of the rollout."""
     obj = one.wanted.obj
     move = rolling.move(one.wanted.whole.roles, one.old, one.new, one.wanted.scalers)
     started = announcements.started(obj, one.wanted.revision, one.index)
-    records = [_patch(part, _record(part)) for part in move.records]
+    records = [
+        _patch(part, {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}}) for part in move.records
+    ]
     creates = [
         _create(one, role, 0, (started,) if move.starts and role == move.creates[0] else ()) for role in move.creates
     ]
@@ -112,10 +113,6 @@ def _roll(one: _Slice) -> list[Action]:
         for scaling in move.scalings
     ]
     return [*records, *creates, *scalings]
-
-
-def _record(part: RolePart) -> JSONObject:
-    return {"metadata": {"annotations": {INITIAL_REPLICAS: str(part.replicas)}}}
 
 
 def _patch(part: RolePart, change: JSONObject, *events: Event) -> Patch:

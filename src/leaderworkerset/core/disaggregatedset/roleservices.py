@@ -29,7 +29,7 @@ def reconcile_services(
     present = {meta.name(service) for service in services}
     kept = {parts[0].revision, *_serving(old)}
     creates: list[Action] = [_create(obj, part) for part in parts if service_name(part) not in present]
-    return [*creates, *(delete(service) for service in services if _revision(service) not in kept)]
+    return [*creates, *(delete(service) for service in services if meta.labels(service).get(REVISION, "") not in kept)]
 
 
 def service_name(part: RolePart) -> str:
@@ -46,10 +46,6 @@ def _serving(old: Sequence[RolePart]) -> set[str]:
     """Return the old revisions of which every role has a ready group."""
     idle = {part.revision for part in old if part.ready == 0}
     return {part.revision for part in old} - idle
-
-
-def _revision(service: JSONObject) -> str:
-    return meta.labels(service).get(REVISION, "")
 
 
 def _create(obj: JSONObject, part: RolePart) -> Create:

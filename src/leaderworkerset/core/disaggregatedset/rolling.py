@@ -7,10 +7,10 @@ objects.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from leaderworkerset.api.disaggregatedset import Role
 from leaderworkerset.core.disaggregatedset import fleet, planner, roletargets
-from leaderworkerset.core.disaggregatedset.drain import drain
 from leaderworkerset.core.disaggregatedset.fleet import RolePart
 from leaderworkerset.core.disaggregatedset.planner import PlannerStep, RoleState
 from leaderworkerset.core.disaggregatedset.roletargets import Scalers
@@ -108,3 +108,40 @@ def _drains(names: Sequence[str], state: planner.State, step: PlannerStep, old: 
 
 def _roles_of(parts: Sequence[RolePart]) -> list[str]:
     return list(dict.fromkeys(part.role for part in parts))
+
+
+Counts: TypeAlias = Mapping[str, int]
+"""Groups by role; a role that a revision does not have is absent."""
+
+
+def drain(revisions: Sequence[Counts], budget: Counts, spare: Counts) -> list[dict[str, int]]:
+    """Return what each old revision (newest first) keeps when a step drains old groups (R-DS-62, R-DS-63).
+
+    `spare` is how many groups of a role may be removed, absent: all of them. The newest old revision, which is only partly
+    rolled out, is drained before the older ones. A revision serves with all its roles or not at all: a role that would be
+    drained to zero drains the others to zero, too, where their floor allows that; otherwise it keeps one group. (The Go
+    controller drains the others in any case, and spends the budget again on older revisions: Q-4, Q-5.)
+
+    >>> drain([{"prefill": 2, "decode": 2}, {"prefill": 2, "decode": 2}], {"prefill": 2, "decode": 2}, {})
+    [{'prefill': 0, 'decode': 0}, {'prefill': 2, 'decode': 2}]
+    """
+    left, may_go = dict(budget), dict(spare)
+    kept = []
+    for counts in revisions:
+        keeps = _keeps(counts, left, may_go)
+        for role, count in counts.items():
+            drained = count - keeps[role]
+            left[role] = left.get(role, 0) - drained
+            if role in may_go:
+                may_go[role] -= drained
+        kept.append(keeps)
+    return kept
+
+
+def _keeps(counts: Counts, budget: Counts, spare: Counts) -> dict[str, int]:
+    keeps = {role: count - min(count, max(0, budget.get(role, 0))) for role, count in counts.items()}
+    if not any(count > 0 and keeps[role] == 0 for role, count in counts.items()):
+        return keeps
+    if all(count <= spare.get(role, count) for role, count in counts.items()):
+        return dict.fromkeys(counts, 0)
+    return {role: max(keeps[role], min(1, count)) for role, count in counts.items()}

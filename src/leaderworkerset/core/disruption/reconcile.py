@@ -2,20 +2,25 @@
 
 In: the LeaderWorkerSet, its leaders and its budgets. Out: a plan that makes the budgets of groups that exist, closes and
 opens them (`window.py`), and deletes those of groups that are gone.
+
+Pods of groups that start are marked, so that autoscalers leave them alone until the group is whole, for an hour at most: it
+may never become so. Only marks of our own are removed: a pod whose template has one of the annotations is never changed.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from kuberuntime.objects import decimals, meta
+from kuberuntime.objects import decimals, meta, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS
+from kuberuntime.objects.placement import REPELLING, read_tolerations, tolerate
+from kuberuntime.objects.resources import POD_DISRUPTION_BUDGETS, PODS
 from kuberuntime.plan import Action, Patch, Plan, Together, flat, guarded_delete
-from leaderworkerset.api import groupname
+from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, decode
-from leaderworkerset.core.disruption import disruptionsettings, groupbudget, marks, window
-from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.disruption import disruptionsettings, groupbudget, window
+from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
 from leaderworkerset.core.disruption.groupbudget import ProtectedGroup
 from leaderworkerset.core.leaderworkerset.groupfacts import own_size
 
@@ -25,7 +30,7 @@ class ObservedDisruption:
     """A LeaderWorkerSet, its leader pods, and the budgets that carry its name.
 
     `wanted` are the labels of groups with a pod on a node that is closed. `pods` are all pods, needed only where one is
-    marked, or to be marked (`marks.py`).
+    marked, or to be marked.
     """
 
     obj: JSONObject
@@ -48,7 +53,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     except ValueError:
         return Plan()
     if limit is None:
-        unmarked, _ = marks.changes({}, observed.pods, (), observed.now)
+        unmarked, _ = changes({}, observed.pods, (), observed.now)
         return _plan([*(guarded_delete(POD_DISRUPTION_BUDGETS, one) for one in own), *unmarked])
     by_label = {groupname.label(one): one for one in own}
     edited = {label for label, one in by_label.items() if not groupbudget.is_as_built(obj, label, one)}
@@ -61,7 +66,7 @@ def reconcile(observed: ObservedDisruption, configured: DisruptionSettings) -> P
     writes += [groupbudget.create(obj, group) for group in groups if group.label not in by_label]
     writes += _changes(obj, groups, found)
     whole = {group.label for group in groups if group.is_whole}
-    marked, ends = marks.changes(obj, observed.pods, whole, observed.now)
+    marked, ends = changes(obj, observed.pods, whole, observed.now)
     again = min((one for one in (found.again, ends) if one is not None), default=None)
     return _plan([*writes, *marked], again)
 
@@ -77,7 +82,6 @@ def opens(plan: Plan) -> bool:
 def _groups(
     observed: ObservedDisruption, lws: LeaderWorkerSet, budgets: Mapping[str, JSONObject]
 ) -> Sequence[ProtectedGroup]:
-    """Return the groups that have a leader, and those with an index whose leader is made anew."""
     leaders = {groupname.label(one): one for one in sorted(observed.leaders, key=_is_going, reverse=True)}
     labels = [label for label in leaders if groupbudget.has_name(observed.obj, label)]
     if not lws.spec.group_identity.is_hash:
@@ -121,3 +125,55 @@ def _is_going(leader: JSONObject) -> bool:
 
 def _plan(writes: Sequence[Action], again: float | None = None) -> Plan:
     return Plan((Together(sequences=tuple((one,) for one in writes)),) if writes else (), again)
+
+
+LONGEST: Final = timedelta(hours=1)
+
+FOREIGN: Final = {labels.SAFE_TO_EVICT: "false", labels.KARPENTER_DO_NOT_DISRUPT: "true"}
+"""What cluster autoscaler and Karpenter respect."""
+
+
+def changes(
+    obj: JSONObject, pods: Sequence[JSONObject], whole: Collection[str], now: datetime
+) -> tuple[Sequence[Patch], float | None]:
+    """Return the patches that are due, and in how many seconds the first mark is too old, None without marks."""
+    is_wanted = meta.annotations(obj).get(labels.DO_NOT_DISRUPT) == STARTING
+    patches: list[Patch] = []
+    ends: list[float] = []
+    for pod in pods:
+        left = (_created(pod, now) + LONGEST - now).total_seconds()
+        starts = is_wanted and groupname.label(pod) not in whole and left > 0 and not meta.is_deleting(pod)
+        found = meta.annotations(pod)
+        if starts and not FOREIGN.keys() & found.keys():
+            patches.append(_patch(pod, {**FOREIGN, labels.MARKED_STARTING: "true"}))
+        elif not starts and labels.MARKED_STARTING in found and not meta.is_deleting(pod):
+            patches.append(_patch(pod, dict.fromkeys((*FOREIGN, labels.MARKED_STARTING))))
+        if starts:
+            ends.append(left)
+    return patches, min(ends, default=None)
+
+
+def _created(pod: JSONObject, now: datetime) -> datetime:
+    text = meta.created(pod)
+    return timestamps.parse(text) if text else now
+
+
+def _patch(pod: JSONObject, annotations: JSONObject) -> Patch:
+    patch = {"metadata": {"uid": meta.uid(pod), "annotations": annotations}}
+    return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)
+
+
+def is_closed(node: JSONObject) -> bool:
+    """Return whether a node accepts no pods, or not all."""
+    return bool(meta.spec(node).get("unschedulable")) or bool(_taints(node))
+
+
+def wants_to_lose(node: JSONObject, pod: JSONObject) -> bool:
+    """Return whether a node that is closed would not accept the pod again."""
+    if meta.spec(node).get("unschedulable"):
+        return True
+    return not tolerate(read_tolerations(meta.spec(pod)), _taints(node))
+
+
+def _taints(node: JSONObject) -> list[JSONObject]:
+    return [taint for taint in meta.spec(node).get("taints") or [] if taint.get("effect") in REPELLING]

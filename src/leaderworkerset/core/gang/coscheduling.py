@@ -39,11 +39,6 @@ def alike(lws: LeaderWorkerSet, fields: Sequence[str], scheduler: str) -> Sequen
     ]
 
 
-def suits(_pod: JSONObject) -> bool:
-    """Return True: it is not visible which scheduler runs the plugin."""
-    return True
-
-
 def is_taken(pod: JSONObject) -> bool:
     """Return whether the user named a PodGroup."""
     return POD_GROUP in meta.labels(pod)
@@ -69,7 +64,7 @@ def build(group: GangGroup, name: str) -> JSONObject:
 COSCHEDULING: Final = Provider(
     name=NAME,
     group_object=POD_GROUPS,
-    suits=suits,
+    suits=lambda _pod: True,  # it is not visible which scheduler runs the plugin
     is_taken=is_taken,
     link=link,
     build=build,

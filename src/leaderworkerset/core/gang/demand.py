@@ -31,7 +31,9 @@ def of_pod(spec: JSONObject) -> dict[str, Quantity]:
         else:
             starting = largest(starting, add(sidecars, _requests(container)))
     running = add(sidecars, *map(_requests, spec.get("containers") or []))
-    whole = {name: amount for name, amount in _requests(spec).items() if _is_of_whole_pod(name)}
+    whole = {
+        name: amount for name, amount in _requests(spec).items() if (name in WHOLE_POD or name.startswith(HUGE_PAGES))
+    }
     return add(largest(running, starting) | whole, quantity.parse_list(spec.get("overhead")))
 
 
@@ -63,7 +65,3 @@ def _names(demands: Iterable[Demand]) -> list[str]:
 
 def _requests(owner: JSONObject) -> dict[str, Quantity]:
     return quantity.parse_list((owner.get("resources") or {}).get("requests"))
-
-
-def _is_of_whole_pod(name: str) -> bool:
-    return name in WHOLE_POD or name.startswith(HUGE_PAGES)

@@ -26,8 +26,8 @@ from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core import decisionevents
 from leaderworkerset.core.gang import preparation, replicas
-from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+from leaderworkerset.core.gang.gate import BUILT_IN
 from leaderworkerset.core.gang.native import KUBERNETES, NATIVE, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import GROUP_NAME, VOLCANO

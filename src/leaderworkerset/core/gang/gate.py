@@ -13,12 +13,16 @@ from itertools import groupby
 from typing import Final
 
 from kuberuntime.objects import meta
+from kuberuntime.objects.field import FieldError
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Patch, Plan, Together
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
 from leaderworkerset.core.gang import fit
 from leaderworkerset.core.gang.fit import Amounts
+from leaderworkerset.core.gang.provider import Provider, refuse_awaiting
+from leaderworkerset.core.policies.edits import with_spec
 
 GATE: Final[JSONObject] = {"name": labels.GANG_GATE}
 
@@ -76,8 +80,6 @@ def group_name(pod: JSONObject) -> str:
 
 
 def _waiting(members: Sequence[JSONObject]) -> list[_Group]:
-    """Return the groups that are complete and whose gated pods have no other gates."""
-
     def group(pod: JSONObject) -> tuple[str, str]:
         return meta.namespace(pod), group_name(pod)
 
@@ -104,3 +106,26 @@ def _open(pod: JSONObject) -> Patch:
     """Remove the only gate of a pod; one that was deleted, or another of its name, is not changed."""
     patch = {"metadata": {"uid": meta.uid(pod)}, "spec": {"schedulingGates": None}}
     return Patch(resource=PODS, key=meta.key(pod), patch=patch, if_present=True)
+
+
+BUILT_IN_NAME: Final = "built-in"
+ALONE: Final = "1"
+"""The size of a group that needs no gate."""
+
+
+def _errors(lws: LeaderWorkerSet) -> Sequence[FieldError]:
+    """Refuse groups whose workers are created only after their leader runs."""
+    return refuse_awaiting(lws, BUILT_IN_NAME)
+
+
+def _link(pod: JSONObject, _group: str) -> JSONObject:
+    """Return the pod with the gate added to its own."""
+    if meta.annotations(pod).get(labels.SIZE) == ALONE or is_gated(pod):
+        return pod
+    return with_spec(pod, {"schedulingGates": [*(meta.spec(pod).get("schedulingGates") or []), GATE]})
+
+
+BUILT_IN: Final = Provider(
+    name=BUILT_IN_NAME, suits=lambda _pod: True, is_taken=lambda _pod: False, link=_link, errors=_errors
+)
+"""Every scheduler ignores gated pods, and there is no object that a user could name."""

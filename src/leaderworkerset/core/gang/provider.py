@@ -23,21 +23,6 @@ DEFAULT_SCHEDULER = "default-scheduler"
 ADVICE = f"or set the annotation {labels.GANG_SCHEDULER}: none"
 
 
-def accept(_lws: LeaderWorkerSet) -> Sequence[FieldError]:
-    """Return no errors: the default of a scheduler that accepts every LeaderWorkerSet."""
-    return ()
-
-
-def no_object(_group: GangGroup, _name: str) -> JSONObject:
-    """Return an empty object: the default of a scheduler without group objects; it is never called."""
-    return {}
-
-
-def no_objects(_group: GangGroup) -> Sequence[JSONObject]:
-    """Return no objects: the default of a scheduler without shared objects."""
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
     """One gang scheduler.
@@ -53,9 +38,9 @@ class Provider:
     is_taken: Callable[[JSONObject], bool]
     """Return whether the user linked the pod already."""
     link: Callable[[JSONObject, str], JSONObject]
-    build: Callable[[GangGroup, str], JSONObject] = no_object
-    build_shared: Callable[[GangGroup], Sequence[JSONObject]] = no_objects
-    errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = accept
+    build: Callable[[GangGroup, str], JSONObject] = lambda _group, _name: {}  # of a scheduler with group objects alone
+    build_shared: Callable[[GangGroup], Sequence[JSONObject]] = lambda _group: ()
+    errors: Callable[[LeaderWorkerSet], Sequence[FieldError]] = lambda _lws: ()
     is_named_by_revision: bool = False
     """Whether the object of a group is named after group and revision; otherwise every leader pod has one of its own."""
     older: "Provider | None" = None

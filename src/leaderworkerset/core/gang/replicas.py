@@ -13,14 +13,13 @@ from kuberuntime.plan import Create, Emit
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.schedulinglevels import Scheduling
 from leaderworkerset.core import decisionevents
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang import preparation, workloads
 from leaderworkerset.core.gang.native import FIELD, POD_GROUPS, WORKLOADS
 from leaderworkerset.core.policies import delegation, levels, replacement, restartpolicy, workloadnames
 from leaderworkerset.core.policies.edits import with_annotations, with_spec
 from leaderworkerset.core.policies.gang import GangGroup
 from leaderworkerset.core.policies.levels import SchedulingLevel
-from leaderworkerset.core.policies.policy import PolicyDecision, SchedulingFailure
+from leaderworkerset.core.policies.policy import DeniedError, PolicyDecision, SchedulingFailure
 
 LEGACY: Final = {"true": SchedulingLevel.REPLICA}
 """What earlier versions of the Go controller wrote for a level."""

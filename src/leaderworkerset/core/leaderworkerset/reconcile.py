@@ -119,7 +119,6 @@ def _time_to_live(lws: LeaderWorkerSet, now: datetime) -> timedelta | None:
 
 
 def _delete_finished(facts: SetFacts) -> Delete:
-    """Delete a LeaderWorkerSet that ended, as its annotation asks."""
     note = f"Deleted LeaderWorkerSet {facts.lws.name}: its time after the end is over"
     return guarded_delete(LEADERWORKERSETS, facts.obj, on_success=(decisionevents.expired(facts.obj, note),))
 

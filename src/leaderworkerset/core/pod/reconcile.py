@@ -156,7 +156,6 @@ def _build(group: LiveGroup, gang: Gang) -> Plan:
 
 
 def _find_revision(group: LiveGroup) -> JSONObject | None:
-    """Return the revision that the leader pod was created from."""
     known = revisions.owned(group.revisions, group.obj)
     return revisions.find(known, meta.labels(group.leader).get(labels.TEMPLATE_REVISION_HASH, ""))
 

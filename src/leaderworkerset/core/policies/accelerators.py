@@ -10,10 +10,9 @@ from typing import Final
 from kuberuntime.objects import meta, ordinals, quantity
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
-from leaderworkerset.core.policies.policy import Member, Policy
+from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 RESOURCE = "google.com/tpu"
 WORKER_HOSTNAMES = "TPU_WORKER_HOSTNAMES"

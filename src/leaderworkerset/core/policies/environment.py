@@ -9,9 +9,8 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import environment, with_each_container
-from leaderworkerset.core.policies.policy import Member, Policy
+from leaderworkerset.core.policies.policy import DeniedError, Member, Policy
 
 
 def inject(pod: JSONObject) -> JSONObject:

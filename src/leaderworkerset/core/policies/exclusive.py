@@ -10,8 +10,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.api.leaderworkerset import LeaderWorkerSet
-from leaderworkerset.core.policies.affinity import with_exclusive_terms
-from leaderworkerset.core.policies.edits import non_empty
+from leaderworkerset.core.policies.edits import non_empty, with_spec
 from leaderworkerset.core.policies.policy import LiveGroup, Member, Policy, PolicyDecision, Template
 
 AWAITS_NODE: Final = "waits for the leader to be bound to a node (exclusive placement)"
@@ -65,3 +64,36 @@ def decide(group: LiveGroup) -> PolicyDecision:
 
 
 POLICY: Final = Policy(annotations=annotations, admit=admit)
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def with_exclusive_terms(pod: JSONObject, *, key: str, value: str, topology_key: str) -> JSONObject:
+    """Return the pod with affinity to pods whose label `key` is `value`, and anti-affinity to others (R-ADM-14).
+
+    The user's terms stay. A pod that already has both kinds of required terms on the topology is not changed.
+    """
+    affinity: JSONObject = meta.spec(pod).get("affinity") or {}
+    if _has_term(affinity, "podAffinity", topology_key) and _has_term(affinity, "podAntiAffinity", topology_key):
+        return pod
+    same: list[JSONObject] = [{"key": key, "operator": "In", "values": [value]}]
+    other: list[JSONObject] = [{"key": key, "operator": "Exists"}, {"key": key, "operator": "NotIn", "values": [value]}]
+    changed = {
+        "podAffinity": _with_term(affinity, "podAffinity", same, topology_key),
+        "podAntiAffinity": _with_term(affinity, "podAntiAffinity", other, topology_key),
+    }
+    return with_spec(pod, {"affinity": affinity | changed})
+
+
+def _terms(affinity: JSONObject, kind: str) -> list[JSONObject]:
+    return (affinity.get(kind) or {}).get(_REQUIRED) or []
+
+
+def _has_term(affinity: JSONObject, kind: str, topology_key: str) -> bool:
+    return any(term.get("topologyKey") == topology_key for term in _terms(affinity, kind))
+
+
+def _with_term(affinity: JSONObject, kind: str, expressions: list[JSONObject], topology_key: str) -> JSONObject:
+    term = {"labelSelector": {"matchExpressions": expressions}, "topologyKey": topology_key}
+    return (affinity.get(kind) or {}) | {_REQUIRED: [*_terms(affinity, kind), term]}

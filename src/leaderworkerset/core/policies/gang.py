@@ -107,37 +107,29 @@ class Gang(Protocol):
     @property
     def support(self) -> Support:
         """Return how `spec.scheduling` is served."""
-        ...
 
     @property
     def resources(self) -> Sequence[Resource]:
         """Return the kinds that they read and write."""
-        ...
 
     @property
     def opens_gates(self) -> bool:
         """Return whether pods may wait for the built-in gate, which a controller has to remove then."""
-        ...
 
     def errors(self, lws: LeaderWorkerSet, old: LeaderWorkerSet | None) -> Sequence[FieldError]:
         """Return the errors of a new or changed LeaderWorkerSet that the chosen scheduler cannot schedule."""
-        ...
 
     def mark(self, pod: JSONObject, request: str) -> JSONObject:
         """Return the admitted pod with the link to its group's object; `request` is unique to this admission."""
-        ...
 
     def decide(self, group: GangGroup) -> PolicyDecision:
         """Create what the scheduler needs for one group; hold the workers back until that exists."""
-        ...
 
     def prepare(self, whole: GangSet) -> Preparation:
         """Create what the groups of a LeaderWorkerSet with `spec.scheduling` share, and delete what none uses any more."""
-        ...
 
     def outdated(self, observed: Sequence[JSONObject], revisions: Collection[str]) -> Sequence[Delete]:
         """Return the deletions of objects that no group of these revisions uses and that are not garbage collected."""
-        ...
 
 
 def members_to_start(lws: LeaderWorkerSet) -> int:

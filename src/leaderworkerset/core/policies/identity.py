@@ -11,9 +11,8 @@ from typing import Final
 from kuberuntime.objects import meta, ordinals
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.edits import with_labels, with_spec
-from leaderworkerset.core.policies.policy import Member, Policy, Template
+from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
 
 
 def group_hash(*parts: str) -> str:

@@ -4,7 +4,7 @@ import re
 
 from kuberuntime.objects import decimals, meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.policy import DeniedError
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 

@@ -25,6 +25,10 @@ from leaderworkerset.api.leaderworkerset import LeaderWorkerSet, LeaderWorkerTem
 from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
 
 
+class DeniedError(Exception):
+    """The object must not be stored; the text is shown to the user."""
+
+
 @dataclass(frozen=True, slots=True)
 class Template:
     """The source of pod templates: the revision's template and the current annotations of the LeaderWorkerSet."""
@@ -118,19 +122,9 @@ class PolicyDecision:
     node_selector: Mapping[str, str] = field(default_factory=dict)
 
 
-def add_nothing(_template: Template) -> dict[str, str]:
-    """Return no annotations: the default of a policy that needs none."""
-    return {}
-
-
-def keep_pod(pod: JSONObject, _member: Member) -> JSONObject:
-    """Return the pod unchanged: the default of a policy that changes no pods."""
-    return pod
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What a policy adds to pod templates, and to pods at their admission."""
 
-    annotations: Callable[[Template], dict[str, str]] = add_nothing
-    admit: Callable[[JSONObject, Member], JSONObject] = keep_pod
+    annotations: Callable[[Template], dict[str, str]] = lambda _template: {}
+    admit: Callable[[JSONObject, Member], JSONObject] = lambda pod, _member: pod

@@ -10,12 +10,11 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.leaderworkerset import SubGroupPolicyType
-from leaderworkerset.core.denial import DeniedError
-from leaderworkerset.core.policies.affinity import with_exclusive_terms
 from leaderworkerset.core.policies.edits import non_empty, with_labels
+from leaderworkerset.core.policies.exclusive import with_exclusive_terms
 from leaderworkerset.core.policies.identity import group_hash
 from leaderworkerset.core.policies.numbers import read_annotation
-from leaderworkerset.core.policies.policy import Member, Policy, Template
+from leaderworkerset.core.policies.policy import DeniedError, Member, Policy, Template
 
 
 def subgroup_index(size: int, subgroup_size: int, worker_index: int) -> int:

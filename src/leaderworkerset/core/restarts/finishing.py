@@ -46,7 +46,6 @@ def failed(pod: JSONObject) -> bool:
 
 
 def _last_exit(status: JSONObject) -> int | None:
-    """Return the exit code of the newest run of a container that has ended, None if none has."""
     for when in ("state", "lastState"):
         ended = (status.get(when) or {}).get("terminated")
         if ended is not None:

@@ -41,7 +41,10 @@ def render(picture: Picture, address: Address, facts: PageFacts) -> Rendering:
     shown: dict[str, list[Piece]] = {"trouble": cells.trouble(picture), "rows": []}
     if not address.episode:
         found = _newest(facts)
-        return shown | {"head": [_head(address, facts)], "rows": [_row(address, one) for one in found]}
+        return shown | {
+            "head": [_title(address, None if facts.episodes else tag("p", _none(facts)))],
+            "rows": [_row(address, one) for one in found],
+        }
     one = _find(address, facts)
     if one is None:
         return shown | {
@@ -92,10 +95,6 @@ def _absent(address: Address, facts: PageFacts) -> str:
     if facts.episodes is None:
         return NOBODY_RECORDS
     return f"{address.key.name}/{address.episode} is not kept: it was removed for newer ones, or never existed."
-
-
-def _head(address: Address, facts: PageFacts) -> Piece:
-    return _title(address, None if facts.episodes else tag("p", _none(facts)))
 
 
 def _title(address: Address, *below: Safe | None) -> Piece:

@@ -119,7 +119,6 @@ def _head(one: ToldSet, now: datetime) -> Piece:
 
 
 def _grid(picture: Picture, view: View, way: Arrangement, facts: PageFacts) -> tuple[list[str], list[Piece]]:
-    """Return the names of the columns, and the rows."""
     match way:
         case Arrangement.GROUP:
             width = max((len(group.ranks) for group in view.groups), default=0)

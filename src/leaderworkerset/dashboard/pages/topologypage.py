@@ -175,7 +175,6 @@ def _share(found: Nodes, node: JSONObject, name: str) -> str:
 
 
 def _bar(found: Nodes, node: JSONObject, name: str) -> Safe | None:
-    """Return a bar of what sets and others hold of a resource."""
     whole = nodeamounts.allocatable(node).get(name, ZERO)
     if found.held is None or not whole:
         return None

@@ -13,9 +13,11 @@ from typing import Final
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
+from leaderworkerset.api.conditions import WORKLOAD_SCHEDULING_CREATED
 from leaderworkerset.core.gang.native import NAME, NATIVE
 from leaderworkerset.core.policies.workloadnames import linked
 from leaderworkerset.diagnosis import ranks
+from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
 
@@ -107,4 +109,39 @@ NO_GATE: Final = Cause(
     "that are deleted stay.",
     remedy="Start that component with the gate, or choose another gang scheduler.",
     find=lacks_gate,
+)
+
+
+PREREQUISITE_STEPS: Final = {
+    "APINotAvailable": REMEDIES[API_SERVER],
+    "UnsupportedProviderCapability": "set gangSchedulingManagement.schedulerProvider to kubernetes in the manager's configuration",
+    "ParentWorkloadNotReady": "create the Workload of the owner, or remove the annotation that delegates to it",
+}
+"""What to do, by the reason of the condition; other reasons name an object."""
+
+OTHER_STEP: Final = "correct or delete the object that is named: the manager tries again by itself"
+
+
+def lacks_prerequisite(observed: Observed) -> Finding | None:
+    """Find a LeaderWorkerSet whose scheduling objects cannot be made, so that its leaders are not changed."""
+    told = meta.find_condition(observed.view.object, WORKLOAD_SCHEDULING_CREATED.type) or {}
+    if told.get("status") != "False":
+        return None
+    reason, message = str(told.get("reason")), ranks.quote(str(told.get("message")))
+    return Finding(
+        subject=own(observed),
+        sentence=f"what spec.scheduling needs before the leaders cannot be made: {message}",
+        evidence=(f"condition {WORKLOAD_SCHEDULING_CREATED.type}: False, {reason}",),
+        steps=(PREREQUISITE_STEPS.get(reason, OTHER_STEP), observed.lws(f"events {observed.view.name} --warnings")),
+    )
+
+
+NOT_CREATED: Final = Cause(
+    code="LWS-E018",
+    title="what spec.scheduling needs cannot be made",
+    meaning="A LeaderWorkerSet with spec.scheduling needs a Workload, and for the whole a PodGroup, before its leaders. "
+    "Until they exist and are as they shall be, the manager changes no leader.",
+    remedy="The condition WorkloadSchedulingCreated says what is in the way: an API that is not served, an object of another owner, "
+    "a Workload that was changed.",
+    find=lacks_prerequisite,
 )

@@ -69,7 +69,6 @@ def node_is_not_ready(observed: Observed) -> Finding | None:
 
 
 def _sickness(node: JSONObject | None) -> str:
-    """Return why a node is not ready, in its own words; empty if it is ready."""
     if node is None:
         return ""
     ready = meta.find_condition(node, "Ready")
@@ -117,7 +116,6 @@ def does_not_end(observed: Observed) -> Finding | None:
 
 
 def _overdue(observed: Observed, rank: Rank) -> timedelta | None:
-    """Return the time since a pod should have ended; None before that."""
     late = observed.since(meta.metadata(rank.object or {}).get("deletionTimestamp"))
     return late if late is not None and late > timedelta() else None
 

@@ -21,6 +21,7 @@ from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.diagnosis.patterns import READ, Told
 from leaderworkerset.diagnosis.ranks import is_unscheduled
 from leaderworkerset.views.groups import Rank
+from leaderworkerset.views.wording import listed
 
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -121,7 +122,6 @@ def _allocatable(node: JSONObject, name: str) -> Quantity:
 
 
 def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str) -> dict[str, Quantity]:
-    """Return how much of a resource is free on each node."""
     free = {node: _allocatable(obj, name) for node, obj in nodes.items()}
     for pod in pods:
         node = str(meta.spec(pod).get("nodeName") or "")
@@ -142,8 +142,7 @@ def domain_is_held(observed: Observed) -> Finding | None:
         return None
     holders = _holders(observed, key)
     held = [f"{domain}: {owner}" for domain, owner in sorted(holders.items())]
-    more = f" and {len(held) - HOLDERS_NAMED} more" if len(held) > HOLDERS_NAMED else ""
-    said = f"held are {', '.join(held[:HOLDERS_NAMED])}{more}" if held else "which group holds which is not known"
+    said = f"held are {listed(held, HOLDERS_NAMED)}" if held else "which group holds which is not known"
     return Finding(
         subject=ranks.subject(waiting[0]),
         sentence=f"no domain of {key} is free for group {waiting[0].group}{ranks.others(len(waiting))}: {said}",
@@ -156,7 +155,6 @@ def domain_is_held(observed: Observed) -> Finding | None:
 
 
 def _holders(observed: Observed, key: str) -> dict[str, str]:
-    """Return by domain the group that has pods there."""
     found = {}
     for pod in observed.get(PODS) or observed.view.pods:
         node = observed.nodes.get(str(meta.spec(pod).get("nodeName") or ""))

@@ -35,7 +35,11 @@ def gates(rank: Rank) -> list[str]:
 
 def awaits_queue(observed: Observed) -> Finding | None:
     """Find pods that Kueue holds back, and the state of their Workloads."""
-    gated = [rank for rank in observed.at(ranks.is_unscheduled) if any(_is_kueues(one) for one in gates(rank))]
+    gated = [
+        rank
+        for rank in observed.at(ranks.is_unscheduled)
+        if any(one.startswith(f"{SERVED_BY_KUEUE}/") for one in gates(rank))
+    ]
     if not gated:
         return None
     rank = gated[0]
@@ -51,10 +55,6 @@ def awaits_queue(observed: Observed) -> Finding | None:
             observed.kubectl(f"describe localqueue {queue}".strip()),
         ),
     )
-
-
-def _is_kueues(gate: str) -> bool:
-    return gate.startswith(f"{SERVED_BY_KUEUE}/")
 
 
 def _waits(workload: JSONObject, rank: Rank) -> str:
@@ -134,7 +134,6 @@ def _is_of_group(podgroup: JSONObject, rank: Rank) -> bool:
 
 
 def _lacks(podgroup: JSONObject) -> str:
-    """Return why a PodGroup does not start, in its own words if it has some."""
     status = meta.status(podgroup)
     phase = str(status.get("phase") or "")
     least = meta.spec(podgroup).get("minMember")

@@ -4,16 +4,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import meta, resources, timestamps
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import (
-    CONTROLLER_REVISIONS,
-    CORE_EVENTS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    DEPLOYMENTS,
-    LEASES,
-    STATEFULSETS,
-)
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.crd import leaderworkerset_crd
 from leaderworkerset.api.resources import LEADERWORKERSETS
@@ -67,7 +59,7 @@ def last_change(obj: JSONObject) -> str:
 def unobserved_for(observed: Observed) -> timedelta | None:
     """Return how long the manager has not acted on the newest spec; None if it has, or may be about to."""
     obj = observed.view.object
-    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(CORE_EVENTS):
+    if meta.is_deleting(obj) or meta.is_observed(obj) or not observed.knows(resources.CORE_EVENTS):
         return None
     changed = last_change(obj)
     told = observed.warnings.about(observed.view.namespace, own(observed).kind, observed.view.name)
@@ -100,7 +92,7 @@ def unacted(observed: Observed) -> Undone | None:
 
 def unmade(observed: Observed) -> Undone | None:
     """Return the workers of a group that were not created, although their leader runs."""
-    if not observed.knows(STATEFULSETS) or meta.is_deleting(observed.view.object):
+    if not observed.knows(resources.STATEFULSETS) or meta.is_deleting(observed.view.object):
         return None
     for group in observed.view.groups:
         leader = next((rank for rank in group.ranks if rank.index == 0 and rank.node), None)
@@ -108,7 +100,7 @@ def unmade(observed: Observed) -> Undone | None:
         age = observed.since(leader.created) if leader else None
         if leader is None or not missing or age is None or age < BUSY:
             continue
-        if groupname.find_workers(leader.object or {}, observed.get(STATEFULSETS)) is None:
+        if groupname.find_workers(leader.object or {}, observed.get(resources.STATEFULSETS)) is None:
             made = f"the workers of group {group.name} have not been created for {duration(age)}"
             name = groupname.host(leader.object or {})
             return Undone(made, f"leader {leader.pod} has a node, and there is no StatefulSet {name}")
@@ -132,7 +124,7 @@ def manager_is_down(observed: Observed) -> Finding | None:
     undone = unacted(observed) or unmade(observed)
     if undone is None:
         return None
-    for one in observed.get(DEPLOYMENTS):
+    for one in observed.get(resources.DEPLOYMENTS):
         if not meta.status(one).get("readyReplicas"):
             wanted = meta.spec(one).get("replicas", 1)
             evidence = (f"Deployment {meta.key(one)}: 0 of {wanted} replicas ready",)
@@ -155,7 +147,7 @@ def lease_state(lease: JSONObject, observed: Observed) -> str:
 def nobody_leads(observed: Observed) -> Finding | None:
     """Find a lease without a holder, so that no replica of the manager acts."""
     undone = unacted(observed) or unmade(observed)
-    leases = observed.get(LEASES)
+    leases = observed.get(resources.LEASES)
     states = [lease_state(one, observed) for one in leases]
     if undone is None or not leases or not all(states):
         return None
@@ -167,8 +159,8 @@ def manager_is_silent(observed: Observed) -> Finding | None:
     undone = unacted(observed)
     if undone is None:
         return None
-    known = observed.knows(DEPLOYMENTS) and observed.knows(LEASES)
-    nothing = known and not observed.get(DEPLOYMENTS) and not observed.get(LEASES)
+    known = observed.knows(resources.DEPLOYMENTS) and observed.knows(resources.LEASES)
+    nothing = known and not observed.get(resources.DEPLOYMENTS) and not observed.get(resources.LEASES)
     found = ("there is neither a Deployment nor a Lease of the manager",) if nothing else ()
     return _silent(observed, undone, "no manager acts", found)
 
@@ -176,7 +168,7 @@ def manager_is_silent(observed: Observed) -> Finding | None:
 def outdated_definition(observed: Observed) -> Finding | None:
     """Find a definition on the server that lacks fields of this version, so that applied fields are dropped."""
     name = f"{LEADERWORKERSETS.plural}.{LEADERWORKERSETS.group}"
-    stored = observed.named(CUSTOM_RESOURCE_DEFINITIONS, name)
+    stored = observed.named(resources.CUSTOM_RESOURCE_DEFINITIONS, name)
     if stored is None:
         return None
     lacking = sorted(_fields(leaderworkerset_crd()) - _fields(stored), key=lambda field: (field.count("."), field))
@@ -207,7 +199,7 @@ def _properties(schema: JSONObject) -> JSONObject:
 
 def statefulset_without_controller(observed: Observed) -> Finding | None:
     """Find a StatefulSet whose newest spec its controller has not observed; a deletion, too, raises the generation."""
-    for one in observed.get(STATEFULSETS):
+    for one in observed.get(resources.STATEFULSETS):
         if meta.is_deleting(one):
             continue
         seen = int(meta.status(one).get("observedGeneration") or 0)
@@ -227,9 +219,12 @@ def statefulset_without_controller(observed: Observed) -> Finding | None:
 
 def revision_is_missing(observed: Observed) -> Finding | None:
     """Find a leader whose revision was deleted, so that its workers cannot be created."""
-    if not observed.knows(CONTROLLER_REVISIONS):
+    if not observed.knows(resources.CONTROLLER_REVISIONS):
         return None
-    known = {revisions.key_of(one) for one in revisions.owned(observed.get(CONTROLLER_REVISIONS), observed.view.object)}
+    known = {
+        revisions.key_of(one)
+        for one in revisions.owned(observed.get(resources.CONTROLLER_REVISIONS), observed.view.object)
+    }
     for group in observed.view.groups:
         leader = next((rank for rank in group.ranks if rank.index == 0 and rank.object is not None), None)
         lacks = any(rank.object is None and rank.why == NOT_CREATED for rank in group.ranks)

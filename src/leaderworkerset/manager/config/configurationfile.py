@@ -4,6 +4,7 @@ from pathlib import Path
 
 from kuberuntime.manifests import yamltext
 from kuberuntime.objects.field import aggregate
+from leaderworkerset.kinds.managed import OptIns
 from leaderworkerset.manager.config import configuration, configurationrules
 from leaderworkerset.manager.config.configuration import Configuration, ConfigurationError
 
@@ -34,3 +35,12 @@ def check(chosen: Configuration) -> None:
     if failures:
         raise ConfigurationError(aggregate(failures))
     configurationrules.check_tls(chosen.tls)
+
+
+def opted_in(configuration: Configuration) -> OptIns:
+    """Return what the manager does with this configuration beside what it always does."""
+    return OptIns(
+        records=configuration.recorder.enable,
+        disruption=configuration.disruption,
+        maintenance=configuration.moving,
+    )

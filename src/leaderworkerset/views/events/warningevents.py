@@ -5,13 +5,15 @@ pod that does not start by its own events. Outdated events are ignored: those of
 before the leader, and those of a stage that the pod has passed.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.api import groupname
+from leaderworkerset.views import deaths, recreations
 from leaderworkerset.views.groups import NOT_CREATED, Group, Rank, View
 
 LONGEST_SILENCE: Final = timedelta(minutes=20)
@@ -85,7 +87,6 @@ def _of_pod(view: View, rank: Rank, warnings: Warnings) -> list[WarningEvent]:
 
 
 def _started(rank: Rank) -> datetime:
-    """Return when the newest container of a rank was started."""
     statuses = meta.status(rank.object or {}).get("containerStatuses") or []
     running = [(status.get("state") or {}).get("running") or {} for status in statuses]
     return max((_moment(one.get("startedAt")) for one in running), default=BEGINNING)
@@ -139,3 +140,47 @@ def last_seen(event: JSONObject) -> datetime:
 def _moment(stamp: str | None) -> datetime:
     """Read a time of the API; the minimum of datetime if there is none."""
     return timestamps.read(stamp or "") or BEGINNING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Warning events (v1) and records of recreations, of one namespace or of all."""
+
+    events: Sequence[JSONObject] = ()
+    records: Sequence[JSONObject] = ()
+
+
+def wants_events(views: Iterable[View]) -> bool:
+    """Return whether a rank is not ready for a reason that its pod does not show."""
+    return any(is_unexplained(rank) for view in views for group in view.groups for rank in group.ranks)
+
+
+def explained(views: Iterable[View], found: Evidence, now: datetime) -> list[View]:
+    """Return the views with the reasons and recreations of the evidence."""
+    warnings, records = Warnings(found.events), recreations.by_group(found.records)
+    return [
+        replace(view, groups=tuple(_group(view, group, warnings, records, now) for group in view.groups))
+        for view in views
+    ]
+
+
+def _group(
+    view: View, group: Group, warnings: Warnings, records: Mapping[tuple[str, str, str], JSONObject], now: datetime
+) -> Group:
+    leader = next((rank.object for rank in group.ranks if rank.index == 0), None)
+    record = records.get((view.namespace, view.name, groupname.label(leader) if leader else str(group.name)))
+    told = recreations.read(record, leader) if record is not None else None
+    runs = {
+        rank.pod: tuple(deaths.of_pod(rank.object, now)) for rank in group.ranks if rank.object and not rank.is_ready
+    }
+    if told and not group.is_ready and not any(runs.values()) and (run := recreations.failed_run(view, told, now)):
+        runs[run.pod] = (run,)
+    shown = [replace(rank, deaths=runs.get(rank.pod, ())) for rank in group.ranks]
+    ranks = (replace(rank, why=_why(view, group, rank, warnings, now)) for rank in shown)
+    return replace(group, ranks=tuple(ranks), recreations=told)
+
+
+def _why(view: View, group: Group, rank: Rank, warnings: Warnings, now: datetime) -> str:
+    if rank.deaths and rank.node and is_unexplained(rank):
+        return f"{rank.deaths[0].container}: {podstate.death(rank.deaths[0].end)}; started again"
+    return explanation(view, group, rank, warnings, now) or rank.why

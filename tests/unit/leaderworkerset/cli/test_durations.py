@@ -4,7 +4,7 @@ import click
 import pytest
 
 from leaderworkerset.cli import app, errors
-from leaderworkerset.cli.durations import age, limit
+from leaderworkerset.cli.sharedoptions import age, limit
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.controllers import disruption, kept
 from leaderworkerset.controllers.caches import Caches
 from leaderworkerset.controllers.permissions import ALL_OF_DISRUPTION
-from leaderworkerset.core.disruption import emptying
+from leaderworkerset.core.disruption import reconcile
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 from localkube.apiserver import builtin
@@ -97,7 +97,7 @@ def test_the_caches_keep_what_is_read_and_decisions_are_the_same_with_it() -> No
     assert plan(obj, pods, [tracked(one, kept.DISRUPTION_BUDGET) for one in budgets], wanted=["1"]) == whole
     taints = [{"key": "a", "effect": "NoSchedule"}]
     node = {"kind": "Node", "metadata": {"name": "n"}, "spec": {"taints": taints}}
-    assert emptying.wants_to_lose(tracked(node, kept.CLOSABLE_NODE), tracked(member(), kept.EVICTABLE_POD))
+    assert reconcile.wants_to_lose(tracked(node, kept.CLOSABLE_NODE), tracked(member(), kept.EVICTABLE_POD))
     assert_declared(reads)
     lean = [kept.DISRUPTION_BUDGET(one) for one in budgets]
     assert plan(obj, [kept.POD(one) for one in leaders], lean, wanted=["1"]) == whole

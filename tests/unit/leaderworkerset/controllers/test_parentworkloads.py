@@ -14,7 +14,7 @@ from kuberuntime.errors import ForbiddenError, InternalError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, Resource
-from leaderworkerset.controllers import parentworkloads
+from leaderworkerset.controllers import gangobjects
 from leaderworkerset.core.gang.native import WORKLOADS
 from leaderworkerset.core.policies.policy import Parent, SchedulingFailure
 from localkube.apiserver import builtin
@@ -110,7 +110,7 @@ def found_by(make: Callable[[Client], Coroutine[Any, Any, JSONObject | None]], *
             guarded = Guarded(server, "manager")
             owner = await make(client)
             guarded.errors = errors
-            return await parentworkloads.find(Client(guarded), lws_of(owner))
+            return await gangobjects.find_parent(Client(guarded), lws_of(owner))
         finally:
             await server.close()
 

@@ -1,8 +1,7 @@
 """What is said about everything in a namespace: the worst first, a block each, and the healthy in one line."""
 
-from leaderworkerset.diagnosis.document import document
+from leaderworkerset.diagnosis.document import BLOCKS, NAMES, document, ordered, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
-from leaderworkerset.diagnosis.overview import BLOCKS, NAMES, ordered, overview
 
 
 def told(name: str, verdict: Verdict = Verdict.HEALTHY, *, owner: str = "", namespace: str = "prod") -> Diagnosis:

@@ -10,10 +10,9 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.diagnose import diagnose, of_whole
-from leaderworkerset.diagnosis.document import headline
+from leaderworkerset.diagnosis.document import headline, ordered, overview
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Observed
-from leaderworkerset.diagnosis.overview import ordered, overview
 from leaderworkerset.views.selection import Selection
 
 PARTS = (part("prefill"), part("decode"))

@@ -4,8 +4,8 @@ import pytest
 import yaml
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.install.conflicts import misfits
 from leaderworkerset.install.installsettings import CONFIGURATION
+from leaderworkerset.install.objects import misfits
 from leaderworkerset.manager.config import configuration
 
 HEAD = {"apiVersion": "config.lws.x-k8s.io/v1", "kind": "Configuration"}

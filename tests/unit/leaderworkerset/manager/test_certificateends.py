@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from kuberuntime.serving import serving
 from kuberuntime.serving.metrics import Metrics
-from leaderworkerset.manager.certificateends import NAME, CertificateEnds
+from leaderworkerset.manager.metricsserver import NAME, CertificateEnds
 from leaderworkerset.webhooks import certificates
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

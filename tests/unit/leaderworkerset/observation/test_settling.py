@@ -13,7 +13,7 @@ from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, Reso
 from leaderworkerset.api.resources import ROLE_SCALERS
 from leaderworkerset.diagnosis.finding import Diagnosis, Verdict
 from leaderworkerset.diagnosis.observed import Commands
-from leaderworkerset.observation import settling
+from leaderworkerset.observation import surveying
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.views.disaggregation import SetView, set_view
 from leaderworkerset.views.groups import view
@@ -45,7 +45,7 @@ def a_set(
 
 def told(server: Server, sets: Sequence[SetView], namespace: str = "") -> list[Diagnosis]:
     async def scenario() -> list[Diagnosis]:
-        return await settling.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), FixedClock())
+        return await surveying.diagnose_sets(Lists(Client(server)), sets, namespace, Commands(), FixedClock())
 
     return run(scenario())
 

@@ -17,7 +17,7 @@ from leaderworkerset.api import labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.core.restarts.retention import FINALIZER
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.operator.abandoned import LATER, SOON, AbandonedEvidence
+from leaderworkerset.operator.operatorcontroller import LATER, SOON, AbandonedEvidence
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
 from localkube.apiserver.server import ApiServer

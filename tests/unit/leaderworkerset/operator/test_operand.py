@@ -9,7 +9,7 @@ from tests.unit.leaderworkerset.operator.clusters import ISSUED, PLACE, cluster
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CLUSTER_ROLE_BINDINGS, CONFIG_MAPS, DEPLOYMENTS, ROLE_BINDINGS, SERVICES
-from leaderworkerset.install.foreign import CERTIFICATES, ISSUERS, SERVICE_MONITORS
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, SERVICE_MONITORS
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import desired, operand
 from leaderworkerset.operator.operand import Surroundings

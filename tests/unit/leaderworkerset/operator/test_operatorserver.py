@@ -19,11 +19,9 @@ from kuberuntime.serving.metrics import Metrics
 from kuberuntime.serving.reviews import Authorizer
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.manager import buildinfo
-from leaderworkerset.operator import operatorserver
+from leaderworkerset.operator import operatorprocess
 from leaderworkerset.operator.operand import OperatorPlace
-from leaderworkerset.operator.operatorkind import registry
-from leaderworkerset.operator.operatorprocess import OperatorProcessSettings
-from leaderworkerset.operator.operatorserver import OperatorServer
+from leaderworkerset.operator.operatorprocess import OperatorProcessSettings, OperatorServer, registry
 from leaderworkerset.operator.verbosity import Verbosity
 
 KNOWN = answer(201, {"status": {"authenticated": True, "user": {"username": "scraper"}}})
@@ -139,4 +137,4 @@ def test_nobody_speaks_an_older_tls_or_http_2() -> None:
 def test_where_it_serves_and_where_its_certificate_is_mounted() -> None:
     """R-OP-11."""
     assert OperatorProcessSettings(namespace="n", image="i").listen == "0.0.0.0:8443"
-    assert Path("/var/run/secrets/serving-cert") == operatorserver.CERTIFICATES
+    assert Path("/var/run/secrets/serving-cert") == operatorprocess.CERTIFICATES

@@ -42,7 +42,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.plan import Delete, Plan, Put
 from leaderworkerset.install import certmanager
 from leaderworkerset.operator import desired, restoration, sync
-from leaderworkerset.operator.comparison import Comparison
+from leaderworkerset.operator.operatorcontroller import Comparison
 from leaderworkerset.operator.operatornames import CERTIFICATES
 from leaderworkerset.operator.operatorstatus import SyncOutcome
 

@@ -33,8 +33,7 @@ from kuberuntime.objects.resources import (
 from kuberuntime.plan import Apply, Delete, Patch, Plan, Put
 from leaderworkerset.api import metadata
 from leaderworkerset.install import certmanager
-from leaderworkerset.install.foreign import SERVICE_MONITORS
-from leaderworkerset.install.installsettings import InstallSettings
+from leaderworkerset.install.installsettings import SERVICE_MONITORS, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
 from leaderworkerset.operator import operand

@@ -9,7 +9,7 @@ from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views import groups, recreations
 from leaderworkerset.views.document import document
-from leaderworkerset.views.events.evidence import Evidence, explained
+from leaderworkerset.views.events.warningevents import Evidence, explained
 from leaderworkerset.views.groups import Recreations
 from leaderworkerset.views.reasons import summary
 

@@ -4,8 +4,15 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.views.podcontainers import DEFAULT, containers, default_container, note_of_choice
-from leaderworkerset.views.unlogged import summed, unlogged, waiting
+from leaderworkerset.views.podcontainers import (
+    DEFAULT,
+    containers,
+    default_container,
+    note_of_choice,
+    summed,
+    unlogged,
+    waiting,
+)
 
 NO_ROOM = "0/2 nodes are available: 2 Insufficient cpu."
 NO_SECRET = {"reason": "CreateContainerConfigError", "message": 'secret "a" not found'}

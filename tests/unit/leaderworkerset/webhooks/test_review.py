@@ -8,7 +8,7 @@ import pytest
 
 from kuberuntime.objects.gotypes.mismatch import GoTypeError, Mismatch
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.policy import DeniedError
 from leaderworkerset.webhooks import review
 from leaderworkerset.webhooks.review import Admitted, Decide, Review
 

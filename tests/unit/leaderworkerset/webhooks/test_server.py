@@ -22,11 +22,11 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.serving.bindaddresses import Address
 from kuberuntime.serving.listening import LINGER_SECONDS
 from leaderworkerset.kinds.managed import MANAGED
-from leaderworkerset.webhooks import bodies, certificates
+from leaderworkerset.webhooks import certificates
 from leaderworkerset.webhooks.certificates import Certificate
 from leaderworkerset.webhooks.handlers import MUTATE_POD, VALIDATE_POD
 from leaderworkerset.webhooks.review import Review
-from leaderworkerset.webhooks.server import LARGE, LARGEST_BODY, WebhookOptions, WebhookServer
+from leaderworkerset.webhooks.server import LARGE, LARGE_AT_ONCE, LARGEST_BODY, SECONDS, WebhookOptions, WebhookServer
 
 DESCRIPTORS = 200
 
@@ -47,7 +47,7 @@ def review(**parts: Any) -> dict[str, Any]:
     return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
 
 
-def server(*, body_seconds: float = bodies.SECONDS) -> WebhookServer:
+def server(*, body_seconds: float = SECONDS) -> WebhookServer:
     return WebhookServer(
         Address("127.0.0.1", 0), SERVING.chain, MANAGED.decisions, WebhookOptions(body_seconds=body_seconds)
     )
@@ -292,7 +292,7 @@ def test_large_bodies_that_do_not_come_stop_no_usual_one() -> None:
         async with asyncio.timeout(LIMIT), server() as running, aiohttp.ClientSession() as client:
             port = int(running.url.rsplit(":", 1)[1])
             writers = []
-            for _ in range(2 * bodies.LARGE_AT_ONCE):
+            for _ in range(2 * LARGE_AT_ONCE):
                 _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust())
                 writer.write(head)
                 writers.append(writer)

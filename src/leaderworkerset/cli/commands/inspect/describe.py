@@ -1,26 +1,22 @@
 """`lws describe`: all facts about a LeaderWorkerSet, a group or a rank, on one page."""
 
-import asyncio
 from typing import Final
 
 import click
 
 from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ForbiddenError
-from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS
 from leaderworkerset.api.resources import DISAGGREGATED_SETS
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets import eventlog
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import description, setdescription
-from leaderworkerset.cli.views.description import Described
-from leaderworkerset.cli.views.setdescription import DescribedSet
+from leaderworkerset.cli.views import description
+from leaderworkerset.cli.views.description import Described, DescribedSet
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.observation import explaining
+from leaderworkerset.observation import lists
 from leaderworkerset.observation.lists import Lists
 from leaderworkerset.observation.podlogs import last_lines
 from leaderworkerset.views.disaggregation import SetView, set_view
@@ -47,13 +43,11 @@ def command(target: Target, names: tuple[str, ...]) -> None:
     """
     chosen = [targets.parse(name) for name in names]
 
-    async def act() -> None:
-        async with target.session() as session:
-            for at, one in enumerate(chosen):
-                for line in [*([""] if at else []), *await describe(session, one)]:
-                    say(line)
+    async def act(session: Session) -> None:
+        for at, one in enumerate(chosen):
+            say(*[*([""] if at else []), *await describe(session, one)])
 
-    asyncio.run(act())
+    target.run(act)
 
 
 async def describe(session: Session, chosen: Selection) -> list[str]:
@@ -61,7 +55,7 @@ async def describe(session: Session, chosen: Selection) -> list[str]:
     resource, lws = await targets.find_either(session, chosen.name)
     if resource == DISAGGREGATED_SETS:
         return await describe_set(session, lws, chosen)
-    (whole,) = await explaining.with_evidence(
+    (whole,) = await lists.with_evidence(
         Lists(session.client), [await targets.view_of(session, lws)], session.namespace
     )
     targets.refuse_missing(whole, chosen)
@@ -76,17 +70,13 @@ async def describe(session: Session, chosen: Selection) -> list[str]:
 
 async def describe_set(session: Session, obj: JSONObject, chosen: Selection) -> list[str]:
     """Return the lines of the description of a DisaggregatedSet."""
-    found = await targets.list_parts(session, session.namespace, chosen.name)
-    if chosen.group is not None:
-        names = ", ".join(map(meta.name, found)) or "none yet"
-        raise UsageError(f"{chosen.name} is a DisaggregatedSet: name one of its LeaderWorkerSets ({names})")
-    plain = await targets.views_of(session, found)
-    view = set_view(obj, await explaining.with_evidence(Lists(session.client), plain, session.namespace))
+    plain = await targets.views_of(session, await targets.parts_of(session, chosen))
+    view = set_view(obj, await lists.with_evidence(Lists(session.client), plain, session.namespace))
     failed = [one for part in view.parts for one in failures(part.view)][:MOST_LOGS]
     logs = [await last_lines(session.client, one, TAIL) for one in failed]
     happened = await set_happenings(session, view)
     shown = DescribedSet(view=view, events=happened, logs=[text for text in logs if text], lws=addressed(session))
-    return setdescription.lines(shown, SystemClock().now())
+    return description.set_lines(shown, SystemClock().now())
 
 
 def addressed(session: Session) -> str:

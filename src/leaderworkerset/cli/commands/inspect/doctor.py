@@ -45,8 +45,7 @@ def _print(found: list[CheckResult], form: str | None) -> int:
     if form == "json":
         click.echo(output.as_json(findings.document(found)))
     else:
-        for line in findings.lines(found):
-            say(line)
+        say(*findings.lines(found))
     return 0 if findings.is_healthy(found) else FAILED
 
 

@@ -12,7 +12,7 @@ from kuberuntime.clock import SystemClock
 from kuberuntime.objects import meta
 from kuberuntime.objects.resources import CORE_EVENTS, PODS
 from leaderworkerset.api import labels
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets import eventlog
@@ -54,7 +54,7 @@ class EventsRequest:
     "--since",
     "length",
     metavar="DURATION",
-    type=durations.age,
+    type=sharedoptions.age,
     help="Only newer events: 30s, 5m, 2h.",
 )
 @formats.output_option("Documents of events (json: one per line), or what a template takes of the API's events.")
@@ -86,8 +86,7 @@ async def show(target: Target, wanted: EventsRequest) -> None:
         for one in found:
             click.echo(documented(one, wanted.form))
     elif found:
-        for line in happenings.table(found, SystemClock().now()):
-            say(line)
+        say(*happenings.table(found, SystemClock().now()))
     else:
         click.echo(f"No events of {wanted.chosen}.", err=True)
 

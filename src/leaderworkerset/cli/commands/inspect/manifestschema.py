@@ -1,7 +1,11 @@
 """`lws schema`: the JSON Schema of our kinds, for editors."""
 
+from collections.abc import Iterable
+from typing import Final
+
 import click
 
+from kuberuntime.objects.meta import JSON, JSONObject
 from leaderworkerset.cli.errors import UsageError
 
 
@@ -15,7 +19,6 @@ def command(kinds: tuple[str, ...]) -> None:
     import msgspec
 
     from leaderworkerset.api import descriptions
-    from leaderworkerset.cli.views import editorschema
     from leaderworkerset.kinds.managed import MANAGED
     from leaderworkerset.operator.operatorcrd import operator_crd
 
@@ -23,4 +26,50 @@ def command(kinds: tuple[str, ...]) -> None:
     named = {definition["spec"]["names"]["kind"]: definition for definition in definitions}
     if unknown := [kind for kind in kinds if kind not in named]:
         raise UsageError(f"no kind {unknown[0]} here; there are {', '.join(named)}")
-    click.echo(msgspec.json.encode(editorschema.schema(named[kind] for kind in kinds or named)))
+    click.echo(msgspec.json.encode(schema(named[kind] for kind in kinds or named)))
+
+
+DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+"""The newest one that editors' YAML servers read."""
+
+
+def schema(definitions: Iterable[JSONObject]) -> JSONObject:
+    """Return one schema for files of any of these kinds; objects of other kinds pass it.
+
+    An API server drops fields that a definition does not have; here they are errors, where a typing mistake is made.
+    """
+    kinds = [_kind(definition["spec"]) for definition in definitions]
+    return {"$schema": DIALECT, "title": "Manifests of LeaderWorkerSets", "type": "object", "allOf": kinds}
+
+
+def _kind(spec: JSONObject) -> JSONObject:
+    (version,) = spec["versions"]
+    root = strict(version["schema"]["openAPIV3Schema"])
+    name, api = spec["names"]["kind"], f"{spec['group']}/{version['name']}"
+    head = {"kind": {"const": name}, "apiVersion": {"const": api}}
+    required = ["apiVersion", "kind", "metadata", *root.get("required", ())]
+    own = root | {"properties": root["properties"] | head, "required": list(dict.fromkeys(required))}
+    return {"if": {"properties": {"kind": {"const": name}}, "required": ["kind"]}, "then": own}
+
+
+def strict(shape: JSONObject) -> JSONObject:
+    """Return the schema of a value without what only an API server reads, and without room for unknown fields.
+
+    >>> strict({"type": "object", "properties": {"a": {"type": "string", "x-kubernetes-list-type": "set"}}})
+    {'type': 'object', 'properties': {'a': {'type': 'string'}}, 'additionalProperties': False}
+    """
+    found = {name: _part(name, value) for name, value in shape.items() if not name.startswith("x-kubernetes-")}
+    if "required" in found:  # what has a default is filled in before it is missed
+        found["required"] = [name for name in shape["required"] if "default" not in shape["properties"].get(name, {})]
+    is_open = "additionalProperties" in shape or "x-kubernetes-preserve-unknown-fields" in shape
+    return found | ({"additionalProperties": False} if "properties" in shape and not is_open else {})
+
+
+def _part(name: str, value: JSON) -> JSON:
+    match name:
+        case "properties":
+            return {field: strict(child) for field, child in value.items()}
+        case "items" | "additionalProperties" | "not" if isinstance(value, dict):
+            return strict(value)
+        case _:
+            return value

@@ -1,23 +1,194 @@
 """`lws must-gather`: write diagnostic data into a directory, to read or to send."""
 
-import asyncio
-from pathlib import Path
-from typing import Final
+import base64
+import binascii
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeAlias
 
 import click
 import msgspec
 
-from kuberuntime.errors import APIError
+from kuberuntime.client.client import Client
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import APIError, KubeError, NotFoundError
+from kuberuntime.objects import meta, podstate, resources
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.resources import Resource
+from kuberuntime.objects.resources import PODS, SECRETS, Resource
+from leaderworkerset.api import labels
 from leaderworkerset.cli.cluster import recordings
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.gathering import layout
-from leaderworkerset.cli.gathering.gatherer import Gatherer
 from leaderworkerset.install import rendering
-from leaderworkerset.install.installsettings import NAMESPACE
-from leaderworkerset.operator.operatornames import OPERATOR
+from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, NAMESPACE, SERVICE_MONITORS
+from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operatornames import OPERATOR, OPERATORS
+from leaderworkerset.webhooks import certificates
+from leaderworkerset.webhooks.certificates import CertificateError
+
+OLM: Final = "operators.coreos.com"
+OF_NAMESPACE: Final = (
+    resources.DEPLOYMENTS,
+    resources.PODS,
+    resources.SERVICES,
+    resources.CONFIG_MAPS,
+    resources.SECRETS,
+    resources.SERVICE_ACCOUNTS,
+    resources.ROLES,
+    resources.ROLE_BINDINGS,
+    resources.NETWORK_POLICIES,
+    resources.POD_DISRUPTION_BUDGETS,
+    resources.LEASES,
+    resources.EVENTS,
+    ISSUERS,
+    CERTIFICATES,
+    SERVICE_MONITORS,
+    Resource(OLM, "v1alpha1", "clusterserviceversions", "ClusterServiceVersion"),
+    Resource(OLM, "v1alpha1", "subscriptions", "Subscription"),
+    Resource(OLM, "v1alpha1", "installplans", "InstallPlan"),
+    Resource(OLM, "v1", "operatorgroups", "OperatorGroup"),
+)
+"""The kinds of which all objects in the namespaces of manager and operator are read."""
+
+OF_CLUSTER: Final = (
+    OPERATORS,
+    resources.CUSTOM_RESOURCE_DEFINITIONS,
+    resources.CLUSTER_ROLES,
+    resources.CLUSTER_ROLE_BINDINGS,
+    resources.MUTATING_WEBHOOK_CONFIGURATIONS,
+    resources.VALIDATING_WEBHOOK_CONFIGURATIONS,
+)
+"""The kinds of which objects with our names are read; of webhook configurations all, since others may be the cause."""
+
+OF_GROUPS: Final = (resources.STATEFULSETS, resources.SERVICES, resources.CONTROLLER_REVISIONS, resources.PODS)
+NAMED: Final = ("lws", "leaderworkerset", "disaggregatedset")
+WHOLE: Final = (OPERATORS, resources.MUTATING_WEBHOOK_CONFIGURATIONS, resources.VALIDATING_WEBHOOK_CONFIGURATIONS)
+LOG_BYTES: Final = 10 * 1024 * 1024
+"""The maximum bytes of a log, from its end."""
+
+Write: TypeAlias = Callable[[Resource, JSONObject], None]
+
+
+@dataclass
+class Gatherer:
+    """Gathers the data of one cluster; `notes` lists what could not be read, `unserved` the kinds that are not there."""
+
+    client: Client
+    write: Write
+    write_log: Callable[[str, bytes], None]
+    notes: list[str] = field(default_factory=list)
+    unserved: set[str] = field(default_factory=set)
+
+    async def gather(self, namespaces: Sequence[str]) -> None:
+        """Gather the installation in these namespaces, and all workloads."""
+        for kind in OF_CLUSTER:
+            async for obj in self._list(kind):
+                if kind in WHOLE or any(word in meta.name(obj) for word in NAMED):
+                    self.write(kind, obj)
+        for namespace in namespaces:
+            await self._namespace(namespace)
+        for kind in MANAGED.defined:
+            async for obj in self._list(kind):
+                self.write(kind, obj)
+        for kind in OF_GROUPS:
+            async for obj in self._list(kind, selector=labels.NAME):
+                self.write(kind, obj)
+
+    async def _namespace(self, namespace: str) -> None:
+        async for obj in self._list(resources.NAMESPACES, name=namespace):
+            self.write(resources.NAMESPACES, obj)
+        for kind in OF_NAMESPACE:
+            async for obj in self._list(kind, namespace):
+                self.write(kind, obj)
+                if kind == resources.PODS:
+                    await self._logs(obj)
+
+    async def _list(
+        self, kind: Resource, namespace: str = "", *, selector: str = "", name: str = ""
+    ) -> AsyncIterator[JSONObject]:
+        fields = f"metadata.name={name}" if name else ""
+        try:
+            found = await self.client.list(kind, namespace=namespace, label_selector=selector, field_selector=fields)
+        except NotFoundError:
+            self.unserved.add(kind.group_resource)
+            return
+        except KubeError as error:
+            self.notes.append(f"{kind.group_resource}{f' in {namespace}' if namespace else ''}: {error}")
+            return
+        for obj in found.items:
+            yield obj
+
+    async def _logs(self, pod: JSONObject) -> None:
+        for status in podstate.container_statuses(pod):
+            await self._log(pod, status["name"], previous=False)
+            if status.get("restartCount"):
+                await self._log(pod, status["name"], previous=True)
+
+    async def _log(self, pod: JSONObject, container: str, *, previous: bool) -> None:
+        query = (("container", container), ("limitBytes", str(LOG_BYTES)), ("timestamps", "true"))
+        more = (("previous", "true"),) if previous else ()
+        path = resources.PODS.path(meta.namespace(pod), meta.name(pod), "log")
+        target = log_place(pod, container, previous=previous)
+        try:
+            answer = await self.client.send(Request("GET", path, (*query, *more)))
+        except KubeError as error:
+            self.notes.append(f"{target}: {error}")
+        else:
+            self.write_log(str(target), answer.body)
+
+
+CLUSTER: Final = PurePosixPath("cluster-scoped-resources")
+NAMESPACES: Final = PurePosixPath("namespaces")
+NOTES: Final = PurePosixPath("gather.log")
+HISTORY: Final = PurePosixPath("history")
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def place(kind: Resource, obj: JSONObject) -> PurePosixPath:
+    """Return the path of an object.
+
+    >>> str(place(PODS, {"metadata": {"namespace": "lws-system", "name": "web-0"}}))
+    'namespaces/lws-system/pods/web-0/web-0.yaml'
+    """
+    name = meta.name(obj)
+    if kind == PODS:
+        return NAMESPACES / meta.namespace(obj) / kind.plural / name / f"{name}.yaml"
+    folder = NAMESPACES / meta.namespace(obj) if kind.namespaced else CLUSTER
+    return folder / (kind.group or "core") / kind.plural / f"{name}.yaml"
+
+
+def log_place(pod: JSONObject, container: str, *, previous: bool) -> PurePosixPath:
+    """Return the path of a container's log."""
+    folder = NAMESPACES / meta.namespace(pod) / PODS.plural / meta.name(pod) / container / container / "logs"
+    return folder / ("previous.log" if previous else "current.log")
+
+
+def shown(kind: Resource, obj: JSONObject) -> JSONObject:
+    """Return an object without managed fields; of secrets only names and certificate ends."""
+    annotations = {name: text for name, text in meta.annotations(obj).items() if name != LAST_APPLIED}
+    own = {name: value for name, value in meta.metadata(obj).items() if name not in {"managedFields", "annotations"}}
+    head: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": own}
+    if annotations:
+        own["annotations"] = annotations
+    if kind == SECRETS:
+        return head | {"type": obj.get("type", ""), "keys": _keys(obj.get("data") or {})}
+    return head | {name: value for name, value in obj.items() if name not in head}
+
+
+def _keys(data: dict[str, str]) -> dict[str, str]:
+    """Return what is written of each key: the end of a certificate, otherwise nothing but its name."""
+    return {name: _end(name, text) for name, text in sorted(data.items())}
+
+
+def _end(name: str, text: str) -> str:
+    if not name.endswith(".crt"):
+        return "not shown"
+    try:
+        return f"a certificate until {certificates.expires_at(base64.b64decode(text)).isoformat()}"
+    except (CertificateError, binascii.Error):
+        return "no certificate"
+
 
 PLACES: Final = (NAMESPACE, OPERATOR)
 """The namespaces of manager and operator, unless `-n` names another one."""
@@ -52,25 +223,24 @@ def command(target: Target, /, directory: Path) -> None:
         files += 1
 
     def write_object(kind: Resource, obj: JSONObject) -> None:
-        write(str(layout.place(kind, obj)), rendering.document(layout.shown(kind, obj)).encode())
+        write(str(place(kind, obj)), rendering.document(shown(kind, obj)).encode())
 
-    async def act() -> Gatherer:
-        async with target.session() as session:
-            gatherer = Gatherer(session.client, write_object, write)
-            await gatherer.gather((target.namespace,) if target.namespace else PLACES)
-            try:
-                episodes = await recordings.of_session(target, session.client, target.namespace or "")
-            except APIError as error:
-                gatherer.notes.append(f"recorded failures: {error}")
-                return gatherer
-            for episode in episodes:
-                names = (episode.namespace, episode.lws, episode.group, f"{episode.number}.json")
-                write(str(layout.HISTORY.joinpath(*names)), msgspec.json.encode(episode))
+    async def act(session: Session) -> Gatherer:
+        gatherer = Gatherer(session.client, write_object, write)
+        await gatherer.gather((target.namespace,) if target.namespace else PLACES)
+        try:
+            episodes = await recordings.of_session(target, session.client, target.namespace or "")
+        except APIError as error:
+            gatherer.notes.append(f"recorded failures: {error}")
             return gatherer
+        for episode in episodes:
+            names = (episode.namespace, episode.lws, episode.group, f"{episode.number}.json")
+            write(str(HISTORY.joinpath(*names)), msgspec.json.encode(episode))
+        return gatherer
 
-    found = asyncio.run(act())
+    found = target.run(act)
     notes = found.notes
     unserved = [f"not served: {', '.join(sorted(found.unserved))}"] if found.unserved else []
-    write(str(layout.NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
-    click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({layout.NOTES})")
+    write(str(NOTES), "".join(f"{note}\n" for note in [*notes, *unserved]).encode())
+    click.echo(f"{directory}: {files} files; {len(notes)} kinds or logs could not be read ({NOTES})")
     click.echo("templates are in it with the values of variables, and logs: look through it before you send it")

@@ -1,19 +1,21 @@
 """`lws nodes`: the nodes of the cluster, what of each is free, and for a named one its labels, state and pods."""
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import click
 
 from kuberuntime.errors import ForbiddenError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
+from kuberuntime.objects.quantity import ZERO
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
-from leaderworkerset.cli.views import formats, nodetable
+from leaderworkerset.cli.views import formats, output
 from leaderworkerset.cli.views.terminal import say
-from leaderworkerset.diagnosis.nodeamounts import ByNode, by_node
+from leaderworkerset.diagnosis import nodeamounts
+from leaderworkerset.diagnosis.causes.closednodes import taint_text
+from leaderworkerset.diagnosis.nodeamounts import FIRST, ByNode, allocatable, amount, asked, by_node, held, share
 
 
 @click.command("nodes")
@@ -30,24 +32,21 @@ def command(target: Target, /, names: tuple[str, ...], *, selector: str, show_la
     if names and selector:
         raise UsageError("names cannot be combined with --selector")
 
-    async def act() -> None:
-        async with target.session() as session:
-            found = await nodes_of(session, names, selector)
-            if form:
-                click.echo(formats.filled(form, found, is_one=len(names) == 1), nl=False)
-                return
-            pods = await pods_of(session)
-            for line in nodetable.table(found, pods, show_labels=show_labels):
-                say(line)
-            for one in found if names else ():
-                for line in ("", *nodetable.description(one, pods or {})):
-                    say(line)
-            if not found:
-                say("No nodes found.", err=True)
-            if pods is None:
-                say("note: what is free is not known: pods of all namespaces may not be listed", err=True)
+    async def act(session: Session) -> None:
+        found = await nodes_of(session, names, selector)
+        if form:
+            click.echo(formats.filled(form, found, is_one=len(names) == 1), nl=False)
+            return
+        pods = await pods_of(session)
+        say(*node_table(found, pods, show_labels=show_labels))
+        for one in found if names else ():
+            say("", *description(one, pods or {}))
+        if not found:
+            say("No nodes found.", err=True)
+        if pods is None:
+            say("note: what is free is not known: pods of all namespaces may not be listed", err=True)
 
-    asyncio.run(act())
+    target.run(act)
 
 
 async def nodes_of(session: Session, names: Sequence[str], selector: str) -> list[JSONObject]:
@@ -63,3 +62,56 @@ async def pods_of(session: Session) -> ByNode | None:
         return by_node((await session.client.list(PODS)).items)
     except ForbiddenError:
         return None
+
+
+def node_table(nodes: Sequence[JSONObject], pods: ByNode | None, *, show_labels: bool) -> list[str]:
+    """Return a line for each node: state, what of each resource is free, taints; without pods only what it has."""
+    if not nodes:
+        return []
+    names = nodeamounts.names(nodes)
+    word = "" if pods is None else "FREE "
+    header = ["NODE", "STATUS", *(f"{word}{name.upper() if name in FIRST else name}" for name in names), "TAINTS"]
+    rows = []
+    for node in nodes:
+        has, taken = allocatable(node), None if pods is None else held(pods.get(meta.name(node), ()))
+        cells = (share(name, has.get(name, ZERO), taken) for name in names)
+        rows.append(
+            [
+                meta.name(node),
+                nodeamounts.status(node),
+                *cells,
+                ", ".join(map(taint_text, meta.spec(node).get("taints") or [])) or "-",
+            ]
+        )
+    if show_labels:
+        header.append("LABELS")
+        for row, node in zip(rows, nodes, strict=True):
+            row.append(",".join(_labels(node)))
+    return output.table(header, rows)
+
+
+def description(node: JSONObject, pods: ByNode) -> Iterator[str]:
+    """Yield the labels, the conditions and the resources of a node, and the pods that run on it."""
+    taken = held(pods.get(meta.name(node), ()))
+    parts = {
+        "Labels": _labels(node),
+        "Conditions": [
+            f"{one.get('type')} is {one.get('status')}" + (f": {one['message']}" if one.get("message") else "")
+            for one in meta.status(node).get("conditions") or []
+        ],
+        "Free": [f"{name}: {share(name, value, taken)}" for name, value in sorted(allocatable(node).items())],
+        "Pods": [f"{meta.key(pod)}: {_request(pod)}" for pod in pods.get(meta.name(node), ())],
+    }
+    yield f"{meta.name(node)}:"
+    for title, lines in parts.items():
+        yield f"  {title}:" if lines else f"  {title}: none"
+        yield from (f"    {line}" for line in lines)
+
+
+def _request(pod: JSONObject) -> str:
+    found = {name: value for name, value in sorted(asked(pod).items()) if name != "pods"}
+    return ", ".join(f"{name} {amount(name, value)}" for name, value in found.items()) or "requests nothing"
+
+
+def _labels(node: JSONObject) -> list[str]:
+    return [f"{key}={value}" for key, value in sorted(meta.labels(node).items())]

@@ -55,12 +55,13 @@ def command(target: Target, name: str | None, *, everywhere: bool, form: str | N
         )
     else:
         now = SystemClock().now()
-        for line in (
-            episodetable.table(found, now, with_namespace=everywhere)
-            if number is None
-            else episodetable.lines(found[0], now)
-        ):
-            say(line)
+        say(
+            *(
+                episodetable.table(found, now, with_namespace=everywhere)
+                if number is None
+                else episodetable.lines(found[0], now)
+            )
+        )
 
 
 def parse(words: str) -> tuple[Selection, int | None]:

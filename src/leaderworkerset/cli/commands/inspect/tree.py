@@ -1,7 +1,10 @@
 """`lws tree`: DisaggregatedSets, LeaderWorkerSets, groups and ranks, each below its owner."""
 
 import asyncio
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
 
 import click
 
@@ -11,8 +14,13 @@ from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.sets.shown import GetRequest, observe, say_if_empty
 from leaderworkerset.cli.shell import completing
-from leaderworkerset.cli.views import treelines
+from leaderworkerset.cli.views import output
 from leaderworkerset.cli.views.terminal import say
+from leaderworkerset.views import wording
+from leaderworkerset.views.disaggregation import SetView
+from leaderworkerset.views.folding import FEW_GROUPS, FEW_SETS, Fold, folds
+from leaderworkerset.views.groups import Group, Rank, View
+from leaderworkerset.views.reasons import is_settled
 
 
 @click.command("tree")
@@ -39,7 +47,7 @@ async def show(target: Target, wanted: GetRequest) -> None:
     """Print the tree of the current state."""
     async with target.session() as session:
         seen = await observe(session, wanted)
-        lines = treelines.lines(
+        lines = tree_lines(
             seen.shown,
             seen.sets,
             SystemClock().now(),
@@ -47,6 +55,116 @@ async def show(target: Target, wanted: GetRequest) -> None:
             every_rank=wanted.shows_ranks,
             is_chosen=bool(wanted.chosen),
         )
-        for line in lines:
-            say(line)
+        say(*lines)
         await say_if_empty(session, seen, wanted)
+
+
+HEADER: Final = ("NAME", "READY", "STATE", "NODE", "REVISION", "RESTARTS", "AGE")
+
+Cells = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A line of the tree, the reason why it is not ready, and the branches below it."""
+
+    cells: Cells
+    why: str = ""
+    below: tuple["Branch", ...] = ()
+
+
+def tree_lines(
+    views: Sequence[View],
+    sets: Sequence[SetView],
+    now: datetime,
+    *,
+    with_namespace: bool = False,
+    every_rank: bool = False,
+    is_chosen: bool = False,
+) -> list[str]:
+    """Return the tree: first sets with their parts, then the LeaderWorkerSets without an owner.
+
+    Of many that were not named, the branches below ready ones are omitted, unless every rank is requested.
+    """
+    owned = {id(part.view.object) for one in sets for part in one.parts}
+    alone = [view for view in views if id(view.object) not in owned]
+    done = [one.is_settled for one in sets] + [is_settled(view) for view in alone]
+    roots = [_of_set(one, views, now, every_rank=every_rank, prefix=_prefix(one, with_namespace)) for one in sets]
+    roots += [_of_view(view, now, every_rank=every_rank, prefix=_prefix(view, with_namespace)) for view in alone]
+    if len(roots) > FEW_SETS and not (every_rank or is_chosen):
+        roots = [replace(root, below=()) if is_done else root for root, is_done in zip(roots, done, strict=True)]
+    rows = [row for root in roots for row in _rows(root, "", "")]
+    if not rows:
+        return []
+    has_reasons = any(why for _, why in rows)
+    header = (*HEADER, "WHY") if has_reasons else HEADER
+    return output.table(header, [(*cells, why) if has_reasons else cells for cells, why in rows])
+
+
+def _prefix(one: View | SetView, with_namespace: bool) -> str:  # noqa: FBT001 - passed on
+    return f"{one.namespace}/" if with_namespace else ""
+
+
+def _rows(branch: Branch, stem: str, below: str) -> Iterator[tuple[Cells, str]]:
+    """Yield a branch and those below it, names after the lines of the tree."""
+    yield (f"{stem}{branch.cells[0]}", *branch.cells[1:]), branch.why
+    for at, twig in enumerate(branch.below, 1):
+        is_last = at == len(branch.below)
+        yield from _rows(twig, f"{below}{'└─ ' if is_last else '├─ '}", f"{below}{'   ' if is_last else '│  '}")
+
+
+def _of_set(view: SetView, shown: Sequence[View], now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    kept = {id(one.object): one for one in shown}  # reduced or explained
+    parts = tuple(
+        _of_view(kept[id(part.view.object)], now, every_rank=every_rank, prefix="")
+        for part in view.parts
+        if id(part.view.object) in kept
+    )
+    state = view.rollout if view.rollout != "complete" else ""
+    cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
+    return Branch(cells, below=parts)
+
+
+def _of_view(view: View, now: datetime, *, every_rank: bool, prefix: str) -> Branch:
+    if every_rank or len(view.groups) <= FEW_GROUPS:
+        below = tuple(_of_group(group, now) for group in view.groups)
+    else:
+        below = tuple(Branch(_fold_cells(fold, now), fold.why) for fold in folds(view.groups, now))
+    updated = [f"updated {view.up_to_date} of {view.desired}"] if view.is_updating else []
+    state = ", ".join([*updated, *output.unlisted(view)])
+    cells = (f"{prefix}{view.name}", f"{view.ready}/{view.desired}", state, "", "", "", wording.age(view.created, now))
+    return Branch(cells, below=below)
+
+
+def _of_group(group: Group, now: datetime) -> Branch:
+    fold = folds([group], now)[0]
+    told = output.recreated(group, now)
+    ranks = tuple(_of_rank(rank, now) for rank in group.ranks)
+    return Branch(_fold_cells(fold, now), told, ranks)
+
+
+def _fold_cells(fold: Fold, now: datetime) -> Cells:
+    noun = "group" if len(fold.groups) == 1 else "groups"
+    ready = f"{fold.ready_ranks}/{fold.ranks}"
+    return (
+        f"{noun} {fold.places}",
+        ready,
+        fold.state,
+        "",
+        fold.revision or "-",
+        str(fold.restarts),
+        fold.age(now),
+    )
+
+
+def _of_rank(rank: Rank, now: datetime) -> Branch:
+    cells = (
+        f"{rank.index} {rank.pod}",
+        "yes" if rank.is_ready else "no",
+        wording.state(rank),
+        rank.node or "-",
+        "",
+        str(rank.restarts),
+        wording.age(rank.created, now),
+    )
+    return Branch(cells, wording.reason(rank))

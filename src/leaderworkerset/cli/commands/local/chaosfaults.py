@@ -8,8 +8,8 @@ from typing import Any, Final
 import click
 
 from kuberuntime.manifests import yamltext
-from leaderworkerset.cli import durations, logging
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli import logging, sharedoptions
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import FAILED, CommandError, UsageError
 from leaderworkerset.cli.faultnames import FAULTS, Of
 from leaderworkerset.cli.storms import report as reports
@@ -27,7 +27,7 @@ def storm_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that every storm has."""
     for option in (
         click.option("-o", "--output", "form", type=click.Choice(["json", "html"]), help="The report for programs, or as one HTML page."),
-        click.option("--settle", type=durations.limit, default=60.0, show_default=True, metavar="DURATION",
+        click.option("--settle", type=sharedoptions.limit, default=60.0, show_default=True, metavar="DURATION",
                      help="How long all ranks may take to be ready after the last fault."),
         click.option("--probe", metavar="URL", help="Ask this address five times a second, and tell what was answered."),
     ):  # fmt: skip
@@ -47,7 +47,7 @@ def one_fault(name: str) -> click.Command:
 
     command = storm_options(click.pass_obj(act))
     if not fault.is_moment:
-        command = click.option("--for", "lasting", type=durations.limit, default=storm.USUAL_SECONDS,
+        command = click.option("--for", "lasting", type=sharedoptions.limit, default=storm.USUAL_SECONDS,
                                show_default=True, metavar="DURATION", help="How long it lasts.")(command)  # fmt: skip
     if fault.usual:
         option = "--path" if fault.has_path else "--amount"
@@ -91,14 +91,12 @@ def random(target: Target, /, seed: int, minutes: float, **options: Any) -> int:
 def listing(target: Target) -> None:
     """List the faults that last now."""
 
-    async def act() -> None:
-        async with target.session() as session:
-            found = (await faults(session.client, "GET"))["items"]
-            rows = [(one["kind"], " ".join(one["targets"]) or "-", f"{one['secondsLeft']:.0f}s") for one in found]
-            for line in output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["No fault lasts."]:
-                say(line)
+    async def act(session: Session) -> None:
+        found = (await faults(session.client, "GET"))["items"]
+        rows = [(one["kind"], " ".join(one["targets"]) or "-", f"{one['secondsLeft']:.0f}s") for one in found]
+        say(*(output.table(("FAULT", "TARGETS", "ENDS IN"), rows) if rows else ["No fault lasts."]))
 
-    asyncio.run(act())
+    target.run(act)
 
 
 @click.command("undo")
@@ -106,12 +104,11 @@ def listing(target: Target) -> None:
 def undo(target: Target) -> None:
     """End all faults now."""
 
-    async def act() -> None:
-        async with target.session() as session:
-            await faults(session.client, "DELETE")
-            say("No fault lasts any longer.")
+    async def act(session: Session) -> None:
+        await faults(session.client, "DELETE")
+        say("No fault lasts any longer.")
 
-    asyncio.run(act())
+    target.run(act)
 
 
 def play(
@@ -124,27 +121,24 @@ def play(
 ) -> int:
     """Play a storm, and print its report."""
 
-    async def act() -> int:
-        async with target.session() as session:
-            logging.configure_default("error")  # watches are interrupted on purpose
-            playing = Play(session, lambda text: say(text, err=bool(form)))
-            try:
-                async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
-                    steps = chosen(playing.ranks)
-                    if not steps:
-                        raise CommandError(
-                            f"no ranks in namespace {session.namespace}, or no time: there is nothing to do"
-                        )
-                    probing = tasks.create_task(playing.probe(probe)) if probe else None
-                    await playing.run(steps, settle, followed)
-                    if probing:
-                        probing.cancel()
-            finally:
-                if playing.report.deeds:
-                    _print(playing.report, form)
-            return 0 if playing.report.is_well else FAILED
+    async def act(session: Session) -> int:
+        logging.configure_default("error")  # watches are interrupted on purpose
+        playing = Play(session, lambda text: say(text, err=bool(form)))
+        try:
+            async with playing.watching() as followed, asyncio.TaskGroup() as tasks:
+                steps = chosen(playing.ranks)
+                if not steps:
+                    raise CommandError(f"no ranks in namespace {session.namespace}, or no time: there is nothing to do")
+                probing = tasks.create_task(playing.probe(probe)) if probe else None
+                await playing.run(steps, settle, followed)
+                if probing:
+                    probing.cancel()
+        finally:
+            if playing.report.deeds:
+                _print(playing.report, form)
+        return 0 if playing.report.is_well else FAILED
 
-    return asyncio.run(act())
+    return target.run(act)
 
 
 def _print(report: reports.StormReport, form: str | None) -> None:
@@ -154,8 +148,7 @@ def _print(report: reports.StormReport, form: str | None) -> None:
         case "html":
             click.echo(stormpage.page(report), nl=False)
         case _:
-            for line in reports.lines(report):
-                say(line)
+            say(*reports.lines(report))
 
 
 def _load(path: Path) -> Any:

@@ -78,8 +78,7 @@ def command(target: Target, form: str | None) -> None:
         document = {"apiVersion": "lws/v1", "kind": "ClusterList", "items": [one.document() for one in found]}
         click.echo(output.as_json(document) if form == "json" else output.as_yaml(document))
     elif found:
-        for line in output.table(HEADER, [one.row(SystemClock().now()) for one in found]):
-            say(line)
+        say(*output.table(HEADER, [one.row(SystemClock().now()) for one in found]))
     else:
         click.echo("There is no cluster on this machine: `lws up` starts one.", err=True)
 

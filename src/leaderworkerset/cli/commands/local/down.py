@@ -6,12 +6,12 @@ import signal
 
 import click
 
-from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import TimedOutError, UsageError
 from leaderworkerset.cli.nearmisses import hint
+from leaderworkerset.cli.sharedoptions import timeout_option
 from leaderworkerset.cli.views.progress import ProgressLine
 
 
@@ -19,7 +19,7 @@ from leaderworkerset.cli.views.progress import ProgressLine
 @click.argument("name", required=False)
 @click.option("--all", "every", is_flag=True, help="Stop all clusters that `lws up` started.")
 @click.option("--delete", "deletes", is_flag=True, help="Delete its objects, logs and volumes, too.")
-@click.option("--timeout", type=durations.limit, default=30.0, show_default=True, metavar="DURATION")
+@timeout_option(30.0)
 @click.pass_obj
 def command(target: Target, name: str | None, every: bool, deletes: bool, timeout: float) -> None:  # noqa: FBT001 - click passes it
     """Stop the embedded cluster NAME (default: default). Its objects stay, unless --delete is given."""

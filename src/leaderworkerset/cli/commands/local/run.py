@@ -13,20 +13,17 @@ from kuberuntime.client.client import Client
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import Resource
 from leaderworkerset.api.resources import DISAGGREGATED_SETS, LEADERWORKERSETS
-from leaderworkerset.cli import durations
-from leaderworkerset.cli.applying import missingnamespaces
-from leaderworkerset.cli.applying.applier import Applier
+from leaderworkerset.cli import sharedoptions
+from leaderworkerset.cli.applying.applier import Applier, create_namespaces
 from leaderworkerset.cli.cluster import places
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import INTERRUPTED, CommandError, TimedOutError, UsageError
-from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect
-from leaderworkerset.cli.local.requirement import require_localkube
+from leaderworkerset.cli.local.clusteroptions import AUTO, ClusterOptions, cluster_options, collect, require_localkube
 from leaderworkerset.cli.process import lightaiohttp
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rehearsal.imagenotes import notes
 from leaderworkerset.cli.sets.causes import Causes, stuck_options
 from leaderworkerset.cli.views.live import REFRESH, Display, display
@@ -70,7 +67,7 @@ class RunOptions:
     type=click.Choice(["ready", "done"]),
     help="End when all groups are ready, or when every rank has ended with 0 (such ranks are not started again).",
 )
-@click.option("--timeout", type=durations.limit, metavar="DURATION", help="The maximum time for --until.")
+@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="The maximum time for --until.")
 @click.option("--max-failures", type=click.IntRange(min=0), default=3, show_default=True, metavar="N",
               help="With --until done: give up when a rank failed more often.")  # fmt: skip
 @stuck_options
@@ -119,8 +116,7 @@ def start(plan: "Run", documents: Sequence[Document]) -> int:
 
     assumed = assume(documents, plan.cluster)
     images = notes((one.object for one in documents), dict(plan.cluster.images), is_typed=True)
-    for line in (*assumed.lines, *(() if plan.cluster.stub else images)):
-        say(line, err=True)
+    say(*assumed.lines, *(() if plan.cluster.stub else images), err=True)
     place = places.ephemeral()
     try:
         with place.held():
@@ -152,15 +148,12 @@ async def run(plan: Run, place: ClusterDirectory, assumed: "Assumed") -> int:
         ) as cluster,
     ):
         progress.clear()
-        for note in cluster.notes:
-            say(note, err=True)
+        say(*cluster.notes, err=True)
         session = Session(cluster.client, plan.namespace, cluster.channels, lws=f"lws {place.words}", kubectl="")
-        for line in await missingnamespaces.create(session, documents):
-            say(line, err=True)
+        say(*await create_namespaces(session, documents), err=True)
         applier = Applier(session)
         await applier.check(documents)
-        for line in await applier.apply(documents):
-            say(line, err=True)
+        say(*await applier.apply(documents), err=True)
         return await follow(session, documents, plan.options, stopped)
 
 
@@ -254,7 +247,7 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
         views = views_of(parts.sets)
         parts.screen.update(leaderworkersets(views))
         if len(views) < len(parts.sets):
-            return "a LeaderWorkerSet of this run was deleted" if options.until else gone(views)
+            return "a LeaderWorkerSet of this run was deleted" if options.until else None if views else Ending.FINISHED
         if options.until == "ready" and all(view.is_ready for view in views):
             return Ending.FINISHED
         if options.until == "done":
@@ -264,11 +257,6 @@ async def watch(objects: Following, parts: Parts, options: RunOptions) -> Ending
         return None
 
     return await objects.until(look, every=REFRESH)
-
-
-def gone(views: Sequence[Shown]) -> Ending | None:
-    """End a run without --until when all its LeaderWorkerSets were deleted."""
-    return None if views else Ending.FINISHED
 
 
 def conclusion(views: Sequence[Shown], options: RunOptions) -> str:

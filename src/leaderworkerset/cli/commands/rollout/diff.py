@@ -1,6 +1,5 @@
 """`lws diff`: what applying manifests would change, field by field; the exit code says whether anything would."""
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -8,13 +7,13 @@ import click
 
 from kuberuntime.errors import KubeError
 from leaderworkerset.cli import errors
-from leaderworkerset.cli.applying import trial
-from leaderworkerset.cli.applying.trial import Tried
+from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying.applier import Tried
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.reading import manifestoptions
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
+from leaderworkerset.cli.reading.manifests import ordered
 from leaderworkerset.cli.views import diffs
 from leaderworkerset.cli.views.terminal import say
 
@@ -42,16 +41,11 @@ def command(target: Target, /, *, force_conflicts: bool, **options: Any) -> int:
     try:
         documents = ordered(manifestoptions.collect(options).load())
 
-        async def act() -> list[Tried]:
-            async with target.session() as session:
-                return await trial.try_out(session, documents, force=force_conflicts)
-
-        tried = asyncio.run(act())
+        tried = target.run(lambda session: applier.try_out(session, documents, force=force_conflicts))
     except (CommandError, KubeError, OSError) as error:
         raise DiffError(errors.describe(error)) from error
     lines = list(differences(tried))
-    for line in lines:
-        say(line)
+    say(*lines)
     return DIFFERENT if lines else 0
 
 

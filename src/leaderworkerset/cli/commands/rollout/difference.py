@@ -1,10 +1,8 @@
 """`lws rollout diff`: what differs between two revisions, as a unified diff of YAML."""
 
-import asyncio
-
 import click
 
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
@@ -29,18 +27,16 @@ def command(target: Target, name: str, first: int | None, second: int | None) ->
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> tuple[Entry, Entry]:
-        async with target.session() as session:
-            found = await subjects.past(session, name)
-            old = pasts.before(found) if first is None else subjects.entry_of(session, name, found, first)
-            new = pasts.current(found) if second is None else subjects.entry_of(session, name, found, second)
-            if old is None or new is None:
-                raise CommandError(f"{name} has only one revision: there is nothing to compare it with")
-            return old, new
+    async def act(session: Session) -> tuple[Entry, Entry]:
+        found = await subjects.past(session, name)
+        old = pasts.before(found) if first is None else subjects.entry_of(session, name, found, first)
+        new = pasts.current(found) if second is None else subjects.entry_of(session, name, found, second)
+        if old is None or new is None:
+            raise CommandError(f"{name} has only one revision: there is nothing to compare it with")
+        return old, new
 
-    old, new = asyncio.run(act())
+    old, new = target.run(act)
     lines = diffs.unified(
         pasts.content(old), pasts.content(new), (f"{name} revision {old.number}", f"{name} revision {new.number}")
     )
-    for line in lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]:
-        say(line)
+    say(*(lines or [f"revisions {old.number} and {new.number} of {name} have the same content"]))

@@ -1,13 +1,12 @@
 """`lws rollout history`: the revisions of a LeaderWorkerSet, why they were made, and which groups run them."""
 
-import asyncio
 from collections.abc import Sequence
 from datetime import datetime
 
 import click
 
 from kuberuntime.clock import SystemClock
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views import output
@@ -36,19 +35,17 @@ def command(target: Target, name: str, number: int | None, form: str | None) -> 
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> list[Entry]:
-        async with target.session() as session:
-            found = await subjects.past(session, name)
-            return found if number is None else [subjects.entry_of(session, name, found, number)]
+    async def act(session: Session) -> list[Entry]:
+        found = await subjects.past(session, name)
+        return found if number is None else [subjects.entry_of(session, name, found, number)]
 
-    found = asyncio.run(act())
+    found = target.run(act)
     if form:
         click.echo(output.as_json(pasts.document(name, found)))
     elif number is not None:
         say(output.as_yaml(pasts.content(found[0])))
     else:
-        for line in table(found, SystemClock().now()):
-            say(line)
+        say(*table(found, SystemClock().now()))
 
 
 def table(found: Sequence[Entry], now: datetime) -> list[str]:

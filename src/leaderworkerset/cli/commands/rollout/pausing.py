@@ -1,16 +1,14 @@
 """`lws rollout pause` and `resume`: hold a rollout by its partition, and continue it."""
 
-import asyncio
-
 import click
 
 from kuberuntime.objects import meta
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import patches
@@ -34,11 +32,7 @@ def command(target: Target, name: str, *, is_trial: bool) -> None:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            return await pause(session, name, is_trial=is_trial)
-
-    say(asyncio.run(act()))
+    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
 @click.command("resume")
@@ -53,11 +47,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            return await let_go(session, name, is_trial=is_trial)
-
-    say(asyncio.run(act()))
+    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:

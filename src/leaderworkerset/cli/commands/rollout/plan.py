@@ -15,15 +15,13 @@ import click
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli.applying import trial
-from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, check_here, place_in
-from leaderworkerset.cli.applying.trial import Tried
+from leaderworkerset.cli.applying import applier
+from leaderworkerset.cli.applying.applier import DEFAULT_NAMESPACE, Tried, check_here, place_in
 from leaderworkerset.cli.cluster.target import Target
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.reading import manifestoptions, manifests
-from leaderworkerset.cli.reading.applyorder import ordered
 from leaderworkerset.cli.reading.manifestoptions import manifest_options
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document, ordered
 from leaderworkerset.cli.rollouts import subjects
 from leaderworkerset.cli.views import diffs, output
 from leaderworkerset.cli.views.terminal import say
@@ -78,10 +76,8 @@ def show(outlooks: Sequence[Outlook], others: Sequence[str], form: str | None) -
         click.echo(output.as_json({"apiVersion": "lws/v1", "kind": "RolloutPlanList", "items": plans}))
         return
     for one in outlooks:
-        for line in foresight.lines(one.foreseen):
-            say(line)
-    for text in others:
-        say(text)
+        say(*foresight.lines(one.foreseen))
+    say(*others)
 
 
 async def online(target: Target, documents: Sequence[Document], *, force: bool) -> tuple[list[Outlook], list[str]]:
@@ -89,7 +85,7 @@ async def online(target: Target, documents: Sequence[Document], *, force: bool) 
     async with target.session() as session:
         outlooks: list[Outlook] = []
         others: list[str] = []
-        for one in await trial.try_out(session, documents, force=force):
+        for one in await applier.try_out(session, documents, force=force):
             if one.after.get("kind") == LEADERWORKERSETS.kind:
                 before = None if one.before is None else await subjects.situation_of(session, one.before)
                 outlooks.append(Outlook(before, foresee(one.document, before, one.after)))

@@ -1,7 +1,5 @@
 """`lws recover`: let groups that used up their restarts try again; the pods that were kept for diagnosis go."""
 
-import asyncio
-
 import click
 
 from kuberuntime.objects.meta import ObjectKey
@@ -9,9 +7,9 @@ from kuberuntime.objects.resources import PODS
 from leaderworkerset.api import labels
 from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import DRY, dry_run_option
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.rollouts import subjects
+from leaderworkerset.cli.sharedoptions import DRY, dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.views.groups import Group, places
@@ -36,12 +34,11 @@ def command(target: Target, names: tuple[str, ...], *, is_trial: bool) -> None:
     if any(one.rank is not None for one in chosen):
         raise UsageError("name LeaderWorkerSets or groups: a group is recovered as a whole")
 
-    async def act() -> None:
-        async with target.session() as session:
-            for one in chosen:
-                say(await recover(session, one, is_trial=is_trial))
+    async def act(session: Session) -> None:
+        for one in chosen:
+            say(await recover(session, one, is_trial=is_trial))
 
-    asyncio.run(act())
+    target.run(act)
 
 
 async def recover(session: Session, chosen: Selection, *, is_trial: bool = False) -> str:

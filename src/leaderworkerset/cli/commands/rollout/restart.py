@@ -3,18 +3,15 @@
 A named group is recreated like one that failed: its leader is deleted in the foreground, workers first.
 """
 
-import asyncio
-
 import click
 
 from kuberuntime.clock import SystemClock
-from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.rollouts.changing import Change
 from leaderworkerset.cli.rollouts.restarting import Restart, RestartRequest
+from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import patches
@@ -24,7 +21,7 @@ from leaderworkerset.steering import patches
 @click.argument("names", nargs=-1, required=True, metavar="LWS[/GROUP[/RANK]]...", shell_complete=completing.names)
 @click.option("--force", is_flag=True, help="Restart all named groups at once, whatever maxUnavailable says.")
 @dry_run_option("Show what would be replaced, and in which steps; write nothing.")
-@click.option("--timeout", type=durations.limit, default=600.0, show_default=True, metavar="DURATION")
+@timeout_option(600.0)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bool, timeout: float) -> None:
     """Replace all groups of a LeaderWorkerSet, or the named groups or ranks, by new ones of the same program.
@@ -41,14 +38,13 @@ def command(target: Target, names: tuple[str, ...], *, force: bool, is_trial: bo
     """  # noqa: D301 - click reads the \b
     wanted = RestartRequest.parse(names)
 
-    async def act() -> str:
-        async with target.session() as session:
-            if not wanted.groups:
-                return await restart_all(session, wanted.name, is_trial=is_trial)
-            restart = Restart(session, wanted, force=force)
-            return await (restart.preview() if is_trial else restart.run(timeout))
+    async def act(session: Session) -> str:
+        if not wanted.groups:
+            return await restart_all(session, wanted.name, is_trial=is_trial)
+        restart = Restart(session, wanted, force=force)
+        return await (restart.preview() if is_trial else restart.run(timeout))
 
-    say(asyncio.run(act()))
+    say(target.run(act))
 
 
 async def restart_all(session: Session, name: str, *, is_trial: bool = False) -> str:

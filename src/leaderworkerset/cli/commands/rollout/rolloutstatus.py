@@ -1,6 +1,5 @@
 """`lws rollout status`: follow a rollout until it is done, or report why it makes no progress."""
 
-import asyncio
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,10 +11,10 @@ from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import only
 from kuberuntime.clock import Clock, SystemClock
 from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS, Resource
+from kuberuntime.objects.resources import DEPLOYMENTS, STATEFULSETS
 from leaderworkerset.api import groupname
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import sharedoptions, targets
 from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import CommandError, TimedOutError, UsageError
 from leaderworkerset.cli.rollouts import subjects
@@ -38,10 +37,10 @@ REFRESH = 5.0
 
 @click.command("status")
 @click.argument("name", metavar="LWS|SET", shell_complete=completing.names)
-@click.option("--timeout", type=durations.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
+@click.option("--timeout", type=sharedoptions.limit, metavar="DURATION", help="Exit 124 when it is not done by then.")
 @click.option(
     "--stuck-after",
-    type=durations.limit,
+    type=sharedoptions.limit,
     default=600.0,
     show_default=True,
     metavar="DURATION",
@@ -65,16 +64,16 @@ def command(target: Target, /, name: str, *, timeout: float | None, stuck_after:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            resource, _ = await targets.find_either(session, name)
-            key = ObjectKey(session.namespace, name)
-            follower = follower_of(session, resource, key, stuck_after)
-            if options["form"]:
-                return output.as_json(await follower.document())
-            return await follower.follow(timeout) if options["watch"] else await follower.once()
+    async def act(session: Session) -> str:
+        resource, _ = await targets.find_either(session, name)
+        key = ObjectKey(session.namespace, name)
+        kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
+        follower: RolloutWait = kind(session, key, stuck_after)
+        if options["form"]:
+            return output.as_json(await follower.document())
+        return await follower.follow(timeout) if options["watch"] else await follower.once()
 
-    say(asyncio.run(act()))
+    say(target.run(act))
 
 
 @dataclass(slots=True)
@@ -258,12 +257,6 @@ class SetFollower(RolloutWait):
         """Return the current views."""
         view = self._informers.view()
         return [] if view is None else [part.view for part in view.parts]
-
-
-def follower_of(session: Session, resource: Resource, key: ObjectKey, stuck_after: float) -> RolloutWait:
-    """Return the follower for the kind that the name refers to."""
-    kind = RolloutFollower if resource == LEADERWORKERSETS else SetFollower
-    return kind(session, key, stuck_after)
 
 
 def _conclusion(found: pace.RolloutProgress) -> str:

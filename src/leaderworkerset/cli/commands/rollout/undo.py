@@ -1,14 +1,12 @@
 """`lws rollout undo`: give a LeaderWorkerSet the template of an earlier revision."""
 
-import asyncio
-
 import click
 
 from leaderworkerset.cli.cluster.target import Session, Target
-from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts import changing, subjects
 from leaderworkerset.cli.rollouts.changing import Change
+from leaderworkerset.cli.sharedoptions import dry_run_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 from leaderworkerset.steering import pasts, patches
@@ -32,11 +30,7 @@ def command(target: Target, name: str, number: int | None, *, is_trial: bool) ->
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    async def act() -> str:
-        async with target.session() as session:
-            return await undo(session, name, number, is_trial=is_trial)
-
-    say(asyncio.run(act()))
+    say(target.run(lambda session: undo(session, name, number, is_trial=is_trial)))
 
 
 async def undo(session: Session, name: str, number: int | None = None, *, is_trial: bool = False) -> str:

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from kuberuntime.client.transport import Request, Response, StreamResponse
-from leaderworkerset.cli.cluster.serverwarnings import WarningTransport, warnings
+from leaderworkerset.cli.cluster.target import WarningTransport, warnings_of
 
 
 class Answers:
@@ -49,4 +49,4 @@ def test_an_answer_without_warnings_says_nothing() -> None:
     ],
 )
 def test_headers_are_read_as_servers_write_them(header: str, texts: list[str]) -> None:
-    assert list(warnings({"warning": header})) == texts
+    assert list(warnings_of({"warning": header})) == texts

@@ -12,9 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 
-from leaderworkerset.cli.commands.inspect.cp import place
+from leaderworkerset.cli.commands.inspect.cp import Download, Remote, Upload, direction, parse, place
 from leaderworkerset.cli.copying import archive
-from leaderworkerset.cli.copying.addresses import Download, Remote, Upload, direction, parse
 from leaderworkerset.cli.copying.transfer import Ended, refuse_failure
 from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.views.selection import Selection

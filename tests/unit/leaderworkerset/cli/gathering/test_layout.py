@@ -4,7 +4,7 @@ import base64
 from datetime import UTC, datetime, timedelta
 
 from kuberuntime.objects.resources import CLUSTER_ROLES, CONFIG_MAPS, DEPLOYMENTS, SECRETS
-from leaderworkerset.cli.gathering import layout
+from leaderworkerset.cli.commands.inspect import must_gather
 from leaderworkerset.webhooks import certificates
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -13,12 +13,12 @@ NOW = datetime(2026, 1, 2, tzinfo=UTC)
 def test_the_tree_is_that_of_inspections() -> None:
     """R-OP-42: tools for it find their way."""
     own = {"metadata": {"namespace": "lws-system", "name": "x"}}
-    assert str(layout.place(DEPLOYMENTS, own)) == "namespaces/lws-system/apps/deployments/x.yaml"
-    assert str(layout.place(CONFIG_MAPS, own)) == "namespaces/lws-system/core/configmaps/x.yaml"
+    assert str(must_gather.place(DEPLOYMENTS, own)) == "namespaces/lws-system/apps/deployments/x.yaml"
+    assert str(must_gather.place(CONFIG_MAPS, own)) == "namespaces/lws-system/core/configmaps/x.yaml"
     cluster = {"metadata": {"name": "x"}}
     rbac = "cluster-scoped-resources/rbac.authorization.k8s.io"
-    assert str(layout.place(CLUSTER_ROLES, cluster)) == f"{rbac}/clusterroles/x.yaml"
-    log = layout.log_place(own, "manager", previous=True)
+    assert str(must_gather.place(CLUSTER_ROLES, cluster)) == f"{rbac}/clusterroles/x.yaml"
+    log = must_gather.log_place(own, "manager", previous=True)
     assert str(log) == "namespaces/lws-system/pods/x/manager/manager/logs/previous.log"
 
 
@@ -27,12 +27,12 @@ def test_of_a_secret_only_names_and_ends_are_shown() -> None:
     authority = certificates.create_authority(NOW, validity=timedelta(days=3))
     data = {"tls.crt": authority.certificate, "tls.key": authority.key, "ca.crt": b"broken", "password": b"hunter2"}
     secret = {
-        "metadata": {"name": "x", "annotations": {layout.LAST_APPLIED: "hunter2"}, "managedFields": [{}]},
+        "metadata": {"name": "x", "annotations": {must_gather.LAST_APPLIED: "hunter2"}, "managedFields": [{}]},
         "type": "kubernetes.io/tls",
         "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
         "stringData": {"password": "hunter2"},
     }
-    assert layout.shown(SECRETS, secret) == {
+    assert must_gather.shown(SECRETS, secret) == {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "x"},
@@ -47,14 +47,14 @@ def test_of_a_secret_only_names_and_ends_are_shown() -> None:
 
 
 def test_text_that_is_no_base64_ends_nothing() -> None:
-    found = layout.shown(SECRETS, {"metadata": {"name": "x"}, "data": {"tls.crt": "%"}})
+    found = must_gather.shown(SECRETS, {"metadata": {"name": "x"}, "data": {"tls.crt": "%"}})
     assert found["keys"] == {"tls.crt": "no certificate"}
 
 
 def test_other_objects_are_shown_without_bookkeeping() -> None:
-    annotations = {"a": "b", layout.LAST_APPLIED: "{}"}
+    annotations = {"a": "b", must_gather.LAST_APPLIED: "{}"}
     role = {"metadata": {"name": "x", "managedFields": [{}], "annotations": annotations}, "rules": [{"verbs": ["get"]}]}
-    assert layout.shown(CLUSTER_ROLES, role) == {
+    assert must_gather.shown(CLUSTER_ROLES, role) == {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "x", "annotations": {"a": "b"}},

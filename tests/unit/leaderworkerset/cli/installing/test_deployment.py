@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.cli.installing.deployment import missing_for_rollout
+from leaderworkerset.cli.commands.install import missing_for_rollout
 
 
 def deployment(*, replicas: int = 2, seen: int = 3, **status: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What an uninstallation removes, and in which order."""
 
 from kuberuntime.objects import meta
-from leaderworkerset.cli.installing.removal import installable, is_dependent
+from leaderworkerset.cli.commands.uninstall import installable, is_dependent
 from leaderworkerset.install.installsettings import InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.local import clusterlog
+from leaderworkerset.cli.commands.local import up
 
 WRITE = """
 import logging, os, sys
@@ -61,5 +61,5 @@ def test_another_standard_error_than_the_log_is_left_as_it_is(
     place.log.write_text("")
     with (place.directory / "other").open("w") as other:
         monkeypatch.setattr(sys, "stderr", other)
-        clusterlog.bound(place)
+        up.bound(place)
         assert sys.stderr is other

@@ -28,12 +28,12 @@ def ended(script: str) -> tuple[int, list[str]]:
 
 @pytest.mark.parametrize("code", [0, 124])
 def test_what_is_left_to_do_is_done_and_the_rest_is_left_to_the_kernel(code: int) -> None:
-    script = f"from leaderworkerset.cli.process.leaving import leave; leave({code})"
+    script = f"from leaderworkerset.cli.streams import leave; leave({code})"
     assert ended(script) == (code, ["printed", "registered"])
 
 
 def test_a_thread_that_python_waits_for_is_waited_for() -> None:
-    leave = "from leaderworkerset.cli.process.leaving import leave; leave(3)"
+    leave = "from leaderworkerset.cli.streams import leave; leave(3)"
     assert ended(THREAD + leave) == (3, ["printed", "waited for", "registered", "taken apart"])
 
 

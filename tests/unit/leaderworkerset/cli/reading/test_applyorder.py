@@ -1,7 +1,6 @@
 """What others need to be there is applied first, wherever it stands in the files."""
 
-from leaderworkerset.cli.reading.applyorder import batches, ordered
-from leaderworkerset.cli.reading.manifests import Document
+from leaderworkerset.cli.reading.manifests import Document, batches, ordered
 
 
 def test_namespaces_and_definitions_come_first_and_webhooks_last() -> None:

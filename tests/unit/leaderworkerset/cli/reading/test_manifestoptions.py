@@ -10,7 +10,7 @@ import pytest
 
 from leaderworkerset.cli import app
 from leaderworkerset.cli.errors import CommandError, UsageError
-from leaderworkerset.cli.reading import webtexts
+from leaderworkerset.cli.reading import manifests
 from leaderworkerset.cli.reading.manifestoptions import Given
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n"
@@ -93,7 +93,7 @@ def test_a_server_that_is_not_there_is_an_error_in_words() -> None:
     with served({}) as address:
         pass
     with pytest.raises(CommandError, match=f"{address}/a.yaml: Connection refused"):
-        webtexts.fetch(f"{address}/a.yaml")
+        manifests.fetch(f"{address}/a.yaml")
 
 
 def test_an_encrypted_address_does_not_lead_to_one_that_is_not() -> None:
@@ -104,7 +104,7 @@ def test_an_encrypted_address_does_not_lead_to_one_that_is_not() -> None:
 
     asked = Request("https://example.org/a.yaml")
     with pytest.raises(URLError, match=r"leads to http://example\.org/b\.yaml, which is not encrypted"):
-        webtexts._Redirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), "http://example.org/b.yaml")  # type: ignore[arg-type]
+        manifests._Redirects().redirect_request(asked, BytesIO(), 302, "Found", Message(), "http://example.org/b.yaml")  # type: ignore[arg-type]
 
 
 def test_a_kustomization_is_built_by_the_program_that_is_installed(

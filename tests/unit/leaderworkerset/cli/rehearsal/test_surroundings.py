@@ -3,8 +3,8 @@
 from typing import Any
 
 from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.local.assuming import Rehearsed, rehearsed
 from leaderworkerset.cli.reading.manifests import Document
-from leaderworkerset.cli.rehearsal.surroundings import Rehearsed, rehearsed
 
 POD: JSONObject = {
     "priorityClassName": "high",

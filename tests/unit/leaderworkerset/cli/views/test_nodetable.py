@@ -5,7 +5,7 @@ from typing import Any
 from tests.explanations.builders import node
 
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.cli.views import nodetable
+from leaderworkerset.cli.commands.inspect.nodes import description, node_table
 from leaderworkerset.diagnosis import nodeamounts
 
 GPUS = {"cpu": "8", "memory": "64Gi", "pods": "110", "nvidia.com/gpu": "8", "ephemeral-storage": "100Gi"}
@@ -36,7 +36,7 @@ PODS = [
 def test_what_pods_request_is_not_free() -> None:
     tainted = {"taints": [{"key": "team", "value": "blue", "effect": "NoSchedule"}], "unschedulable": True}
     nodes = [of("a", GPUS), of("b", {"cpu": "4", "memory": "500Mi", "pods": "10"}, spec=tainted)]
-    assert nodetable.table(nodes, nodeamounts.by_node(PODS), show_labels=True) == [
+    assert node_table(nodes, nodeamounts.by_node(PODS), show_labels=True) == [
         "NODE   STATUS                     FREE CPU     FREE MEMORY      FREE PODS    FREE nvidia.com/gpu   TAINTS                 LABELS",
         "a      Ready                      6500m of 8   63.5Gi of 64Gi   108 of 110   2 of 8                -                      gpu=h100,rack=r1",
         "b      Ready,SchedulingDisabled   4 of 4       500Mi of 500Mi   10 of 10     0 of 0                team=blue:NoSchedule   gpu=h100,rack=r1",
@@ -44,16 +44,16 @@ def test_what_pods_request_is_not_free() -> None:
 
 
 def test_without_the_pods_a_node_shows_what_it_has() -> None:
-    assert nodetable.table([], None, show_labels=False) == []
+    assert node_table([], None, show_labels=False) == []
     sick = of("a", {"cpu": "8"}, status={"allocatable": {"cpu": "8"}})
-    assert nodetable.table([sick], None, show_labels=False) == [
+    assert node_table([sick], None, show_labels=False) == [
         "NODE   STATUS     CPU   MEMORY   PODS   TAINTS",
         "a      NotReady   8     0        0      -",
     ]
 
 
 def test_a_node_that_is_named_shows_labels_conditions_and_who_holds_it() -> None:
-    assert [*nodetable.description(of("a", GPUS), nodeamounts.by_node(PODS))] == [
+    assert [*description(of("a", GPUS), nodeamounts.by_node(PODS))] == [
         "a:",
         "  Labels:",
         "    gpu=h100",

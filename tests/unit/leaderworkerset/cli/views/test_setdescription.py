@@ -8,8 +8,8 @@ from tests import builders
 from tests.disaggregated import disaggregatedset_object, role
 from tests.unit.leaderworkerset.views.test_disaggregation import part
 
-from leaderworkerset.cli.views import setdescription
-from leaderworkerset.cli.views.setdescription import DescribedSet
+from leaderworkerset.cli.views import description
+from leaderworkerset.cli.views.description import DescribedSet
 from leaderworkerset.views.disaggregation import set_view
 from leaderworkerset.views.events.eventhistory import Happening
 from leaderworkerset.views.groups import View
@@ -58,7 +58,7 @@ def test_a_description_is_as_recorded(name: str, parts: list[View]) -> None:
     events = (EVENT,) if parts else ()
     shown = DescribedSet(view=set_view(OBJECT, parts), events=events, logs=quoted)
     path = GOLDEN / f"describe-{name}.txt"
-    text = "\n".join(setdescription.lines(shown, builders.NOW + timedelta(minutes=3))) + "\n"
+    text = "\n".join(description.set_lines(shown, builders.NOW + timedelta(minutes=3))) + "\n"
     if not path.exists():
         path.write_text(text)
         pytest.fail(f"{path.name} was not there and is written: read it, and commit it")

@@ -5,7 +5,7 @@ import re
 from tests import builders
 from tests.unit.leaderworkerset.views.test_disaggregation import part, seen
 
-from leaderworkerset.cli.views import settables
+from leaderworkerset.cli.views import tables
 
 
 def squeezed(lines: list[str]) -> list[str]:
@@ -15,7 +15,7 @@ def squeezed(lines: list[str]) -> list[str]:
 
 def test_sets_and_their_parts() -> None:
     shown = seen(part("prefill", 2, ready=1), part("decode", 1))
-    assert [line.split("   ") for line in squeezed(settables.lines([shown], builders.NOW))] == [
+    assert [line.split("   ") for line in squeezed(tables.set_tables([shown], builders.NOW))] == [
         ["DISAGGREGATEDSET", "READY", "ROLLOUT", "AGE"],
         ["split", "prefill 1/2, decode 1/1", "complete"],
         [""],
@@ -27,7 +27,7 @@ def test_sets_and_their_parts() -> None:
 
 
 def test_namespaces_are_shown_where_all_are() -> None:
-    lines = settables.lines([seen(part("decode", 1))], builders.NOW, with_namespace=True)
+    lines = tables.set_tables([seen(part("decode", 1))], builders.NOW, with_namespace=True)
     assert lines[0].startswith("NAMESPACE   DISAGGREGATEDSET")
     assert lines[1].startswith(f"{builders.NAMESPACE}     split")
     assert f"{builders.NAMESPACE}/split:" in lines
@@ -35,9 +35,9 @@ def test_namespaces_are_shown_where_all_are() -> None:
 
 def test_many_sets_have_a_line_each_and_what_is_not_ready_comes_first() -> None:
     ready, waits = (seen(part("prefill", 2), part("decode", 1, ready=count)) for count in (1, 0))
-    lines = squeezed(settables.lines([ready, waits], builders.NOW, is_brief=True))
+    lines = squeezed(tables.set_tables([ready, waits], builders.NOW, is_brief=True))
     assert lines[1:] == ["split   prefill 2/2, decode 0/1   complete", "split   prefill 2/2, decode 1/1   complete"]
 
 
 def test_no_sets_are_no_table() -> None:
-    assert settables.lines([], builders.NOW) == []
+    assert tables.set_tables([], builders.NOW) == []

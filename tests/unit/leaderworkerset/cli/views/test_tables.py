@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from leaderworkerset.api import labels
-from leaderworkerset.cli.views import treelines
+from leaderworkerset.cli.commands.inspect import tree
 from leaderworkerset.cli.views.tables import MOST_FOLDS, Form, tables
 from leaderworkerset.views import groups
 from leaderworkerset.views.disaggregation import set_view
@@ -111,7 +111,7 @@ def test_many_different_problems_are_cut() -> None:
 
 
 def test_the_tree_shows_few_groups_by_rank() -> None:
-    assert treelines.lines([view(group(0), group(1, why="boom"))], [], NOW) == [
+    assert tree.tree_lines([view(group(0), group(1, why="boom"))], [], NOW) == [
         "NAME              READY   STATE     NODE     REVISION   RESTARTS   AGE   WHY",
         "web               1/2                                              60s",
         "├─ group 0        2/2     ready              abc        0          60s",
@@ -124,21 +124,21 @@ def test_the_tree_shows_few_groups_by_rank() -> None:
 
 
 def test_the_tree_folds_many_groups() -> None:
-    assert [line.split("   ")[0] for line in treelines.lines([MANY], [], NOW)] == [
+    assert [line.split("   ")[0] for line in tree.tree_lines([MANY], [], NOW)] == [
         "NAME",
         "web",
         "├─ group 7",
         "└─ groups 0-6,8-199",
     ]
-    assert len(treelines.lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
+    assert len(tree.tree_lines([MANY], [], NOW, every_rank=True)) == 2 + 200 + 400
 
 
 def test_the_tree_of_many_sets_has_a_line_for_those_that_are_ready() -> None:
-    shown = [line.split()[0] for line in treelines.lines(fleet(12, 7), [], NOW)]
+    shown = [line.split()[0] for line in tree.tree_lines(fleet(12, 7), [], NOW)]
     assert shown[:9] == ["NAME", *(f"w{at:03}" for at in range(8))]
     assert shown[9].startswith("├")
     assert shown[-4:] == ["w008", "w009", "w010", "w011"]
-    whole = treelines.lines(fleet(12, 7), [], NOW, is_chosen=True)
+    whole = tree.tree_lines(fleet(12, 7), [], NOW, is_chosen=True)
     assert len(whole) == 1 + 12 * (1 + 2 * 3)
     assert len(shown) == 1 + 12 + 2 * 3
 
@@ -149,13 +149,13 @@ def test_the_tree_hangs_parts_below_their_set() -> None:
         "spec": {"roles": []},
     }
     part = view(group(0, 1), name="split-0-a-decode")
-    lines = treelines.lines([part], [set_view(obj, [part])], NOW, with_namespace=True)
+    lines = tree.tree_lines([part], [set_view(obj, [part])], NOW, with_namespace=True)
     assert [line.partition("0/0" if "prod" in line else "1/1")[0].rstrip() for line in lines[1:-1]] == [
         "prod/split",
         "└─ split-0-a-decode",
         "   └─ group 0",
     ]
-    assert treelines.lines([], [], NOW) == []
+    assert tree.tree_lines([], [], NOW) == []
 
 
 def test_showing_many_ranks_costs_no_more_than_a_few_times_reading_them() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.core.denial import DeniedError
+from leaderworkerset.core.policies.policy import DeniedError
 
 P = "leaderworkerset.sigs.k8s.io/"
 GROUP_KEY = "95e88034e460983f51a9952fe128729fbc0663b5"

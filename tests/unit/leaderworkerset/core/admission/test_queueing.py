@@ -6,7 +6,7 @@ import pytest
 from tests import builders
 
 from leaderworkerset.api.leaderworkerset import decode
-from leaderworkerset.core.admission.queueing import warnings
+from leaderworkerset.core.admission.leaderworkerset import queue_warnings
 
 QUEUE = {"kueue.x-k8s.io/queue-name": "team"}
 
@@ -21,7 +21,7 @@ def test_a_surge_in_percent_is_warned_of_where_kueue_would_never_admit_it(
     """R-KQ-62."""
     lws = decode(builders.leaderworkerset_object(rollout={"maxSurge": surge}, metadata={"labels": labels}))
 
-    found = warnings(lws)
+    found = queue_warnings(lws)
 
     assert len(found) == is_warned
     assert all("rollingUpdateConfiguration.maxSurge" in text and "use a number" in text for text in found)
@@ -33,7 +33,7 @@ def test_a_queue_on_the_templates_alone_is_warned_of(own: dict[str, str], is_war
     template = {"workerTemplate": builders.pod_template(labels=QUEUE)}
     lws = decode(builders.leaderworkerset_object(template=template, metadata={"labels": own}))
 
-    found = warnings(lws)
+    found = queue_warnings(lws)
 
     assert len(found) == is_warned
     assert all("workerTemplate.metadata.labels" in text for text in found)

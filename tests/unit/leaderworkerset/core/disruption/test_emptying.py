@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.core.disruption import emptying
+from leaderworkerset.core.disruption import reconcile
 
 GPU = {"key": "nvidia.com/gpu", "effect": "NoSchedule"}
 LEAVING = {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}
@@ -26,5 +26,5 @@ TOLERATES_GPU = {"tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}
 def test_a_node_is_emptied_if_it_would_not_accept_the_pod_again(
     node: dict[str, Any], is_closed: bool, is_wanted: bool
 ) -> None:
-    assert emptying.is_closed({"spec": node}) == is_closed
-    assert emptying.wants_to_lose({"spec": node}, {"spec": TOLERATES_GPU}) == is_wanted
+    assert reconcile.is_closed({"spec": node}) == is_closed
+    assert reconcile.wants_to_lose({"spec": node}, {"spec": TOLERATES_GPU}) == is_wanted

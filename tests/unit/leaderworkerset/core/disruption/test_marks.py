@@ -10,11 +10,11 @@ from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from kuberuntime.plan import Patch, flat
 from leaderworkerset.api import labels
-from leaderworkerset.core.disruption import disruptionsettings, marks
+from leaderworkerset.core.disruption import disruptionsettings
 from leaderworkerset.core.disruption.disruptionsettings import STARTING, DisruptionSettings
-from leaderworkerset.core.disruption.reconcile import ObservedDisruption, reconcile
+from leaderworkerset.core.disruption.reconcile import FOREIGN, ObservedDisruption, changes, reconcile
 
-MARKS = {**marks.FOREIGN, labels.MARKED_STARTING: "true"}
+MARKS = {**FOREIGN, labels.MARKED_STARTING: "true"}
 NO_MARKS = dict.fromkeys(MARKS)
 MARKING = {"metadata": {"annotations": {labels.DO_NOT_DISRUPT: STARTING}}}
 
@@ -25,7 +25,7 @@ def pod(label: str = "0", age: timedelta = timedelta(), **metadata: Any) -> JSON
 
 
 def written(obj: JSONObject, *pods: JSONObject, whole: tuple[str, ...] = ()) -> list[tuple[str, Any]]:
-    patches, _ = marks.changes(obj, pods, whole, NOW)
+    patches, _ = changes(obj, pods, whole, NOW)
     return [(one.key.name, one.patch["metadata"]["annotations"]) for one in patches]
 
 
@@ -52,9 +52,9 @@ def test_pods_on_their_way_out_are_left_alone() -> None:
 def test_a_group_that_never_becomes_whole_is_not_protected_for_ever() -> None:
     old, young = pod(age=timedelta(hours=1), annotations=MARKS), pod("1", age=timedelta(minutes=50))
     assert written(MARKING, old, young) == [("web-0", NO_MARKS), ("web-1", MARKS)]
-    assert marks.changes(MARKING, [old, young], (), NOW)[1] == 600
-    assert marks.changes(MARKING, [old], (), NOW)[1] is None
-    assert marks.changes(MARKING, [leader("0")], (), NOW)[1] == 3600
+    assert changes(MARKING, [old, young], (), NOW)[1] == 600
+    assert changes(MARKING, [old], (), NOW)[1] is None
+    assert changes(MARKING, [leader("0")], (), NOW)[1] == 3600
 
 
 def test_marks_go_with_the_budget() -> None:

@@ -9,8 +9,8 @@ from tests import builders
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels, leaderworkerset
-from leaderworkerset.core.gang.builtin import BUILT_IN
 from leaderworkerset.core.gang.coscheduling import COSCHEDULING
+from leaderworkerset.core.gang.gate import BUILT_IN
 from leaderworkerset.core.gang.native import NATIVE, NATIVE_ALPHA
 from leaderworkerset.core.gang.provider import Provider
 from leaderworkerset.core.gang.volcano import VOLCANO

@@ -12,13 +12,12 @@ from kuberuntime.objects.resources import PODS, STATEFULSETS
 from kuberuntime.plan import Create, Delete, Emit, Event, Patch, Plan
 from leaderworkerset.api import labels
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.gang.native import POD_GROUPS
 from leaderworkerset.core.pod.reconcile import reconcile
 from leaderworkerset.core.policies import replacement, workloadnames
 from leaderworkerset.core.policies.gang import NO_GANG
 from leaderworkerset.core.policies.levels import SchedulingLevel
-from leaderworkerset.core.policies.policy import LiveGroup
+from leaderworkerset.core.policies.policy import DeniedError, LiveGroup
 
 OBJ = scheduled.lws(REPLICA)
 KEY = builders.key_of(OBJ)

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from leaderworkerset.core.admission.pod import admit_pod
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies import accelerators
 from leaderworkerset.core.policies.accelerators import requests_tpus
+from leaderworkerset.core.policies.policy import DeniedError
 
 P = "leaderworkerset.sigs.k8s.io/"
 TPU = {"limits": {"google.com/tpu": "4"}}

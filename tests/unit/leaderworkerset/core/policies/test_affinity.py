@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from leaderworkerset.core.policies.affinity import with_exclusive_terms
+from leaderworkerset.core.policies.exclusive import with_exclusive_terms
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

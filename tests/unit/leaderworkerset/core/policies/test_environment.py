@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.environment import build_variables
+from leaderworkerset.core.policies.policy import DeniedError
 
 P = "leaderworkerset.sigs.k8s.io/"
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from leaderworkerset.core.denial import DeniedError
 from leaderworkerset.core.policies.numbers import read_annotation, read_label
+from leaderworkerset.core.policies.policy import DeniedError
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "+7", "007", str(2**63 - 1), str(-(2**63))])

@@ -8,7 +8,7 @@ import pytest
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.views import groups
-from leaderworkerset.views.events.evidence import Evidence, explained, wants_events
+from leaderworkerset.views.events.warningevents import Evidence, explained, wants_events
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
 INVALID = (

@@ -1,1 +1,0 @@
-"""The data that `lws must-gather` collects (R-OP-42): `layout.py` has their paths, `gatherer.py` reads them."""

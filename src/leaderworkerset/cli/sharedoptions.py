@@ -1,0 +1,78 @@
+"""Options of several commands: durations, time limits, the container, `--dry-run`."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from kuberuntime.objects import duration
+from kuberuntime.objects.meta import JSONObject
+from leaderworkerset.cli.views.terminal import say
+
+
+def age(value: str) -> int:
+    """Read an age: whole seconds, as the API server accepts them, rounded up.
+
+    >>> age("1m30s"), age("500ms")
+    (90, 1)
+    """
+    return math.ceil(_checked(value, _parsed(value, "write 30s, 5m or 1h30m")))
+
+
+def limit(value: str | float) -> float:
+    """Read a time limit: `90`, or `1m30s` as for kubectl. A default is a number already.
+
+    >>> limit("1m30s"), limit("90")
+    (90.0, 90.0)
+    """
+    try:
+        found = float(value)
+    except ValueError:
+        found = _parsed(str(value), "write 30s, 5m, 1h30m, or a number of seconds")
+    return _checked(value, found)
+
+
+def _parsed(value: str, hint: str) -> float:
+    try:
+        return float(duration.parse(value))
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r}: {hint}") from error
+
+
+def _checked(value: str | float, found: float) -> float:
+    if not 0 <= found <= duration.LONGEST.total_seconds():  # this also excludes "nan"
+        raise click.BadParameter(f"{value!r}: must be between 0 and a hundred years")
+    return found
+
+
+container_option: Final = click.option(
+    "-c", "--container", metavar="NAME", help="This container; otherwise the one its pod names, or the first."
+)
+
+
+def say_choice(pods: Sequence[JSONObject], container: str | None) -> None:
+    """Say which container was taken, if there are others and none was named."""
+    from leaderworkerset.views.podcontainers import note_of_choice  # most commands have other options of these
+
+    if container is None and (note := note_of_choice(pods)):
+        say(note, err=True)
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+DRY: Final = " (dry run)"
+"""The end of lines that say what would be."""
+
+
+def dry_run_option(help_text: str) -> Callable[[Command], Command]:
+    """Return the option; it arrives as `is_trial`."""
+    return click.option(
+        "--dry-run", "is_trial", type=click.Choice(["server"]), is_flag=False, flag_value="server",
+        callback=lambda _ctx, _parameter, value: value is not None, help=help_text,
+    )  # fmt: skip
+
+
+def timeout_option(default: float, help_text: str | None = None) -> Callable[[Command], Command]:
+    """Return the option with this time limit unless another is given."""
+    return click.option("--timeout", type=limit, default=default, show_default=True, metavar="DURATION", help=help_text)
