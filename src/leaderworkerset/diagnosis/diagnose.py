@@ -18,7 +18,7 @@ from leaderworkerset.views import wording
 from leaderworkerset.views.disaggregation import SetView
 from leaderworkerset.views.groups import View
 from leaderworkerset.views.selection import Selection, narrow
-from leaderworkerset.views.wording import counted, listed
+from leaderworkerset.views.wording import counted
 
 UNKNOWN: Final = "LWS-E099"
 """The code of states that no cause of the catalogue explains."""

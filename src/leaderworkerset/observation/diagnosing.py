@@ -67,7 +67,9 @@ async def observe_view(
     reader = Reader(lists)
     if is_as_wanted(plain, chosen):
         if evictions.are_asked_for(plain):
-            await reader.read(Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}")))
+            await reader.read(
+                Want(Query(resources.POD_DISRUPTION_BUDGETS, plain.namespace, f"{labels.NAME}={plain.name}"))
+            )
         return Observed(view=plain, now=clock.now(), objects=reader.objects)
     async with asyncio.TaskGroup() as tasks:
         for want in wanted(plain):

@@ -12,7 +12,7 @@ from tests.integration.install.conftest import Administrator
 from tests.integration.lwsoperator.certmanager import definition
 from tests.packages import build
 
-from kuberuntime.manifests.libyaml import SafeLoader
+from kuberuntime.manifests.yamltext import SafeLoader
 from leaderworkerset.install.installsettings import CERTIFICATES, ISSUERS, PROMETHEUS_RULES, SERVICE_MONITORS
 
 pytestmark = pytest.mark.slow

@@ -4,11 +4,10 @@ import asyncio
 
 import click
 
-from leaderworkerset.cli import durations
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.rollouts.draining import Drain
+from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.views.terminal import say
 
 
@@ -16,7 +15,7 @@ from leaderworkerset.cli.views.terminal import say
 @click.argument("names", nargs=-1, required=True, metavar="NODE...")
 @click.option("--cancel", is_flag=True, help="Open the nodes again instead.")
 @dry_run_option("Show which groups would move, in which order, and what would stay; write nothing.")
-@click.option("--timeout", type=durations.limit, default=1800.0, show_default=True, metavar="DURATION")
+@timeout_option(1800.0)
 @click.pass_obj
 def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: bool, timeout: float) -> None:
     """Cordon nodes, and wait until no group of a LeaderWorkerSet is there any more.

@@ -4,11 +4,11 @@ import asyncio
 
 import click
 
-from leaderworkerset.cli import durations, targets
+from leaderworkerset.cli import targets
 from leaderworkerset.cli.cluster.target import Target
-from leaderworkerset.cli.dryrun import dry_run_option
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.rollouts.moving import GroupMove
+from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
 from leaderworkerset.cli.shell import completing
 from leaderworkerset.cli.views.terminal import say
 
@@ -19,7 +19,7 @@ from leaderworkerset.cli.views.terminal import say
     "--off", "node", default="", metavar="NODE", help="Leave this node only; without a pod there, do nothing."
 )
 @dry_run_option("Show which nodes the group would leave; write nothing.")
-@click.option("--timeout", type=durations.limit, default=600.0, show_default=True, metavar="DURATION")
+@timeout_option(600.0)
 @click.pass_obj
 def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: float) -> None:
     """Move one group off its nodes: the manager recreates it elsewhere, within the budget of the rollout and with its surge.

@@ -12,6 +12,7 @@ from localkube.kubelet.pod import lifecycle, podstatus, recovery, state
 from localkube.kubelet.pod.lifecycle import Decision, Kill, RestartAll, Start, StartOver, WindDown
 from localkube.kubelet.pod.state import Phase, PodState
 from localkube.kubelet.spec.backoff import Backoff
+from localkube.kubelet.spec.fieldref import NodeFacts
 
 ON_88 = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
 WATCHER = container("watcher", restartPolicy="Always", restartPolicyRules=ON_88)
@@ -36,7 +37,7 @@ def cleared() -> PodState:
 
 
 def status(current: PodState, found: JSONObject = POD) -> JSONObject:
-    return found | {"status": podstatus.build(found, current, after(1), "127.0.0.1")}
+    return found | {"status": podstatus.build(found, current, after(1), NodeFacts("127.0.0.1", {}))}
 
 
 def test_the_exit_of_a_container_ends_all_of_them_without_hooks_and_grace() -> None:
