@@ -1,0 +1,62 @@
+"""What groups wait for that have to leave nodes."""
+
+from typing import Any
+
+import pytest
+from tests.explanations.builders import conditions, lws, node, observed, ready
+from tests.explanations.scenarios import SCENARIOS
+
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import NODES
+from leaderworkerset.api import labels
+from leaderworkerset.diagnosis.causes.pendingmoves import waits_for_move
+from leaderworkerset.diagnosis.diagnose import diagnose
+from leaderworkerset.diagnosis.finding import Verdict
+from leaderworkerset.views.selection import Selection
+
+MOVING: Any = {"conditions": conditions(MoveInProgress="True")}
+UPDATING: Any = {"conditions": conditions(MoveInProgress="True", UpdateInProgress="True")}
+CLOSED: JSONObject = node("node-7") | {"spec": {"unschedulable": True}}
+ON_IT: tuple[JSONObject, ...] = (ready(0, node="node-8"), ready(1, node="node-7"), ready(2, node="node-7"))
+
+
+def waits(*pods: JSONObject, status: Any = MOVING, nodes: tuple[JSONObject, ...] | None = (CLOSED,)) -> str:
+    """Return the sentence about three groups of one pod, empty where none is found."""
+    found = waits_for_move(observed(pods, {} if nodes is None else {NODES: nodes}, of=lws(3, 1, status=status)))
+    return found.sentence if found else ""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "pods", "given"),
+    [
+        ("groups 1-2 of web on closed node node-7 wait to be moved (1 group at a time)", ON_IT, {}),
+        ("groups 1-2 of web on closed node node-7 wait to be moved (waiting for group 0 to be ready)", ON_IT[1:], {}),
+        (
+            "groups 1-2 of web on closed node node-7 wait to be moved (waiting for the end of the rollout)",
+            ON_IT,
+            {"status": UPDATING},
+        ),
+        ("at least one group of web waits to be moved (1 group at a time)", ON_IT, {"nodes": None}),
+        ("", ON_IT, {"nodes": (node("node-7"),)}),
+        ("", ON_IT, {"status": {}}),
+    ],
+    ids=["its turn", "another group", "a rollout", "nodes may not be read", "open again", "not reported"],
+)
+def test_what_groups_wait_for(sentence: str, pods: tuple[JSONObject, ...], given: dict[str, Any]) -> None:
+    assert waits(*pods, **given) == sentence
+
+
+def test_a_group_that_was_asked_to_move_waits_whatever_its_node() -> None:
+    marked = ready(2, node="node-8", metadata={"annotations": {labels.MOVE_GROUP: "true"}})
+    assert waits(*ON_IT[:1], marked, nodes=(node("node-8"),)).startswith("group 2 of web waits to be moved")
+
+
+def test_a_group_that_tolerates_what_closes_its_node_does_not_wait() -> None:
+    tolerant = ready(1, node="node-7", spec={"tolerations": [{"operator": "Exists"}]})
+    assert waits(ON_IT[0], tolerant, ON_IT[0]) == ""
+
+
+def test_another_group_of_the_set_is_healthy() -> None:
+    assert diagnose(SCENARIOS["LWS-E094"], Selection("web", 1)).code == "LWS-E094"
+    told = diagnose(SCENARIOS["LWS-E094"], Selection("web", 0))
+    assert (told.verdict, told.sentence) == (Verdict.HEALTHY, "web/0 is ready")
