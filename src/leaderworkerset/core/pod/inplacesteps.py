@@ -31,7 +31,7 @@ from leaderworkerset.core import decisionevents
 from leaderworkerset.core.leaderworkerset import groupfacts, inplace, revisions
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
 from leaderworkerset.core.policies import inplacepods, inplaceresources
-from leaderworkerset.core.policies.inplaceresources import Place
+from leaderworkerset.core.policies.inplaceresources import ResourceField
 from leaderworkerset.core.policies.policy import LiveGroup
 
 
@@ -163,7 +163,7 @@ def _patch(now: Marked, pod: JSONObject, made_of: str) -> tuple[Action, ...]:
     return (patch, *_resize(now, pod, amounts))
 
 
-def _resize(now: Marked, pod: JSONObject, amounts: Mapping[Place, str]) -> tuple[Action, ...]:
+def _resize(now: Marked, pod: JSONObject, amounts: Mapping[ResourceField, str]) -> tuple[Action, ...]:
     """Give a pod CPU and memory that it does not have yet. Only its UID is compared: the patch before has changed it.
 
     What the API server refuses would be refused again, unless the user changes something, who is waited for with `Only`.

@@ -19,7 +19,7 @@ INFEASIBLE: Final = "Infeasible"
 UNSUPPORTED: Final = "its node does not resize pods"
 
 
-class Place(NamedTuple):
+class ResourceField(NamedTuple):
     """Where an amount stands: in a container, `limits` or `requests`, `cpu` or `memory`."""
 
     container: str
@@ -27,33 +27,33 @@ class Place(NamedTuple):
     resource: str
 
 
-def changed(before: JSONObject | None, after: JSONObject) -> dict[Place, str]:
+def changed(before: JSONObject | None, after: JSONObject) -> dict[ResourceField, str]:
     """Return the amounts of a pod template that another one, None if it is lost, does not have."""
     known = {} if before is None else _amounts(_containers(before))
     return {place: amount for place, amount in _amounts(_containers(after)).items() if known.get(place) != amount}
 
 
-def read(pod: JSONObject) -> dict[Place, str]:
+def read(pod: JSONObject) -> dict[ResourceField, str]:
     """Return the recorded amounts of a pod; entries that cannot be read count as absent.
 
     >>> read({"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: "main.limits.cpu=2,main.cpu=1,main.limits.memory=x"}}})
-    {Place(container='main', kind='limits', resource='cpu'): '2'}
+    {ResourceField(container='main', kind='limits', resource='cpu'): '2'}
     """
     found = {}
     for entry in meta.annotations(pod).get(labels.IN_PLACE_RESOURCES, "").split(","):
         path, _, amount = entry.partition("=")
         parts = path.split(".")
-        if len(parts) == len(Place._fields) and _parsed(amount) is not None:
-            found[Place(*parts)] = amount
+        if len(parts) == len(ResourceField._fields) and _parsed(amount) is not None:
+            found[ResourceField(*parts)] = amount
     return found
 
 
-def record(amounts: Mapping[Place, str]) -> str:
+def record(amounts: Mapping[ResourceField, str]) -> str:
     """Return the record of amounts."""
     return ",".join(f"{'.'.join(place)}={amount}" for place, amount in sorted(amounts.items()))
 
 
-def due(pod: JSONObject, amounts: Mapping[Place, str]) -> dict[Place, str]:
+def due(pod: JSONObject, amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
     """Return the amounts that the spec of a pod does not have yet, none if its node cannot resize it."""
     return {} if not amounts or _is_unsupported(pod) else _missing(_containers(pod), amounts)
 
@@ -79,7 +79,7 @@ def refusal(pod: JSONObject) -> str:
     return INFEASIBLE if is_infeasible and not _missing(_containers(pod), amounts) else ""
 
 
-def containers(amounts: Mapping[Place, str]) -> dict[str, JSONObject]:
+def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
     """Return amounts as the `resources` of containers, by their names."""
     found: dict[str, JSONObject] = {}
     for (container, kind, resource), amount in amounts.items():
@@ -128,16 +128,16 @@ def _containers(obj: JSONObject) -> list[JSONObject]:
     return meta.spec(obj).get("containers") or []
 
 
-def _amounts(holders: list[JSONObject]) -> dict[Place, str]:
+def _amounts(holders: list[JSONObject]) -> dict[ResourceField, str]:
     return {
-        Place(one["name"], kind, resource): str(quantity.parse(amount))
+        ResourceField(one["name"], kind, resource): str(quantity.parse(amount))
         for one in holders
         for kind, amounts in qos.compute(one.get("resources") or {}).items()
         for resource, amount in amounts.items()
     }
 
 
-def _missing(holders: list[JSONObject], amounts: Mapping[Place, str]) -> dict[Place, str]:
+def _missing(holders: list[JSONObject], amounts: Mapping[ResourceField, str]) -> dict[ResourceField, str]:
     present = _amounts(holders)
     return {place: amount for place, amount in amounts.items() if _parsed(present.get(place, "")) != _parsed(amount)}
 

@@ -83,7 +83,7 @@ def placed() -> JSONObject:
 
 def decide_the_rest() -> None:
     """Make the decisions that need what the cluster of these tests does not do."""
-    for step in (InPlaceStep.PATCH_WORKERS, InPlaceStep.PATCH_LEADER, InPlaceStep.AWAIT_WORKERS, InPlaceStep.DONE):
+    for step in InPlaceStep:
         checked(of_pod.reconcile)(test_inplacesteps.WALK[step])
     lws = builders.leaderworkerset_object()
     confused = builders.leader_pod(lws, annotations={labels.LEADER_NAME: "x"})

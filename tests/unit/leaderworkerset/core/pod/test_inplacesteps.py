@@ -68,8 +68,9 @@ def resizing(found: LiveGroup, *, spec: str = "1", status: str = "1", reason: st
     """Return the group whose pods shall request two CPUs: what their specs request, and their kubelets report."""
     for one in found.pods:
         one["metadata"]["annotations"][labels.IN_PLACE_RESOURCES] = "main.requests.cpu=2"
-        one["spec"]["containers"][0]["resources"] = {"requests": {"cpu": spec}}
-        one["status"]["containerStatuses"][0]["resources"] = {"requests": {"cpu": status}}
+        other: JSONObject = {"limits": {"cpu": "4", "memory": "2Gi"}}
+        one["spec"]["containers"][0]["resources"] = other | {"requests": {"cpu": spec, "memory": "1Gi"}}
+        one["status"]["containerStatuses"][0]["resources"] = other | {"requests": {"cpu": status, "memory": "1Gi"}}
         if reason:
             one["status"]["conditions"].append({"type": "PodResizePending", "status": "True", "reason": reason})
     return found

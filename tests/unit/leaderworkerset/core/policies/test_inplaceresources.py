@@ -8,10 +8,10 @@ from tests import builders
 from kuberuntime.objects.meta import JSONObject
 from leaderworkerset.api import labels
 from leaderworkerset.core.policies import inplacepods, inplaceresources
-from leaderworkerset.core.policies.inplaceresources import Place
+from leaderworkerset.core.policies.inplaceresources import ResourceField
 
-CPU, MEMORY = Place("main", "requests", "cpu"), Place("main", "requests", "memory")
-LIMIT = Place("main", "limits", "cpu")
+CPU, MEMORY = ResourceField("main", "requests", "cpu"), ResourceField("main", "requests", "memory")
+LIMIT = ResourceField("main", "limits", "cpu")
 
 
 def template(**resources: Any) -> JSONObject:
@@ -73,7 +73,7 @@ def test_a_record_is_read_as_it_was_written() -> None:
     ],
 )  # fmt: skip
 def test_a_pod_is_settled_once_the_kubelet_reports_what_is_recorded(
-    found: JSONObject, due: dict[Place, str], settled: bool, refusal: str
+    found: JSONObject, due: dict[ResourceField, str], settled: bool, refusal: str
 ) -> None:
     assert inplaceresources.due(found, inplaceresources.read(found)) == due
     assert inplacepods.is_settled(found) is inplaceresources.is_settled(found) is settled
