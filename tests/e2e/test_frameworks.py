@@ -33,7 +33,11 @@ def lacks(name: str) -> str:
         case "jax":
             return "" if importlib.util.find_spec("jax") else "jax is not installed"
         case "torchrun":
-            return "" if shutil.which("torchrun") else "torch is large (5 GB with its libraries for GPUs), and not installed"
+            return (
+                ""
+                if shutil.which("torchrun")
+                else "torch is large (5 GB with its libraries for GPUs), and not installed"
+            )
         case _:
             return "" if (FRAMEWORKS / "bin/mpiexec").exists() else "make frameworks has not been run"
 
