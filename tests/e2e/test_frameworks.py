@@ -1,6 +1,7 @@
 """The manifests of docs/how-to/frameworks.md: run with a real small program where it can be had, else rehearsed.
 
-MPI comes from `make frameworks` (`requirements/frameworks.lock`, 15 MB); torch is large and not pinned: whoever has it tries it.
+MPI comes from `make frameworks` (`requirements/frameworks.lock`, 15 MB); torch is large and not pinned: whoever has it
+(`.venv/bin/pip install torch`) tries it. It was 2.15.0 the last time.
 """
 
 import importlib.util
@@ -32,7 +33,11 @@ def lacks(name: str) -> str:
         case "jax":
             return "" if importlib.util.find_spec("jax") else "jax is not installed"
         case "torchrun":
-            return "" if shutil.which("torchrun") else "torch is large (800 MB), and not installed"
+            return (
+                ""
+                if shutil.which("torchrun")
+                else "torch is large (5 GB with its libraries for GPUs), and not installed"
+            )
         case _:
             return "" if (FRAMEWORKS / "bin/mpiexec").exists() else "make frameworks has not been run"
 

@@ -1,6 +1,7 @@
 """The real Kueue manages LeaderWorkerSets of our manager: quota by group, up and down, updates, eviction, topology."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -149,48 +150,55 @@ async def test_a_complete_group_gives_its_quota_back_and_runs_again_with_a_new_w
     await queue.make(SIZE)
     await space.create(queued(2, annotations={labels.RUN_TO_COMPLETION: "true"}))
     (first,) = await running_groups(space, 1, of=2)
-    leader = f"web-{first}"
-    await space.complete_container(leader)
-    await space.until(lambda state: assert_alone(state, first))
-    await space.end_kept(leader)
-    own = meta.annotations(space.state.pods[leader])[WORKLOAD]
-    await space.eventually(queue.workloads, lambda found: finished(found) == {own})
-
-    def other_runs(state: State) -> None:
-        assert [is_ready(pod) for pod in state.group("web", 1 - first).values()] == [True] * SIZE
-
-    await space.until(other_runs)
-    await space.complete_container(f"web-{1 - first}")
-    await space.until(lambda state: assert_alone(state, 1 - first))
-    await space.end_kept(f"web-{1 - first}")
-    await space.eventually(queue.workloads, lambda found: len(finished(found)) == 2)
-    assert meta.is_condition_true(space.state.leaderworkersets["web"], "Complete")
+    own = {index: meta.annotations(space.state.pods[f"web-{index}"])[WORKLOAD] for index in range(2)}
+    for index in (first, 1 - first):
+        await whole(space, index, "app:1")
+        await space.complete_container(f"web-{index}")
+        await space.until(partial(assert_alone, index))
+        await space.end_kept(f"web-{index}")
+        await space.eventually(queue.workloads, partial(is_finished, own[index]))
+    await space.until(assert_complete)
 
     await space.replace_worker_template(template("app:2"))
-    await space.until(lambda state: assert_waiting(state, 2 * SIZE))
-    told = await named(space, "LWS-E030", f"web/{first}")
-    assert f"Workload {own} is finished" in str(told)
-    await queue.forget(own)
-    assert await running_groups(space, 1, of=2) == {first}
+    await space.until(assert_waiting)
+    assert f"Workload {own[1]} is finished" in str(await named(space, "LWS-E030", "web/1"))
+    await queue.forget(own[1])
+    await whole(space, 1, "app:2")
 
 
-def assert_alone(state: State, index: int) -> None:
+async def whole(space: Space, index: int, image: str) -> None:
+    """Wait until a group runs, all of it with this image."""
+
+    def runs(state: State) -> None:
+        found = state.group("web", index)
+        assert [is_ready(pod) for pod in found.values()] == [True] * SIZE
+        assert images(found) == {image}
+
+    await space.until(runs)
+
+
+def assert_alone(index: int, state: State) -> None:
     """Of a group only its leader is left, which is marked as complete."""
     found = state.group("web", index)
     assert found.keys() == {f"web-{index}"}
     assert meta.annotations(found[f"web-{index}"])[labels.GROUP_ENDED] == "Complete"
 
 
-def finished(workloads: list[JSONObject]) -> set[str]:
-    """Return the names of the Workloads that are finished."""
-    return {meta.name(one) for one in workloads if meta.is_condition_true(one, "Finished")}
+def assert_complete(state: State) -> None:
+    """All groups are."""
+    assert meta.is_condition_true(state.leaderworkersets["web"], "Complete")
 
 
-def assert_waiting(state: State, count: int) -> None:
-    """So many pods of the new template are there, and all of them wait."""
-    assert len(state.of("web")) == count
-    assert images(state.of("web")) == {"app:2"}
-    assert all(meta.spec(pod).get("schedulingGates") for pod in state.of("web").values())
+def is_finished(name: str, workloads: list[JSONObject]) -> bool:
+    """Return whether the Workload of this name is."""
+    return name in {meta.name(one) for one in workloads if meta.is_condition_true(one, "Finished")}
+
+
+def assert_waiting(state: State) -> None:
+    """The last group has the new template, and all of it waits."""
+    found = state.group("web", 1)
+    assert images(found) == {"app:2"}
+    assert [bool(meta.spec(pod).get("schedulingGates")) for pod in found.values()] == [True] * SIZE
 
 
 async def test_groups_with_a_topology_get_a_rack_each(space: Space, queue: Queue) -> None:
