@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from tests.simulation.cluster import NAMESPACE, Settings, World, simulate
-from tests.simulation.test_regressions import has_updated, images, roll, watch
+from tests.simulation.leaders import has_updated, images, roll, watch
 from tests.simulation.workloads import SLOW, groups, template
 
 from kuberuntime.objects import meta
