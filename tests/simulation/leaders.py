@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from tests.fuzz.seeds import seeds
 from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, template
@@ -18,9 +19,7 @@ from leaderworkerset.kinds.managed import managed
 from localkube.apiserver.storage.store import Change
 from localkube.kubelet.processes.model import Script, run_forever
 
-SEEDS: Final = (1, 2)
-
-
+SEEDS: Final = seeds(1)
 Scenario = Callable[[World], Awaitable[None]]
 
 

@@ -1,7 +1,7 @@
 """Races and storms that controllers of groups were seen to lose, a scenario each.
 
-Every one is played with several seeds: a seed decides who comes first. What is counted are pods at the moment when the
-API server commits them, whoever asked for it.
+A seed decides who comes first. What is counted are pods at the moment when the API server commits them, whoever asked
+for it.
 """
 
 import asyncio

@@ -13,14 +13,8 @@ from kuberuntime.client.http import HTTPTransport
 from kuberuntime.client.transport import Request, Response
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
 Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
 NOTHING = Material("")
-
-
 GET = Request("GET", "/version")
 
 

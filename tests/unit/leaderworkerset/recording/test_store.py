@@ -126,7 +126,7 @@ for number in range(10**9):
 def test_a_writer_that_is_killed_at_any_moment_leaves_readable_episodes(tmp_path: Path) -> None:
     highest = 0
     for attempt in range(8):
-        command = [sys.executable, "-c", WRITER, str(tmp_path), str(attempt), msgspec.json.encode(episode())]
+        command = [sys.executable, "-c", WRITER, str(tmp_path), str(attempt), msgspec.json.encode(episode()).decode()]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
             assert writer.stdout is not None
             assert writer.stdout.readline() == "writes\n"

@@ -17,8 +17,6 @@ from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_refer
 from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
 
 SET = disaggregatedset_object([role("prefill", 4), role("decode", 4)])
-
-
 NEXT = SET | {"spec": with_image(SET, "app:2")}
 
 
