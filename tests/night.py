@@ -49,6 +49,11 @@ CAMPAIGNS: Final = (
         "invariants that users, machines, faults and deaths break together",
         "python -m tests.simulation --crashes --misuse 200 --clocks 200 --keys 200 --seeds 5000 --processes 2",
     ),
+    Campaign(
+        "scenarios",
+        "orders of events in which a named scenario ends otherwise",
+        "SEEDS=20 pytest -q tests/simulation --ignore=tests/simulation/schedules",
+    ),
     Campaign("requests", "answers of 500, leaks, tracebacks", "SEEDS=1000 pytest -q tests/fuzz/test_requests.py"),
     Campaign("reviews", "the same, of webhooks", "SEEDS=150 pytest -q tests/fuzz/test_reviews.py"),
     Campaign(
@@ -63,7 +68,7 @@ CAMPAIGNS: Final = (
     ),
     Campaign("operator", "observations that end the operator", "SEEDS=200 pytest -q tests/fuzz/test_operator.py"),
     Campaign(
-        "properties", "inputs for which a property does not hold", "EXAMPLES=20 pytest -q tests/unit tests/property"
+        "properties", "inputs for which a property does not hold", "EXAMPLES=60 pytest -q tests/unit tests/property"
     ),
     Campaign("mutants", "errors in the code that no test notices", "python -m tests.mutation"),
     Campaign("soak", "memory that grows over thousands of cycles", "python -m bench.soak"),

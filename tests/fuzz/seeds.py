@@ -1,6 +1,6 @@
-"""Which seeds a fuzzer tries: few in `make test`, as many as the environment variable SEEDS says in a long run.
+"""Which seeds a fuzzer or a simulated scenario tries: few in `make test`, as many as the environment variable SEEDS says in a long run.
 
-`SEEDS=500` tries the seeds 0 to 499 of every fuzzer, `SEEDS=1200-1300` those of a range, `SEEDS=7-8` only seed 7.
+`SEEDS=500` tries the seeds 0 to 499 of each, `SEEDS=1200-1300` those of a range, `SEEDS=7-8` only seed 7.
 """
 
 import os

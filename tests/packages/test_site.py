@@ -100,17 +100,22 @@ def opened(site: Path, scheme: str) -> Iterator[tuple[Any, str, list[str]]]:
         server.shutdown()
 
 
-def test_versions_are_published_side_by_side_the_newest_first(site: Path, tmp_path: Path) -> None:
+def test_versions_are_published_side_by_side_the_newest_first(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "index.html").write_text('<a href="page.html">A page</a>')
+    (site / "page.html").write_text('<a href="index.html">The first</a>')
+    published = tmp_path / "published"
     for version in ("0.10.0", "0.2.0", "0.9.0", "0.2.0"):  # the last one again, as after a correction
-        buildsite.publish(site, tmp_path, version)
-    listed = msgspec.json.decode((tmp_path / "versions.json").read_bytes())
+        buildsite.publish(site, published, version)
+    listed = msgspec.json.decode((published / "versions.json").read_bytes())
     assert [(one["version"], one["aliases"]) for one in listed] == [
         ("0.10.0", ["latest"]),
         ("0.9.0", []),
         ("0.2.0", []),
     ]
-    assert "url=0.10.0/" in (tmp_path / "index.html").read_text()
-    assert buildsite.faults(tmp_path) == []
+    assert "url=0.10.0/" in (published / "index.html").read_text()
+    assert buildsite.faults(published) == []
 
 
 def test_a_reader_chooses_another_version(site: Path, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def after(changes: list[tuple[bool, GroupFacts]]) -> Groups:
 
 
 @given(CHANGES)
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(30))
 def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool, GroupFacts]]) -> None:
     found = after(changes)
 
@@ -56,7 +56,7 @@ def test_a_fold_kept_up_to_date_equals_one_from_scratch(changes: list[tuple[bool
 
 
 @given(CHANGES)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(30))
 def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool, GroupFacts]]) -> None:
     found = after(changes)
     for leader in [*found.by_leader]:
@@ -66,7 +66,7 @@ def test_an_empty_fold_is_left_when_all_groups_are_gone(changes: list[tuple[bool
 
 
 @given(CHANGES, st.integers(1, 2), st.integers(0, 6), st.integers(0, 6))
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(30))
 def test_a_fold_counts_what_a_loop_over_the_groups_counts(
     changes: list[tuple[bool, GroupFacts]], size: int, replicas: int, partition: int
 ) -> None:
@@ -90,7 +90,7 @@ def test_a_fold_counts_what_a_loop_over_the_groups_counts(
 
 
 @given(CHANGES, st.integers(1, 2))
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(30))
 def test_a_rollout_knows_the_groups_that_carry_the_names_of_their_index(
     changes: list[tuple[bool, GroupFacts]], size: int
 ) -> None:

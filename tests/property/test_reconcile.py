@@ -80,7 +80,7 @@ def revisions_of(world: ModeledCluster) -> list[JSONObject]:
 
 @pytest.mark.slow
 @given(specs)
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(10))
 def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
     """R-ARC-2, R-STAT-8: the right pods, a status that says so, and no further writes."""
     world = created(spec)
@@ -96,7 +96,7 @@ def test_a_new_leaderworkerset_comes_to_rest(spec: dict[str, Any]) -> None:
 
 @pytest.mark.slow
 @given(st.lists(specs, min_size=2, max_size=4), st.lists(st.integers(0, 3), min_size=4, max_size=4))
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(10))
 def test_edits_at_any_moment_come_to_rest(history: list[dict[str, Any]], pauses: list[int]) -> None:
     """R-ROLL-10, W-19, Q-5: also edits in mid-rollout, back and forth."""
     play_edits(history, pauses)
@@ -135,7 +135,7 @@ def play_edits(history: list[dict[str, Any]], pauses: list[int]) -> None:
 
 @pytest.mark.slow
 @given(specs, specs, st.integers(0, 12))
-@settings(max_examples=examples(40))
+@settings(max_examples=examples(15))
 def test_a_manager_that_dies_at_any_write_is_followed_up(
     before: dict[str, Any], after: dict[str, Any], writes: int
 ) -> None:

@@ -1,6 +1,7 @@
 """Faults between a manager and the API server: whatever happens to requests and processes, the end is the same."""
 
 import pytest
+from tests.fuzz.seeds import seeds
 from tests.simulation.cluster import NAMESPACE, Outcome, Settings, World, simulate
 from tests.simulation.faults import Fault, Schedule
 from tests.simulation.states import differences, with_conditions_that_hold
@@ -50,7 +51,7 @@ def test_a_write_that_fails_is_made_good(fault: Fault, undisturbed: Outcome) -> 
     assert differences(with_conditions_that_hold(undisturbed.state), with_conditions_that_hold(outcome.state)) == []
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds(1))
 def test_one_request_in_five_may_fail(seed: int, undisturbed: Outcome) -> None:
     """A manager that sees the groups ready at its first status never says that it progressed."""
     outcome = simulate(creation, with_managers(Schedule(rate=0.2, latency=(0.001, 0.05)), seed=seed))

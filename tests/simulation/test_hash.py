@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from random import Random
 
 import pytest
+from tests.fuzz.seeds import seeds
 from tests.simulation.cluster import Settings, World, simulate
 from tests.simulation.faults import Schedule
 from tests.simulation.workloads import SLOW, groups, template
@@ -97,7 +98,7 @@ async def schedule(world: World, held: Held, random: Random) -> None:
 
 
 @pytest.mark.parametrize("surge", [0, 1])
-@pytest.mark.parametrize("seed", [*range(6), 149])  # of 149 a rollout stayed where it was
+@pytest.mark.parametrize("seed", [*seeds(1), 149])  # of 149 a rollout stayed where it was
 def test_no_more_groups_hold_capacity_than_may_and_none_waits_for_ever(seed: int, surge: int) -> None:
     """N-AT-5."""
     held = Held(surge)

@@ -1,33 +1,26 @@
 """The HTTP transport against real servers on loopback: aiohttp ones, and raw ones that misbehave."""
 
 import asyncio
-import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
-import trustme
-from aiohttp import WSMsgType, web
+from aiohttp import web
+from tests.unit.kuberuntime.client.httpserver import (
+    GET,
+    ask,
+    hello,
+    listening,
+    serving,
+    transport,
+)
 
-from kuberuntime.access.access import TLS, Access
-from kuberuntime.access.credentials import Credentials, Material, StoredCredentials
-from kuberuntime.client import channels
-from kuberuntime.client.http import CONNECTIONS, HTTPTransport
-from kuberuntime.client.transport import Request, Response
-from kuberuntime.errors import ConfigError, ConnectionFailedError, NotFoundError
+from kuberuntime.access.credentials import Credentials
+from kuberuntime.client.http import CONNECTIONS
+from kuberuntime.client.transport import Request
+from kuberuntime.errors import ConnectionFailedError
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Connection = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-NOTHING = Material("")
-GET = Request("GET", "/version")
 POST = Request("POST", "/version", body=b"{}")
-
-
-def token(value: str) -> StoredCredentials:
-    return StoredCredentials(token=Material("token", value.encode()), certificate=NOTHING, key=NOTHING)
 
 
 class Renewable:
@@ -43,59 +36,6 @@ class Renewable:
         if len(self.tokens) > 1:
             self.tokens.pop(0)
         return Credentials(self.tokens[0]) != refused
-
-
-@asynccontextmanager
-async def serving(handler: Handler, context: ssl.SSLContext | None = None) -> AsyncIterator[Access]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(app, shutdown_timeout=0)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context).start()
-    scheme = "https" if context else "http"
-    try:
-        yield Access(f"{scheme}://127.0.0.1:{runner.addresses[0][1]}", token("t"))
-    finally:
-        await runner.cleanup()
-
-
-@asynccontextmanager
-async def listening(connection: Connection) -> AsyncIterator[Access]:
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError, ConnectionError):
-            await connection(reader, writer)
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.get_running_loop().create_task(serve(reader, writer))
-        tasks.add(task)
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    async with server:
-        yield Access(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", token("t"))
-    await asyncio.gather(*tasks)
-
-
-@asynccontextmanager
-async def transport(access: Access, seconds: float = 5.0) -> AsyncIterator[HTTPTransport]:
-    made = HTTPTransport(access, user_agent="lws/test", seconds=seconds)
-    try:
-        yield made
-    finally:
-        await made.close()
-
-
-async def ask(access: Access, request: Request = GET, seconds: float = 5.0) -> Response:
-    async with transport(access, seconds) as made:
-        return await made.request(request)
-
-
-async def hello(_: web.Request) -> web.Response:
-    return web.json_response({"hello": "world"})
 
 
 def test_a_request_arrives_as_it_is_and_so_does_its_answer() -> None:
@@ -328,220 +268,3 @@ def test_many_open_streams_do_not_take_the_places_of_requests() -> None:
             done.set()
 
     asyncio.run(scenario())
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-def server_context(authority: trustme.CA, name: str = "127.0.0.1") -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    authority.issue_cert(name).configure_cert(context)
-    return context
-
-
-def pem(authority: trustme.CA) -> bytes:
-    return authority.cert_pem.bytes()
-
-
-async def ask_tls(context: ssl.SSLContext, tls: TLS) -> int:
-    async with serving(hello, context) as access:
-        return (await ask(replace(access, tls=tls))).status
-
-
-def test_a_server_is_trusted_by_its_authority(authority: trustme.CA) -> None:
-    assert asyncio.run(ask_tls(server_context(authority), TLS(pem(authority)))) == 200
-
-
-def test_a_server_of_another_authority_is_not(authority: trustme.CA) -> None:
-    with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*unable to get local issuer"):
-        asyncio.run(ask_tls(server_context(authority), TLS(pem(trustme.CA()))))
-
-
-def test_an_authority_that_was_replaced_is_read_again(authority: trustme.CA, tmp_path: Path) -> None:
-    """The authority of a cluster is replaced while its pods run; without this, a manager could never lead again."""
-    file = tmp_path / "ca.crt"
-    file.write_bytes(pem(trustme.CA()))
-    trust = TLS(file.read_bytes(), file=file)
-
-    async def scenario() -> int:
-        async with (
-            serving(hello, server_context(authority)) as access,
-            transport(replace(access, tls=trust)) as made,
-        ):
-            with pytest.raises(ConnectionFailedError, match="its certificate is not trusted"):
-                await made.request(GET)
-            file.write_bytes(pem(authority))
-            return (await made.request(GET)).status
-
-    assert asyncio.run(scenario()) == 200
-
-
-@pytest.mark.parametrize("content", [None, b"", b"text"], ids=["gone", "empty", "not PEM"])
-def test_an_authority_that_cannot_be_read_again_is_an_error_like_others(
-    authority: trustme.CA, tmp_path: Path, content: bytes | None
-) -> None:
-    """Whoever repeats requests after errors goes on, until the file is complete."""
-    file = tmp_path / "ca.crt"
-    trust = TLS(pem(trustme.CA()), file=file)
-    if content is not None:
-        file.write_bytes(content)
-
-    async def scenario() -> int:
-        async with (
-            serving(hello, server_context(authority)) as access,
-            transport(replace(access, tls=trust)) as made,
-        ):
-            for _ in range(2):
-                with pytest.raises(ConnectionFailedError, match="its certificate is not trusted"):
-                    await made.request(GET)
-            file.write_bytes(pem(authority))
-            return (await made.request(GET)).status
-
-    assert asyncio.run(scenario()) == 200
-
-
-def test_a_server_of_another_name_is_not_unless_that_name_is_given(authority: trustme.CA) -> None:
-    context = server_context(authority, "kubernetes.default")
-
-    with pytest.raises(ConnectionFailedError, match=r"its certificate is not trusted: .*IP address mismatch"):
-        asyncio.run(ask_tls(context, TLS(pem(authority))))
-    assert asyncio.run(ask_tls(context, TLS(pem(authority), server_name="kubernetes.default"))) == 200
-
-
-def test_verification_can_be_skipped(authority: trustme.CA) -> None:
-    assert asyncio.run(ask_tls(server_context(authority, "elsewhere"), TLS(insecure=True))) == 200
-
-
-def test_an_authority_that_is_no_certificate_names_its_entry() -> None:
-    with pytest.raises(ConfigError, match=r"config: ca: not a PEM certificate"):
-        asyncio.run(ask(Access("https://127.0.0.1:1", token("t"), TLS(b"no", entry="config: ca"))))
-
-
-def certificate(leaf: trustme.LeafCert) -> StoredCredentials:
-    chain = b"".join(one.bytes() for one in leaf.cert_chain_pems)
-    key = leaf.private_key_pem.bytes()
-    return StoredCredentials(token=NOTHING, certificate=Material("cert", chain), key=Material("key", key))
-
-
-def test_a_client_certificate_is_shown(authority: trustme.CA) -> None:
-    context = server_context(authority)
-    context.verify_mode = ssl.CERT_REQUIRED
-    authority.configure_trust(context)
-
-    async def handler(request: web.Request) -> web.Response:
-        assert request.transport is not None
-        subject = dict(pair for (pair,) in request.transport.get_extra_info("peercert")["subject"])
-        return web.json_response(subject.get("commonName"))
-
-    async def scenario() -> bytes:
-        async with serving(handler, context) as access:
-            credentials = certificate(authority.issue_cert("alice", common_name="alice"))
-            return (await ask(replace(access, credentials=credentials, tls=TLS(pem(authority))))).body
-
-    assert asyncio.run(scenario()) == b'"alice"'
-
-
-def test_a_key_that_does_not_fit_is_an_error_not_a_question(authority: trustme.CA) -> None:
-    one, other = authority.issue_cert("a"), authority.issue_cert("b")
-    credentials = StoredCredentials(
-        token=NOTHING,
-        certificate=Material("cert", one.cert_chain_pems[0].bytes()),
-        key=Material("key", other.private_key_pem.bytes()),
-    )
-
-    with pytest.raises(ConfigError, match="the client certificate and key do not fit together"):
-        asyncio.run(ask(Access("https://127.0.0.1:1", credentials)))
-
-
-def test_a_proxy_is_asked_for_the_server() -> None:
-    seen: list[str] = []
-
-    async def proxying(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        seen.append((await reader.readuntil(b"\r\n\r\n")).decode().splitlines()[0])
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
-
-    async def scenario() -> None:
-        async with listening(proxying) as access:
-            assert (await ask(Access("http://api.example:80", token("t"), proxy=access.server))).status == 200
-
-    asyncio.run(scenario())
-    assert seen == ["GET http://api.example/version HTTP/1.1"]
-
-
-def test_a_proxy_over_tls_is_trusted_by_the_same_authority_for_a_server_without_tls(authority: trustme.CA) -> None:
-    async def ask_through(trusted: trustme.CA) -> int:
-        async with serving(hello, server_context(authority)) as proxy:
-            access = Access("http://api.example:80", token("t"), tls=TLS(pem(trusted)), proxy=proxy.server)
-            return (await ask(access)).status
-
-    assert asyncio.run(ask_through(authority)) == 200
-    with pytest.raises(ConnectionFailedError, match="not trusted"):
-        asyncio.run(ask_through(trustme.CA()))
-
-
-def test_a_proxy_that_refuses_is_told_without_its_password() -> None:
-    async def refusing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
-        writer.close()
-
-    async def scenario() -> None:
-        async with listening(refusing) as access:
-            through = access.server.replace("http://", "http://me:s3cret@")
-            with pytest.raises(ConnectionFailedError) as caught:
-                await ask(Access("https://api.example:6443", token("t"), proxy=through))
-        said = "cannot reach https://api.example:6443: its proxy answered 407 Proxy Authentication Required"
-        assert str(caught.value) == said
-
-    asyncio.run(scenario())
-
-
-def test_channels_carry_pieces_of_several_streams() -> None:
-    async def handler(request: web.Request) -> web.StreamResponse:
-        socket = web.WebSocketResponse(protocols=(channels.EXEC_PROTOCOL,))
-        await socket.prepare(request)
-        assert socket.ws_protocol == channels.EXEC_PROTOCOL
-        async for message in socket:
-            assert message.type is WSMsgType.BINARY
-            if message.data[0] == channels.CLOSE:
-                break
-            await socket.send_bytes(bytes([channels.STDOUT]) + message.data[1:].upper())
-        await socket.send_bytes(bytes([channels.STATUS]) + b'{"status":"Success"}')
-        await socket.close()
-        return socket
-
-    async def scenario() -> list[tuple[int, bytes]]:
-        async with (
-            serving(handler) as access,
-            transport(access) as made,
-            made.channels("/exec", (("command", "cat"),), channels.EXEC_PROTOCOL) as streams,
-        ):
-            await streams.send(channels.STDIN, b"hello")
-            await streams.close_stream(channels.STDIN)
-            pieces = []
-            while piece := await streams.receive():
-                pieces.append(piece)
-            return pieces
-
-    assert asyncio.run(scenario()) == [(channels.STDOUT, b"HELLO"), (channels.STATUS, b'{"status":"Success"}')]
-
-
-def test_channels_that_are_refused_say_why() -> None:
-    async def handler(request: web.Request) -> web.Response:
-        if request.headers.get("upgrade") != "websocket":
-            return web.json_response({"kind": "Status", "code": 400, "message": "Upgrade request required"}, status=400)
-        status = {"kind": "Status", "code": 404, "reason": "NotFound", "message": 'pods "web" not found'}
-        return web.json_response(status, status=404)
-
-    async def scenario() -> None:
-        async with (
-            serving(handler) as access,
-            transport(access) as made,
-            made.channels("/exec", (), channels.EXEC_PROTOCOL),
-        ):
-            pass
-
-    with pytest.raises(NotFoundError, match='pods "web" not found'):
-        asyncio.run(scenario())

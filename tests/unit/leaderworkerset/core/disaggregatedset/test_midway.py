@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
-from tests.unit.leaderworkerset.core.disaggregatedset.test_wholeset import (
+from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
     NEXT,
     SET,
     both,

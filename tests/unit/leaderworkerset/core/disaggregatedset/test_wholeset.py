@@ -1,98 +1,28 @@
 """What a pass does about a DisaggregatedSet, decided on objects as the caches show them."""
 
-from collections.abc import Iterable
 from typing import Any
 
 from tests.builders import NOW
 from tests.disaggregated import disaggregatedset_object, role, with_image
+from tests.unit.leaderworkerset.core.disaggregatedset.decisions import (
+    NEXT,
+    SET,
+    both,
+    decided,
+    lws,
+    reasons,
+    revision_of,
+    service,
+    status_of,
+    told,
+    writes,
+)
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.meta import JSONObject, ObjectKey
-from kuberuntime.plan import Action, Create, Delete, Emit, Finally, Patch, Plan, PutStatus, Together, flat
-from leaderworkerset.api.disaggregatedset import INITIAL_REPLICAS, REVISION, ROLE, SET_NAME, SLICE
-from leaderworkerset.core.disaggregatedset import rolehash
-from leaderworkerset.core.disaggregatedset.fleet import part_of
-from leaderworkerset.core.disaggregatedset.roleservices import build as build_service
-from leaderworkerset.core.disaggregatedset.roleset import RolePlace, owner_reference
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.plan import Finally, Patch, Together
+from leaderworkerset.api.disaggregatedset import SLICE
 from leaderworkerset.core.disaggregatedset.wholeset import ObservedDisaggregatedSet, reconcile
-
-SET = disaggregatedset_object([role("prefill", 4), role("decode", 4)])
-NEXT = SET | {"spec": with_image(SET, "app:2")}
-
-
-def revision_of(obj: JSONObject) -> str:
-    return rolehash.revision_of(obj["spec"]["roles"])
-
-
-def lws(
-    obj: JSONObject, name: str, replicas: int, *, ready: int | None = None, index: int = 0, **fields: Any
-) -> JSONObject:
-    """Return the LeaderWorkerSet of a role; `initial`, `legacy` and `owner` are what they are called after."""
-    place = RolePlace(meta.name(obj), index, revision_of(obj), name)
-    legacy, initial = fields.get("legacy", False), fields.get("initial")
-    labels = {key: value for key, value in place.labels.items() if not (legacy and key == SLICE)}
-    own_name = place.legacy_name if legacy else place.name
-    metadata: JSONObject = {
-        "name": own_name,
-        "namespace": "default",
-        "uid": f"uid-of-{own_name}",
-        "labels": labels,
-        "annotations": {} if initial is None else {INITIAL_REPLICAS: str(initial)},
-        "creationTimestamp": fields.get("created", "2026-01-01T00:00:00Z"),
-        "ownerReferences": [owner_reference(fields.get("owner", obj))],
-    }
-    count = replicas if ready is None else ready
-    status = {"replicas": replicas, "readyReplicas": count, "updatedReplicas": count}
-    kind = {"apiVersion": "leaderworkerset.x-k8s.io/v1", "kind": "LeaderWorkerSet"}
-    return kind | {"metadata": metadata, "spec": {"replicas": replicas}, "status": status}
-
-
-def both(obj: JSONObject, prefill: int, decode: int, **fields: Any) -> list[JSONObject]:
-    return [lws(obj, "prefill", prefill, **fields), lws(obj, "decode", decode, **fields)]
-
-
-def service(obj: JSONObject, name: str, **fields: Any) -> JSONObject:
-    """Return the service of a role as it was created."""
-    found = build_service(obj, part_of(lws(obj, name, 1, **fields)))
-    return found | {"metadata": found["metadata"] | {"uid": f"uid-of-{meta.name(found)}"}}
-
-
-def writes(plan: Plan) -> list[Action]:
-    return list(flat(plan.actions))
-
-
-def told(plan: Plan) -> list[str]:
-    """Return what a plan does, a line each; statuses are left out."""
-    lines = []
-    for action in writes(plan):
-        match action:
-            case Create(object=obj):
-                size = f" {meta.spec(obj)['replicas']}" if "replicas" in meta.spec(obj) else ""
-                lines.append(f"create {obj['kind']} {meta.name(obj)}{size}")
-            case Delete(resource=resource, key=key):
-                lines.append(f"delete {resource.kind} {key.name}")
-            case Patch(key=key, patch=patch, subresource=""):
-                value = (patch.get("spec") or {}).get("replicas", meta.annotations(patch).get(INITIAL_REPLICAS))
-                lines.append(f"{'scale' if 'spec' in patch else 'record'} {key.name} {value}")
-            case Emit(events=events):
-                lines += [event.reason for event in events]
-            case _:
-                pass
-    return [line.replace(revision_of(SET), "A").replace(revision_of(NEXT), "B") for line in lines]
-
-
-def decided(obj: JSONObject, *objects: JSONObject, services: Iterable[JSONObject] = (), **seen: Any) -> list[str]:
-    found = ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=objects, services=list(services), **seen)
-    return told(reconcile(found, NOW))
-
-
-def reasons(plan: Plan) -> list[str]:
-    return [event.reason for action in writes(plan) for event in getattr(action, "on_success", ())]
-
-
-def status_of(obj: JSONObject, *objects: JSONObject, **seen: Any) -> JSONObject | None:
-    plan = reconcile(ObservedDisaggregatedSet(disaggregatedset=obj, leaderworkersets=objects, **seen), NOW)
-    return next((meta.status(action.object) for action in writes(plan) if isinstance(action, PutStatus)), None)
 
 
 def with_policy(obj: JSONObject, policy: str) -> JSONObject:
@@ -336,183 +266,3 @@ class TestLegacy:
         lines = decided(SET, *both(SET, 3, 3, initial=4, legacy=True), *both(NEXT, 1, 1))
         assert lines[:2] == ["scale split-A-prefill 4", "scale split-A-decode 4"]
         assert not any(line.startswith("create Leader") for line in lines)
-
-
-class TestServices:
-    def test_they_are_made_once_every_role_has_a_ready_group(self) -> None:
-        """R-DS-80, R-DS-81."""
-        partly = [lws(SET, "prefill", 4, ready=1), lws(SET, "decode", 4, ready=0)]
-        assert decided(SET, *partly) == []
-        ready = both(SET, 4, 4, ready=1)
-        assert decided(SET, *ready) == ["create Service split-0-A-prefill-prv", "create Service split-0-A-decode-prv"]
-
-    def test_their_shape(self) -> None:
-        """R-DS-83."""
-        found = service(SET, "prefill")
-        selector = {SET_NAME: "split", ROLE: "prefill", REVISION: revision_of(SET), SLICE: "0"}
-        assert found["spec"] == {"clusterIP": "None", "selector": selector}
-        assert found["metadata"]["labels"] == selector
-        (owner,) = found["metadata"]["ownerReferences"]
-        assert owner["controller"] is True
-        assert "blockOwnerDeletion" not in owner
-        assert SLICE not in service(SET, "prefill", legacy=True)["spec"]["selector"]
-
-    def test_those_of_the_old_revision_stay_while_it_serves(self) -> None:
-        """R-DS-82."""
-        services = [service(one, name) for one in (SET, NEXT) for name in ("prefill", "decode")]
-        new = both(NEXT, 1, 1)
-        assert not any("Service" in line for line in decided(NEXT, *both(SET, 3, 3), *new, services=services))
-        gone = decided(NEXT, *both(SET, 3, 0, ready=0), *new, services=services)
-        assert "delete Service split-0-A-prefill-prv" in gone
-
-    def test_a_role_that_is_added_does_not_end_those_of_the_old_revision(self) -> None:
-        """Q-10."""
-        grown = disaggregatedset_object([*NEXT["spec"]["roles"], role("encode", 1, image="app:2")])
-        new = [lws(grown, name, 1) for name in ("prefill", "decode", "encode")]
-        services = [service(SET, "prefill"), *(service(grown, name) for name in ("prefill", "decode", "encode"))]
-        lines = decided(grown, *both(SET, 3, 3, initial=4), *new, services=services)
-        assert not any(line.startswith("delete Service") for line in lines)
-
-    def test_those_of_others_are_never_deleted(self) -> None:
-        """Q-9: a service of the user that carries the name of the set."""
-        front: JSONObject = {"metadata": {"name": "front", "namespace": "default", "labels": {SET_NAME: "split"}}}
-        services = [front, service(SET, "prefill"), service(SET, "decode")]
-        assert decided(SET, *both(SET, 4, 4), services=services) == []
-
-
-EXTERNAL = disaggregatedset_object([role("prefill", 4, external=True), role("decode", 4)])
-
-
-def scaler(replicas: int, *, owner: JSONObject = EXTERNAL, name: str = "prefill") -> JSONObject:
-    metadata: JSONObject = {
-        "name": f"split-{name}",
-        "namespace": "default",
-        "uid": "uid-of-scaler",
-        "generation": 3,
-        "labels": {SET_NAME: "split", ROLE: name},
-        "ownerReferences": [meta.controller_reference(owner)],
-    }
-    kind = {"apiVersion": "disaggregatedset.x-k8s.io/v1", "kind": "DisaggregatedSetRoleScaler"}
-    return kind | {"metadata": metadata, "spec": {"replicas": replicas}}
-
-
-class TestScalers:
-    def test_an_external_role_gets_one(self) -> None:
-        """R-DS-96, R-DS-97: one group, since autoscalers do nothing at 0."""
-        lines = decided(EXTERNAL)
-        assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 1"
-        assert lines[1].endswith("-prefill 1")
-
-    def test_it_begins_with_the_groups_that_run(self) -> None:
-        """R-DS-97."""
-        lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0))
-        assert lines == ["create DisaggregatedSetRoleScaler split-prefill 5"]
-
-    def test_none_stay_none(self) -> None:
-        """R-DS-97: a role that is back while its empty LeaderWorkerSet is still there waits for its autoscaler's word."""
-        after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
-        lines = decided(after, lws(EXTERNAL, "decode", 4, initial=4), *both(after, 0, 0))
-        assert lines[0] == "create DisaggregatedSetRoleScaler split-prefill 0"
-        assert [line.split("-")[-1] for line in lines if line.startswith("scale")] == ["decode 1"]
-
-    def test_it_decides_how_many_groups_there_are(self) -> None:
-        """R-DS-98."""
-        lines = decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[scaler(0)])
-        assert [line.split()[-1] for line in lines] == ["0"]
-
-    def test_one_of_a_static_role_is_deleted(self) -> None:
-        """R-DS-96, R-DS-99."""
-        lines = decided(EXTERNAL, *both(EXTERNAL, 1, 4, ready=0), scalers=[scaler(1), scaler(1, name="decode")])
-        assert lines == ["delete DisaggregatedSetRoleScaler split-decode"]
-
-    def test_a_name_that_is_taken_keeps_the_groups_and_is_told(self) -> None:
-        """R-DS-74."""
-        foreign = scaler(9, owner=disaggregatedset_object(name="other"))
-        assert decided(EXTERNAL, *both(EXTERNAL, 5, 4, ready=0), scalers=[foreign]) == ["ScalerConflict"]
-
-    def test_a_rollout_without_scaler_keeps_the_size_of_the_old_groups(self) -> None:
-        """Q-13: the Go controller would roll the role down to nothing."""
-        foreign = scaler(9, owner=disaggregatedset_object(name="other"))
-        after = EXTERNAL | {"spec": with_image(EXTERNAL, "app:2")}
-        lines = decided(after, *both(EXTERNAL, 4, 4, initial=4), *both(after, 0, 0), scalers=[foreign])
-        raised = [line.split("-")[-1] for line in lines if line.startswith("scale")]
-        assert raised == ["prefill 1", "decode 1"]
-
-    def test_its_status_tells_autoscalers_what_to_measure(self) -> None:
-        """R-DS-100."""
-        seen = ObservedDisaggregatedSet(
-            disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[scaler(5)]
-        )
-        (patch,) = [one for one in writes(reconcile(seen, NOW)) if isinstance(one, Patch) and one.subresource]
-        status = patch.patch["status"]
-        assert patch.key == ObjectKey("default", "split-prefill")
-        assert (status["replicas"], status["observedGeneration"]) == (5, 3)
-        assert status["selector"] == (
-            "disaggregatedset.x-k8s.io/name=split,disaggregatedset.x-k8s.io/role=prefill,"
-            "leaderworkerset.sigs.k8s.io/worker-index=0"
-        )
-        (ready,) = status["conditions"]
-        assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "True", "Bound")
-        known = scaler(5) | {"status": status}
-        again = ObservedDisaggregatedSet(
-            disaggregatedset=EXTERNAL, leaderworkersets=both(EXTERNAL, 5, 4), scalers=[known]
-        )
-        assert not [one for one in writes(reconcile(again, NOW)) if isinstance(one, Patch)]
-
-
-class TestStatus:
-    def test_counts_are_of_current_roles_and_of_all_revisions(self) -> None:
-        """R-DS-92."""
-        status = status_of(
-            NEXT,
-            *both(SET, 3, 2, initial=4),
-            lws(NEXT, "prefill", 1),
-            lws(NEXT, "decode", 1),
-            lws(SET, "prefill", 1, ready=0, index=1),
-        )
-        assert status is not None
-        assert list(status["roleStatuses"]) == [
-            {"name": "prefill", "replicas": 5, "readyReplicas": 4, "updatedReplicas": 1},
-            {"name": "decode", "replicas": 3, "readyReplicas": 3, "updatedReplicas": 1},
-        ]
-
-    def test_it_is_available_with_all_groups_ready_and_new(self) -> None:
-        """R-DS-93, R-DS-94: the opposite condition is not added."""
-        status = status_of(SET, *both(SET, 4, 4))
-        assert status is not None
-        (one,) = status["conditions"]
-        assert (one["type"], one["status"], one["reason"]) == ("Available", "True", "AllRolesReady")
-        assert status["observedGeneration"] == 1
-
-    def test_it_progresses_otherwise(self) -> None:
-        """R-DS-94."""
-        status = status_of(SET)
-        assert status is not None
-        (one,) = status["conditions"]
-        assert (one["type"], one["status"], one["reason"]) == ("Progressing", "True", "RolloutInProgress")
-
-    def test_a_change_flips_both_conditions(self) -> None:
-        """R-DS-94: the moment of a condition that stays is kept."""
-        was = "2025-01-01T00:00:00Z"
-        known = {"type": "Available", "status": "True", "reason": "AllRolesReady", "lastTransitionTime": was}
-        status = status_of(SET | {"status": {"conditions": [known]}}, *both(SET, 4, 4, ready=3))
-        assert status is not None
-        states = {one["type"]: (one["status"], one["reason"]) for one in status["conditions"]}
-        assert states == {"Available": ("False", "RolloutInProgress"), "Progressing": ("True", "RolloutInProgress")}
-        same = status_of(SET | {"status": {"conditions": [known]}}, *both(SET, 4, 4))
-        assert same is not None
-        assert same["conditions"][0]["lastTransitionTime"] == was
-
-    def test_nothing_wanted_is_available(self) -> None:
-        """R-DS-93."""
-        paused = disaggregatedset_object([role("prefill", 0), role("decode", 0)])
-        status = status_of(paused, *both(paused, 0, 0))
-        assert status is not None
-        assert status["conditions"][0]["type"] == "Available"
-
-    def test_a_role_whose_scaler_is_missing_is_not_available(self) -> None:
-        """R-DS-93."""
-        foreign = scaler(4, owner=disaggregatedset_object(name="other"))
-        status = status_of(EXTERNAL, *both(EXTERNAL, 4, 4), scalers=[foreign])
-        assert status is not None
-        assert status["conditions"][0]["type"] == "Progressing"

@@ -1,0 +1,80 @@
+"""Scenarios of one LeaderWorkerSet `web`: how they are played, and what of its leaders is counted."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from tests.fuzz.seeds import seeds
+from tests.simulation.cluster import Settings, World, simulate
+from tests.simulation.faults import Schedule
+from tests.simulation.workloads import SLOW, template
+
+from kuberuntime.objects import meta
+from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.resources import PODS
+from leaderworkerset.api import labels
+from leaderworkerset.core.restarts.settings import DEFAULTS, RestartSettings
+from leaderworkerset.kinds.managed import managed
+from localkube.apiserver.storage.store import Change
+from localkube.kubelet.processes.model import Script, run_forever
+
+SEEDS: Final = seeds(1)
+Scenario = Callable[[World], Awaitable[None]]
+
+
+@dataclass
+class Leaders:
+    """The leader pods of `web` as they come and go: how often each was created, and the fewest that were ready."""
+
+    births: Counter[str] = field(default_factory=Counter)
+    ready: dict[str, bool] = field(default_factory=dict)
+    fewest: int | None = None
+
+    def see(self, change: Change) -> None:
+        """Take note of one change of a pod."""
+        if meta.labels(change.object).get(labels.WORKER_INDEX) != "0":
+            return
+        name = change.key.name
+        self.births[name] += change.previous is None
+        is_there = change.type != "DELETED" and not meta.is_deleting(change.object)
+        self.ready[name] = is_there and meta.is_condition_true(change.object, "Ready")
+        count = sum(self.ready.values())
+        self.fewest = count if self.fewest is None else min(self.fewest, count)
+
+
+def play(
+    scenario: Scenario,
+    *,
+    seed: int = 1,
+    manager: Schedule = SLOW,
+    script: Script = run_forever,
+    restarts: RestartSettings = DEFAULTS,
+) -> None:
+    """Play a scenario."""
+    kinds = managed(restarts=restarts)
+    simulate(scenario, Settings(seed=seed, managers=(manager,), others=SLOW, script=script, kinds=kinds))
+
+
+def watch(world: World, *, ready: int = 0) -> Leaders:
+    """Count leaders from now on, of which so many are ready."""
+    leaders = Leaders(ready={f"web-{index}": True for index in range(ready)})
+    world.observe(PODS, leaders.see)
+    return leaders
+
+
+async def images(world: World) -> set[str]:
+    """Return the images of all pods."""
+    return {meta.spec(pod)["containers"][0]["image"] for pod in await world.objects(PODS)}
+
+
+async def roll(world: World, image: str) -> None:
+    """Change the image of all pods."""
+    await world.edit(leaderWorkerTemplate={"workerTemplate": template(image)})
+
+
+def has_updated(image: str) -> Callable[[list[JSONObject]], bool]:
+    """Return whether a pod of this image is ready."""
+    return lambda pods: any(
+        meta.spec(pod)["containers"][0]["image"] == image and meta.is_condition_true(pod, "Ready") for pod in pods
+    )
