@@ -68,15 +68,14 @@ class KubernetesCluster:
             {"name": one["name"], "restartCount": one["restartCount"] + 1, "lastState": ended}
             for one in meta.status(pod)["containerStatuses"]
         ]
-        for status in ("False", "True"):
-            kinds = ("ContainersReady", "Ready") if status == "False" else ("ContainersReady",)
-            if status == "True" and not meta.spec(pod).get("readinessGates"):  # else kwok says so (`stages.yaml`)
-                kinds = ("ContainersReady", "Ready")
+        is_gated = bool(meta.spec(pod).get("readinessGates"))  # kwok says when it is ready again (`stages.yaml`)
+        for status, kinds in (
+            ("False", ("ContainersReady", "Ready")),
+            ("True", ("ContainersReady", "Ready")[: 2 - is_gated]),
+        ):
             conditions = [{"type": kind, "status": status} for kind in kinds]
-            patch = {
-                "metadata": {"uid": meta.uid(pod)},
-                "status": {"containerStatuses": again, "conditions": conditions},
-            }
+            found = {"containerStatuses": again, "conditions": conditions}
+            patch = {"metadata": {"uid": meta.uid(pod)}, "status": found}
             await client.patch(PODS, meta.key(pod), patch, kind="strategic", subresource="status")
 
     async def complete_container(self, client: Client, pod: JSONObject) -> None:

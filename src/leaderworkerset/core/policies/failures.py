@@ -59,7 +59,7 @@ def members(found: Members) -> list[JSONObject]:
 def has_failed(pod: JSONObject, *, in_place: bool = False) -> bool:
     """Return whether the pod is being deleted, or a container of it was restarted (R-POD-4) other than for an update.
 
-    With `in_place` a restart of all containers of the pod in place is no failure either.
+    With `in_place` a restart of all containers of the pod in place is no failure either, nor is one that was noted before.
     """
     if meta.is_deleting(pod):
         return True
@@ -68,9 +68,16 @@ def has_failed(pod: JSONObject, *, in_place: bool = False) -> bool:
     excused = inplacepods.excused(pod)
     return any(
         (container.get("restartCount") or 0) > excused.get(container.get("name", ""), 0)
-        and not (in_place and podstate.restarted_with_all(container))
+        and not (podstate.restarted_with_all(container) and (in_place or _is_noted(pod, container)))
         for container in podstate.container_statuses(pod)
     )
+
+
+def _is_noted(pod: JSONObject, container: JSONObject) -> bool:
+    """Return whether the last restart of a container was tolerated when it happened."""
+    from leaderworkerset.api import restartnotes  # few pods have notes
+
+    return (container.get("restartCount") or 0) <= restartnotes.read(pod).restarts
 
 
 def _has_failed_run(pod: JSONObject, *, in_place: bool) -> bool:

@@ -19,7 +19,7 @@ from leaderworkerset.core.policies import failures, recreation
 from leaderworkerset.core.policies.failures import Members
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.policies.recreation import Recreation, RecreationState
-from leaderworkerset.core.restarts import allcontainers, counts, failure, hang, retention
+from leaderworkerset.core.restarts import counts, failure, hang, retention
 from leaderworkerset.core.restarts.counts import Key
 from leaderworkerset.core.restarts.failure import in_brackets
 
@@ -39,6 +39,8 @@ def decide(group: LiveGroup) -> PolicyDecision:
     failed = failures.failed_pod(group.lws, members, in_place=tolerated is not None)
     found = hang.failure(group.obj, group.leader) if failed is None else failure.describe(failed)
     if found is None and tolerated is not None:
+        from leaderworkerset.core.restarts import allcontainers  # few sets tolerate it
+
         decided = allcontainers.decide(group.obj, failures.members(members), tolerated, group.now)
         if decided.late is None:
             left = None if decided.left is None else decided.left.total_seconds()

@@ -62,6 +62,14 @@ def test_without_the_annotation_it_is_a_failure_as_any_other_restart() -> None:
     assert "RestartingAllContainers" in meta.annotations(recorded.object)[labels.FAILURE]
 
 
+@pytest.mark.parametrize("note", ["1", f"1={at(-500)}"], ids=["was ready", "is not ready"])
+def test_what_was_tolerated_when_it_happened_stays_so_without_the_annotation(note: str) -> None:
+    """Otherwise all groups with such pods would be recreated at once when the annotation is taken off."""
+    without = builders.leaderworkerset_object()
+    assert not recreates(reconcile(group(restarted(note=note), obj=without)))
+    assert recreates(reconcile(group(restarted(2, note=note), obj=without)))
+
+
 def test_it_is_noted_with_its_time_and_told_once() -> None:
     plan = reconcile(group(restarted()))
     assert not recreates(plan)
