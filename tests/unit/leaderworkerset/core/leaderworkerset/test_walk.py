@@ -16,7 +16,7 @@ from leaderworkerset.core.leaderworkerset.decision import ObservedLeaderWorkerSe
 from leaderworkerset.core.leaderworkerset.reconcile import decide
 
 ROOT: Final = "/src/leaderworkerset/"
-KNOWN: Final = f"{ROOT}api/leaderworkerset.py"
+KNOWN: Final = (f"{ROOT}api/leaderworkerset.py", f"{ROOT}api/structs.py")
 
 EDITED: Final = builders.leaderworkerset_object(image="app:2", metadata={"generation": 2})
 OLD: Final = builders.revision(builders.leaderworkerset_object(image="app:0"), number=7)
@@ -32,7 +32,7 @@ def walk(observed: ObservedLeaderWorkerSet) -> list[str]:
         if event == "call":
             path = frame.f_code.co_filename
             is_followed = not frames or frames[-1][1]
-            is_ours = ROOT in path and KNOWN not in path
+            is_ours = ROOT in path and not path.endswith(KNOWN)
             frames.append((path if is_ours else "", is_followed and not (is_ours and frame.f_code in seen)))
             seen.add(frame.f_code)
         elif event == "return" and frames:
