@@ -45,7 +45,7 @@ ELSEWHERE = {
     "docs/how-to/verify.md": "needs a published release: builds and offline installations are tested in tests/e2e/test_wheels.py",
     "docs/how-to/operate.md": "needs a manager on a cluster",
     "docs/how-to/restart-in-place.md": "has no commands: tests/integration/lws/test_restart_in_place.py does what it says",
-    "docs/how-to/update-in-place.md": "has no commands: tests/integration/lws/test_inplace.py does what it says",
+    "docs/how-to/update-in-place.md": "needs a manager on a cluster: tests/integration/lws/test_inplace.py does what it says",
     "docs/how-to/drain.md": "needs a manager with further rights: tests/integration/shipped/test_moves.py does what it says",
 }
 """The pages whose commands cannot run here, and why."""

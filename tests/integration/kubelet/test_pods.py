@@ -240,6 +240,26 @@ def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(tmp
     asyncio.run(scenario())
 
 
+def test_other_cpu_and_memory_come_to_the_process_that_runs(tmp_path: Path) -> None:
+    """Nothing is started again: the same process, at the same address (ADR 24)."""
+
+    async def scenario() -> None:
+        async with cluster(tmp_path) as node:
+            sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
+            first = await node.start(never(sized))
+            before = await process("sleep 1618")
+            resources = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
+            resize = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+            await node.client.patch(PODS, meta.key(first), resize, kind="strategic", subresource="resize")
+            second = await node.until(lambda found: status_of(found).get("resources") == resources)
+            assert status_of(second)["containerID"] == status_of(first)["containerID"]
+            assert (status_of(second)["restartCount"], meta.is_condition_true(second, "Ready")) == (0, True)
+            assert meta.status(second)["podIP"] == meta.status(first)["podIP"]
+            assert pids("sleep 1618") == [before]
+
+    asyncio.run(scenario())
+
+
 def request_restart(directory: Path) -> None:
     """Make the file that a watcher waits for, in the only volume of this name."""
     (scratch,) = directory.rglob("scratch")

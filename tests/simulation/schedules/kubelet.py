@@ -274,10 +274,13 @@ def _resources(pod: JSONObject) -> JSONObject:
 
 
 def _is_resized(pod: JSONObject) -> bool:
-    """Return whether a running container has other resources than its pod names."""
+    """Return whether a running container has other resources than its pod names, or no longer has, which nobody has seen."""
     running = meta.status(pod).get("containerStatuses") or ()
-    differs = any(one.get("resources") != _resources(pod) for one in running)
-    return differs and not (_is_too_large(pod) and meta.is_condition_true(pod, PENDING))
+    differs, is_pending = (
+        any(one.get("resources") != _resources(pod) for one in running),
+        meta.is_condition_true(pod, PENDING),
+    )
+    return not (_is_too_large(pod) and is_pending) if differs else is_pending
 
 
 def _is_too_large(pod: JSONObject) -> bool:

@@ -201,8 +201,9 @@ def _mark_refused(now: Marked) -> Patch:
 
 def _forget(now: Marked) -> tuple[Action, ...]:
     """Remove what is recorded of resources: nothing depends on it any more."""
-    change = {"metadata": {"annotations": {labels.IN_PLACE_RESOURCES: None}}}
-    pods = [pod for pod in now.pods if labels.IN_PLACE_RESOURCES in meta.annotations(pod)]
+    records = (labels.IN_PLACE_RESOURCES, labels.IN_PLACE_REFUSED)
+    change = {"metadata": {"annotations": dict.fromkeys(records)}}
+    pods = [pod for pod in now.pods if not meta.annotations(pod).keys().isdisjoint(records)]
     sequences = tuple((guarded_patch(PODS, pod, change),) for pod in pods)
     return (Together(sequences=sequences),) if sequences else ()
 

@@ -240,7 +240,8 @@ def test_what_is_recorded_of_resources_is_forgotten_in_the_end() -> None:
     )
     patches = [one for one in flat(inplacesteps.decide(observed)) if isinstance(one, Patch)]
     assert [one.key.name for one in patches] == ["web-0", "web-0-1"]
-    assert all(one.patch["metadata"]["annotations"] == {labels.IN_PLACE_RESOURCES: None} for one in patches)
+    gone = {labels.IN_PLACE_RESOURCES: None, labels.IN_PLACE_REFUSED: None}
+    assert all(one.patch["metadata"]["annotations"] == gone for one in patches)
 
 
 @pytest.mark.parametrize(
