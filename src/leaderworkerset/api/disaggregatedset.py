@@ -10,10 +10,11 @@ from typing import Final, assert_never
 
 import msgspec
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.intstr import IntOrString
-from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from leaderworkerset.api.leaderworkerset import Condition, DecodeError, GroupReplacementPolicy, field_error
-from leaderworkerset.api.structs import Base, Identified, Int32
+from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION: Final = "disaggregatedset.x-k8s.io/v1"
 KIND: Final = "DisaggregatedSet"
@@ -162,11 +163,32 @@ class DisaggregatedSetStatus(Base, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] | None = None
 
 
-class DisaggregatedSet(Identified, frozen=True, kw_only=True):
-    """A DisaggregatedSet."""
+class DisaggregatedSet(Base, frozen=True, kw_only=True):
+    """A DisaggregatedSet. `metadata` stays a JSON object; the properties read it."""
 
+    metadata: JSONObject | None = None
     spec: DisaggregatedSetSpec | None = None
     status: DisaggregatedSetStatus | None = None
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        return meta.key({"metadata": self.metadata})
+
+    @property
+    def name(self) -> str:
+        """Return `metadata.name`."""
+        return self.key.name
+
+    @property
+    def uid(self) -> UID:
+        """Return `metadata.uid`."""
+        return meta.uid({"metadata": self.metadata})
+
+    @property
+    def generation(self) -> int:
+        """Return `metadata.generation`."""
+        return meta.generation({"metadata": self.metadata})
 
     @property
     def roles(self) -> tuple[Role, ...]:

@@ -12,11 +12,12 @@ from typing import Any, Final, assert_never, get_args
 
 import msgspec
 
+from kuberuntime.objects import meta
 from kuberuntime.objects.field import FieldError, Kind
 from kuberuntime.objects.intstr import IntOrString
-from kuberuntime.objects.meta import JSON, JSONObject
+from kuberuntime.objects.meta import JSON, UID, JSONObject, ObjectKey
 from leaderworkerset.api.schedulinglevels import Scheduling
-from leaderworkerset.api.structs import Base, Identified, Int32
+from leaderworkerset.api.structs import Base, Int32
 
 API_VERSION = "leaderworkerset.x-k8s.io/v1"
 KIND = "LeaderWorkerSet"
@@ -226,13 +227,54 @@ class LeaderWorkerSetStatus(Base, frozen=True, kw_only=True):
     observed_generation: int = 0
 
 
-class LeaderWorkerSet(Identified, frozen=True, kw_only=True):
-    """A LeaderWorkerSet."""
+class LeaderWorkerSet(Base, frozen=True, kw_only=True):
+    """A LeaderWorkerSet. `metadata` stays a JSON object; the properties read it."""
 
     api_version: str = API_VERSION
     kind: str = KIND
+    metadata: JSONObject = msgspec.field(default_factory=dict)
     spec: LeaderWorkerSetSpec = LeaderWorkerSetSpec()
     status: LeaderWorkerSetStatus = LeaderWorkerSetStatus()
+
+    @property
+    def name(self) -> str:
+        """Return `metadata.name`."""
+        return str(self.metadata.get("name") or "")
+
+    @property
+    def namespace(self) -> str:
+        """Return `metadata.namespace`."""
+        return str(self.metadata.get("namespace") or "")
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return namespace and name."""
+        return ObjectKey(self.namespace, self.name)
+
+    @property
+    def uid(self) -> UID:
+        """Return `metadata.uid`."""
+        return meta.uid({"metadata": self.metadata})
+
+    @property
+    def generation(self) -> int:
+        """Return `metadata.generation`, 0 where absent."""
+        return meta.generation({"metadata": self.metadata})
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return `metadata.labels`."""
+        return self.metadata.get("labels") or {}
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Return `metadata.annotations`."""
+        return self.metadata.get("annotations") or {}
+
+    @property
+    def is_deleting(self) -> bool:
+        """Return whether the object carries a deletion timestamp."""
+        return meta.is_deleting({"metadata": self.metadata})
 
     @property
     def size(self) -> int:

@@ -96,7 +96,7 @@ def validate_leaderworkerset(
     """Return all errors of an object that is created or, with `old`, updated; if there are none, it may be stored."""
     stored: Mapping[str, str] = {} if old is None else old.annotations
     errors = [
-        *objectmeta.validate(lws.metadata or {}, names.dns_1035_label),
+        *objectmeta.validate(lws.metadata, names.dns_1035_label),
         *_counts(lws),
         *_budgets(lws),
         *_subgroups(lws),

@@ -12,7 +12,7 @@ from leaderworkerset.cli.commands.local import up
 WRITE = """
 import logging, os, sys
 from pathlib import Path
-from leaderworkerset.cli.local import clusterlog
+from leaderworkerset.cli.commands.local import up as clusterlog
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 
 place = ClusterDirectory("demo", Path(sys.argv[1]))
