@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from leaderworkerset.cli.cluster.places import ClusterDirectory
-from leaderworkerset.cli.commands.local import up
+from leaderworkerset.cli.local import clusterlog
 
 WRITE = """
 import logging, os, sys
 from pathlib import Path
-from leaderworkerset.cli.commands.local import up as clusterlog
+from leaderworkerset.cli.local import clusterlog
 from leaderworkerset.cli.cluster.places import ClusterDirectory
 
 place = ClusterDirectory("demo", Path(sys.argv[1]))
@@ -61,5 +61,5 @@ def test_another_standard_error_than_the_log_is_left_as_it_is(
     place.log.write_text("")
     with (place.directory / "other").open("w") as other:
         monkeypatch.setattr(sys, "stderr", other)
-        up.bound(place)
+        clusterlog.bound(place)
         assert sys.stderr is other
