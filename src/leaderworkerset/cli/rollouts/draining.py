@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import Selection
-from kuberuntime.clock import SystemClock
 from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject, ObjectKey
@@ -85,15 +84,15 @@ class Drain:
         async with asyncio.TaskGroup() as tasks:  # at once: a group that came to the second one would move again
             for node in self.nodes:
                 tasks.create_task(self._close(node))
-        client, clock = self.session.client, SystemClock()
+        client, loop = self.session.client, asyncio.get_running_loop()
         pods = [
             Informer(client, Selection(PODS, label_selector=labels.NAME, field_selector=_on(one))) for one in self.nodes
         ]
         sets = Informer(client, Selection(LEADERWORKERSETS))
-        began = clock.monotonic()
+        began = loop.time()
         try:
             async with timeouts.within(timeout), following(*pods, sets, self.session.lifeline) as objects:
-                held = await objects.until(lambda: self._step(_pods(pods), sets, clock.monotonic()), every=1.0)
+                held = await objects.until(lambda: self._step(_pods(pods), sets, loop.time()), every=1.0)
         except TimeoutError as error:
             left = _told(_held(_pods(pods)))
             raise TimedOutError(f"{self._named} not empty after {timeout:g} s: {left} there; {self._state}") from error
@@ -105,7 +104,7 @@ class Drain:
             self._progress.clear()
         if held:
             raise CommandError("\n".join([f"{self._named} not empty; {self._state}", *await self._reasons(held)]))
-        took = duration(timedelta(seconds=clock.monotonic() - began))
+        took = duration(timedelta(seconds=loop.time() - began))
         rest = (
             f"`{self.session.kubectl or 'kubectl'} drain {self._words} --ignore-daemonsets` ends what else runs there"
         )

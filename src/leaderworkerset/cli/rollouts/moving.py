@@ -1,12 +1,12 @@
 """The move of one group: its leader is marked, and its nodes take no new pods until the group has others."""
 
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from kuberuntime import timeouts
-from kuberuntime.clock import SystemClock
 from kuberuntime.errors import ConflictError, InvalidError, NotFoundError
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
@@ -79,8 +79,8 @@ class GroupMove:
         try:
             async with timeouts.within(timeout), following(*informers.all, self.session.lifeline) as objects:
                 async with nodewrites.repelled(self.session, self.nodes), self._marked():
-                    began = SystemClock().monotonic()
-                    is_placed = await objects.until(lambda: self._is_placed(_view(informers), began), every=1.0)
+                    latest = asyncio.get_running_loop().time() + PATIENCE
+                    is_placed = await objects.until(lambda: self._is_placed(_view(informers), latest), every=1.0)
                 if is_placed:
                     await objects.until(lambda: self._is_ready(_view(informers)))
         except TimeoutError as error:
@@ -114,12 +114,12 @@ class GroupMove:
         key = ObjectKey(self.session.namespace, self.leader.pod)
         await self.session.client.patch(PODS, key, patch, kind="merge", manager=subjects.MANAGER)
 
-    def _is_placed(self, view: View, began: float) -> bool | None:
+    def _is_placed(self, view: View, latest: float) -> bool | None:
         """Return that the group has nodes again, or that the manager does not begin; None while it is to be waited for."""
         old = next((one for one in _leaders(view) if one.uid == self.leader.uid), None)
         if old is not None:
             is_going = meta.is_deleting(old.object or {})
-            if not is_going and not departures.is_moving(view) and SystemClock().monotonic() - began > PATIENCE:
+            if not is_going and not departures.is_moving(view) and asyncio.get_running_loop().time() > latest:
                 return False
             self._progress.show(f"{self.chosen}: {'ends' if is_going else 'waits for its turn'}{reasons(view)}")
             return None
