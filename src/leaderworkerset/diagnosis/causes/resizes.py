@@ -4,19 +4,21 @@ from typing import Final
 
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject
-from leaderworkerset.api import labels
+from leaderworkerset.api import labels, leaderworkerset
+from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.policies import inplaceresources
 from leaderworkerset.diagnosis import ranks
 from leaderworkerset.diagnosis.finding import Cause, Finding
 from leaderworkerset.diagnosis.observed import Observed
+from leaderworkerset.views.groups import Rank
 
 CONDITIONS: Final = (inplaceresources.PENDING, "PodResizeInProgress")
 
 
 def not_resized(observed: Observed) -> Finding | None:
-    """Find pods of an update in place whose kubelet puts a resize off, refuses it, or fails at it."""
+    """Find pods of an update in place whose resize the API server refuses, or their kubelet puts off, refuses, or fails at."""
     members = [rank for group in observed.view.groups for rank in group.ranks]
-    found = [(rank, told) for rank in members if (told := _told(rank.object or {}))]
+    found = [(rank, told) for rank in members if (told := _told(rank.object or {}) or _refused(observed, rank))]
     if not found:
         return None
     rank, told = found[0]
@@ -43,10 +45,21 @@ def _told(pod: JSONObject) -> str:
     return ""
 
 
+def _refused(observed: Observed, leader: Rank) -> str:
+    """Return what the API server said of a group that it does not let change; empty if the leader is not marked so."""
+    if not groupfacts.is_refused(leader.object or {}):
+        return ""
+    told = observed.warnings.about(observed.view.namespace, leaderworkerset.KIND, observed.view.name)
+    words = [
+        one.message for one in sorted(told, key=lambda one: one.last) if one.message.startswith("Cannot resize pod")
+    ]
+    return words[-1] if words else "its resize was refused"
+
+
 NOT_RESIZED: Final = Cause(
     code="LWS-E097",
     title="a pod is not resized",
-    meaning="CPU and memory change in place, and the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
+    meaning="CPU and memory change in place, and the API server refuses it, or the node of a pod has no room for it now (Deferred), can never have it (Infeasible), or failed.",
     remedy="Make room on the node, apply other amounts, or let the groups be recreated.",
     find=not_resized,
 )

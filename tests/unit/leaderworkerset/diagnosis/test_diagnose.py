@@ -22,7 +22,7 @@ from tests.explanations.builders import (
     running,
     waiting,
 )
-from tests.explanations.scenarios import SCENARIOS
+from tests.explanations.scenarios import SCENARIOS, UPDATING
 
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import CORE_EVENTS, DEPLOYMENTS, LEASES, NODES, SERVICES, STATEFULSETS, Resource
@@ -470,6 +470,22 @@ def test_a_service_that_may_be_about_to_come_is_not_missing() -> None:
     assert told(observed([young], {SERVICES: wrong})).sentence.endswith(
         "Service web is not headless, so the name of pod web-0 does not resolve"
     )
+
+
+def test_a_resize_that_the_api_server_refuses_is_quoted() -> None:
+    """The leader is marked; pods of a group that may be updated in no other way run on (ADR 24)."""
+    marked = {labels.IN_PLACE_REVISION: "new", labels.IN_PLACE_REFUSED: "new"}
+    said = 'Cannot resize pod web-0-1: pods "web-0-1" is forbidden: exceeded quota: compute'
+    leader = ready(metadata={"annotations": marked})
+    found = told(
+        observed(
+            [leader],
+            {CORE_EVENTS: [event("LeaderWorkerSet", "web", "FailedUpdate", said)]},
+            of=lws(1, 1, status=UPDATING),
+        )
+    )
+    assert (found.code, found.evidence[0]) == ("LWS-E094", f"web-0: {said}")
+    assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: its resize was refused"
 
 
 def test_a_rollout_that_waits_is_said_beside_the_cause() -> None:

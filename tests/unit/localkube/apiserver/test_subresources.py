@@ -63,6 +63,40 @@ def test_a_pod_is_bound_once() -> None:
     run(scenario)
 
 
+@pytest.mark.parametrize(
+    ("spec", "field", "why"),
+    [
+        (
+            {"resources": {"requests": {"cpu": "4"}}},
+            "spec.resources",
+            "the embedded cluster resizes no pods with resources of the whole pod",
+        ),
+        (
+            {"resizePolicy": [{"resourceName": "cpu", "restartPolicy": "RestartContainer"}]},
+            "spec.containers[0].resizePolicy",
+            "the embedded cluster does not restart containers for a resize",
+        ),
+    ],
+    ids=["of the whole pod", "with a restart"],
+)
+def test_a_resize_that_the_kubelet_cannot_do_is_refused_with_its_field(
+    spec: dict[str, object], field: str, why: str
+) -> None:
+    """What else is refused is compared with kube-apiserver: tests/conformance/test_resizes.py."""
+
+    async def scenario(api: Api) -> None:
+        obj = pod()
+        (main,) = obj["spec"]["containers"]
+        main["resources"] = {"requests": {"cpu": "1"}}
+        (main if "resizePolicy" in spec else obj["spec"]).update(spec)
+        assert (await api.create(PODS, obj)).code == 201
+        change = [{"op": "replace", "path": "/spec/containers/0/resources/requests/cpu", "value": "2"}]
+        answer = await api.patch(f"{PODS}/web/resize", change, "json-patch+json")
+        assert answer.refusal == (422, "Invalid", f'Pod "web" is invalid: {field}: Forbidden: {why}')
+
+    run(scenario)
+
+
 def test_an_eviction_deletes_the_pod() -> None:
     async def scenario(api: Api) -> None:
         await api.create(PODS, pod())
