@@ -16,6 +16,9 @@ NODE_LOST = "NodeLost"
 ALL_RESTARTED: Final = "RestartingAllContainers"
 """The reason of a run that ended because its pod restarts all containers in place (`action: RestartAllContainers`)."""
 
+ENDED: Final = frozenset({"Succeeded", "Failed"})
+"""The phases of a pod whose containers run no more."""
+
 ERROR: Final = re.compile(
     r"(?i)error|exception|fatal|panic|abort|fail|fault|cannot|can't|unable|not found|no such|not permitted|denied|refused|"
     r"in use|out of|killed|invalid|missing|unknown|unrecognized"
@@ -50,6 +53,11 @@ def why(pod: JSONObject) -> str:
     if scheduled is not None and scheduled.get("status") == "False":
         return str(scheduled.get("message") or scheduled.get("reason") or "")
     return next(_reasons(pod), str(meta.status(pod).get("message") or ""))
+
+
+def has_ended(pod: JSONObject) -> bool:
+    """Return whether all containers of the pod have ended for good."""
+    return meta.status(pod).get("phase") in ENDED
 
 
 def stays_ready(pod: JSONObject) -> bool:

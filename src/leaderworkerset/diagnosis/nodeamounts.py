@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-from kuberuntime.objects import meta, quantity
+from kuberuntime.objects import meta, podstate, quantity
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO, Quantity
 from leaderworkerset.core.gang import demand
 from leaderworkerset.core.gang.demand import Demand
-from leaderworkerset.diagnosis.causes.scheduling import FINISHED, amount_text
+from leaderworkerset.diagnosis.causes.scheduling import amount_text
 
 ByNode: TypeAlias = Mapping[str, Sequence[JSONObject]]
 """The pods of each node."""
@@ -25,7 +25,7 @@ def by_node(pods: Iterable[JSONObject]) -> ByNode:
     found: dict[str, list[JSONObject]] = {}
     for pod in sorted(pods, key=meta.key):
         node = meta.spec(pod).get("nodeName")
-        if node and meta.status(pod).get("phase") not in FINISHED:
+        if node and not podstate.has_ended(pod):
             found.setdefault(node, []).append(pod)
     return found
 

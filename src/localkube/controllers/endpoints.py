@@ -14,7 +14,7 @@ from typing import Final
 from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
 from kuberuntime.controller.controller import Watch
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject, ObjectKey
 from kuberuntime.objects.resources import ENDPOINT_SLICES
 from kuberuntime.plan import Action, Actions, Create, Delete, Plan, guarded_patch
@@ -173,7 +173,7 @@ def _endpoint_in(service: JSONObject, pod: JSONObject | None) -> JSONObject | No
 
 def _endpoint(service: JSONObject, pod: JSONObject) -> JSONObject | None:
     status, spec = meta.status(pod), meta.spec(pod)
-    if not status.get("podIP") or status.get("phase") in ("Succeeded", "Failed"):
+    if not status.get("podIP") or podstate.has_ended(pod):
         return None
     always, terminating = bool(meta.spec(service).get("publishNotReadyAddresses")), meta.is_deleting(pod)
     serving = always or meta.is_condition_true(pod, "Ready")

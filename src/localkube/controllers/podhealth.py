@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 
 
@@ -19,7 +19,7 @@ def is_created(pod: JSONObject) -> bool:
 
 def is_finished(pod: JSONObject) -> bool:
     """Return whether the pod ended, succeeded or failed; a StatefulSet replaces it in both cases."""
-    return phase(pod) in ("Failed", "Succeeded")
+    return podstate.has_ended(pod)
 
 
 def is_ready(pod: JSONObject) -> bool:

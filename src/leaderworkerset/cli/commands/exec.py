@@ -16,7 +16,7 @@ import msgspec
 from kuberuntime.client import channels
 from kuberuntime.client.channels import Channels
 from kuberuntime.errors import KubeError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS
 from leaderworkerset.cli import targets
@@ -74,11 +74,7 @@ async def cause(session: Session, pod: JSONObject) -> str:
         return f": pod {meta.name(pod)} is gone"
     except KubeError as error:
         return f": {error}"
-    is_over = (
-        meta.is_deleting(found)
-        or meta.uid(found) != meta.uid(pod)
-        or meta.status(found).get("phase") in {"Succeeded", "Failed"}
-    )
+    is_over = meta.is_deleting(found) or meta.uid(found) != meta.uid(pod) or podstate.has_ended(found)
     return f": pod {meta.name(pod)} has ended" if is_over else ""
 
 

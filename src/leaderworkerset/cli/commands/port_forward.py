@@ -59,7 +59,7 @@ def command(target: Target, name: str, ports: tuple[str, ...], address: str) -> 
 
 def refuse_unplaced(pod: JSONObject) -> None:
     """Refuse a pod that has no node yet, or has ended: nothing listens there."""
-    if not meta.spec(pod).get("nodeName") or meta.status(pod).get("phase") in {"Succeeded", "Failed"}:
+    if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         raise CommandError(f"pod {meta.name(pod)} does not run: {podstate.state(pod)}")
 
 
@@ -94,7 +94,7 @@ async def until_lost(client: Client, pod: JSONObject) -> str:
         failures = 0
         if meta.uid(found) != meta.uid(pod):
             return f"pod {name} was replaced by another"
-        if meta.status(found).get("phase") in {"Succeeded", "Failed"}:
+        if podstate.has_ended(found):
             return f"pod {name} has ended"
 
 

@@ -8,11 +8,10 @@ be placed there again, and its group moved without end.
 
 from typing import Final
 
-from kuberuntime.objects import meta, placement
+from kuberuntime.objects import meta, placement, podstate
 from kuberuntime.objects.meta import JSONObject
 
 OF_KUBERNETES: Final = "node.kubernetes.io/"
-ENDED: Final = ("Failed", "Succeeded")
 
 
 def closing(node: JSONObject, taint: str) -> tuple[JSONObject, ...]:
@@ -31,7 +30,7 @@ def _closes(taint: JSONObject, configured: str) -> bool:
 
 def must_leave(pod: JSONObject, taints: tuple[JSONObject, ...]) -> bool:
     """Return whether the pod runs where it would not be placed now; one that ends already does not count."""
-    if meta.is_deleting(pod) or meta.status(pod).get("phase") in ENDED:
+    if meta.is_deleting(pod) or podstate.has_ended(pod):
         return False
     lasting = (one for one in placement.read_tolerations(meta.spec(pod)) if one.seconds is None)
     return not placement.tolerate(lasting, taints)

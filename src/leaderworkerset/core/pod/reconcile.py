@@ -10,7 +10,7 @@ Only new groups get workers: a worker StatefulSet that exists is not changed (R-
 from dataclasses import replace
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.resources import PODS, SERVICES, STATEFULSETS
 from kuberuntime.plan import Action, Create, Emit, Patch, Plan
@@ -31,9 +31,6 @@ from leaderworkerset.core.policies.gang import NO_GANG, Gang, GangGroup
 from leaderworkerset.core.policies.policy import LiveGroup, PolicyDecision
 from leaderworkerset.core.restarts import finishing, lost
 from leaderworkerset.core.restarts.lost import Release, Stuck
-
-ENDED: Final = ("Failed", "Succeeded")
-"""The phases of a pod whose containers run no more: a ReplicaSet replaces such a leader, and leaves it and its group."""
 
 AWAIT_REVISION: Final = 1.0
 """Seconds until a group whose revision is missing is reconciled again (R-WSTS-1)."""
@@ -92,7 +89,7 @@ def _decide_leader(group: LiveGroup, gang: Gang) -> Plan:
         return Plan(restartpolicy.keep_evidence(group))
     if meta.is_deleting(group.leader):
         return Plan(termination.end_workers(group))
-    if groupname.is_hash(group.leader) and meta.status(group.leader).get("phase") in ENDED:
+    if groupname.is_hash(group.leader) and podstate.has_ended(group.leader):
         return Plan((restartpolicy.replace_ended(group),))
     if (end := finishing.end_of(group.lws, group.leader, group.revisions, group.now)) is not None:
         return Plan(restartpolicy.finish(group, end))

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kuberuntime.objects import meta, quantity
+from kuberuntime.objects import meta, podstate, quantity
 from kuberuntime.objects.meta import JSONObject
 from kuberuntime.objects.quantity import ZERO, Quantity, QuantityError
 from kuberuntime.objects.resources import PODS
@@ -26,7 +26,6 @@ from leaderworkerset.views.wording import listed
 SHORT: Final = re.compile(r"Insufficient (?P<resource>[^\s,.]+(?:\.[^\s,.]+)*)")
 NATIVE: Final = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 HOLDERS_NAMED: Final = 4
-FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def lacking(rank: Rank) -> list[str]:
@@ -125,7 +124,7 @@ def _free(nodes: Mapping[str, JSONObject], pods: Iterable[JSONObject], name: str
     free = {node: _allocatable(obj, name) for node, obj in nodes.items()}
     for pod in pods:
         node = str(meta.spec(pod).get("nodeName") or "")
-        if node in free and meta.status(pod).get("phase") not in FINISHED:
+        if node in free and not podstate.has_ended(pod):
             free[node] = free[node] - demand.of_pod(meta.spec(pod)).get(name, ZERO)
     return free
 

@@ -14,7 +14,7 @@ from kuberuntime.cache.informer import Change, Informer
 from kuberuntime.clock import Clock
 from kuberuntime.controller.executor import Executor, Recorder
 from kuberuntime.errors import ConflictError, NotFoundError
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import UID, JSONObject
 from kuberuntime.plan import Plan
 from localkube.controllers.scheduler import conditions, queue
@@ -157,7 +157,7 @@ class Scheduler:
         self._wake.set()
 
     def _pod_changed(self, change: Change) -> None:
-        if change.new is None or meta.status(change.new).get("phase") in ("Succeeded", "Failed"):
+        if change.new is None or podstate.has_ended(change.new):
             self._forget(meta.uid(change.object))
         elif not _is_same(change.old, change.new):
             self._take(change.new)

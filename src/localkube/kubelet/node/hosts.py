@@ -69,7 +69,7 @@ def is_published(service: JSONObject, pod: JSONObject) -> bool:
 
 def pod_lines(pod: JSONObject, ip: str, services: Iterable[JSONObject], domain: str) -> Lines:
     """Return the lines of one pod; `services` are those of its namespace."""
-    if not ip or podspec.is_terminal(pod):
+    if not ip or podstate.has_ended(pod):
         return NOTHING
     near, far = [], []
     own_names = [podspec.hostname(pod)]

@@ -6,7 +6,7 @@ Parts of the status by other writers are kept: conditions that are not the kubel
 from datetime import datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta, timestamps
+from kuberuntime.objects import meta, podstate, timestamps
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod import lifecycle, resizes
 from localkube.kubelet.pod.state import CRASH_LOOP, ContainerState, Phase, PodState, Termination, Waiting
@@ -162,7 +162,7 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
         incomplete = []  # as in Kubernetes: init containers that run again do not take it back
     unready = _unready(pod, state)
     containers = _verdict("ContainersReady", "ContainersNotReady", "containers with unready status", unready)
-    if phase in ("Succeeded", "Failed"):
+    if phase in podstate.ENDED:
         reason = "PodCompleted" if phase == "Succeeded" else "PodFailed"
         containers = {"type": "ContainersReady", "status": "False", "reason": reason}
     stubs = [c.name for c in state.containers.values() if c.image_id.startswith(STUB_IMAGE)]
@@ -179,7 +179,7 @@ def _computed(pod: JSONObject, state: PodState, phase: str, old: dict[str, JSONO
 def _restarting_all(state: PodState, phase: str) -> JSONObject:
     """Return the condition that is True while all containers are being ended, to start anew."""
     condition: JSONObject = {"type": restarts.ALL_RESTARTING, "status": "False"}
-    if phase in ("Succeeded", "Failed"):
+    if phase in podstate.ENDED:
         return condition | {"reason": "PodCompleted" if phase == "Succeeded" else "PodFailed"}
     if not state.restarted_by:
         return condition

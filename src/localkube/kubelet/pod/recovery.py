@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, podstate
 from kuberuntime.objects.meta import JSONObject
 from localkube.kubelet.pod.state import KILLED, ContainerState, Phase, PodState, Termination, Waiting, initial
 from localkube.kubelet.spec import podspec, restarts
@@ -35,7 +35,7 @@ def recover(pod: JSONObject, now: datetime, interruption: Interruption = CLUSTER
     started = _moment(status.get("startTime")) or now
     ahead = max(started - now, timedelta())  # the clock was ahead then: the pod counts as started now
     state = replace(initial(pod, now), start_time=started, moved=-ahead)
-    over = podspec.is_terminal(pod)
+    over = podstate.has_ended(pod)
     for container in podspec.all_containers(pod):
         found = _status_of(status, container["name"])
         if found is not None:

@@ -77,11 +77,6 @@ def uses_host_network(pod: JSONObject) -> bool:
     return bool(meta.spec(pod).get("hostNetwork"))
 
 
-def is_terminal(pod: JSONObject) -> bool:
-    """Return whether the pod has ended for good."""
-    return meta.status(pod).get("phase") in ("Succeeded", "Failed")
-
-
 def declared_ports(container: JSONObject) -> tuple[int, ...]:
     """Return the TCP ports that the container declares."""
     ports = container.get("ports") or []

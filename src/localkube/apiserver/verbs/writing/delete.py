@@ -19,7 +19,7 @@ from typing import Annotated, Final
 
 import msgspec
 
-from kuberuntime.objects import meta, resources, timestamps
+from kuberuntime.objects import meta, podstate, resources, timestamps
 from kuberuntime.objects.field import FieldError, invalid, not_supported
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.admission import admission, namespacelifecycle
@@ -187,7 +187,7 @@ def _is_graceful(call: Call) -> bool:
 
 def _grace(pod: JSONObject, chosen: DeleteOptions) -> int:
     """Return the grace period of a pod in seconds, 0 if no node runs it or it has ended."""
-    if not meta.spec(pod).get("nodeName") or meta.status(pod).get("phase") in {"Succeeded", "Failed"}:
+    if not meta.spec(pod).get("nodeName") or podstate.has_ended(pod):
         return 0
     asked = chosen.grace_period
     period = int(meta.spec(pod).get("terminationGracePeriodSeconds") or 0) if asked is None else asked
