@@ -5,6 +5,7 @@ from tests.controlplane import build
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import Space
 from tests.integration.clusters.state import State, revision_of
+from tests.integration.lws.explanations import named
 from tests.integration.lws.test_rollout import at_least, images, new_worker
 
 from kuberuntime.objects import meta
@@ -138,6 +139,8 @@ async def test_what_is_no_image_recreates_groups_or_holds_the_rollout(space: Spa
         assert why.format("holds the rollout") in state.notes("GroupsUpdating")
 
     assert (await space.until(is_told)).uids("web") == before
+    told = await named(space, "LWS-E096")
+    assert "held at group 0: spec.leaderWorkerTemplate.size differs" in told.sentence
     await space.patch({"metadata": {"annotations": {labels.IN_PLACE: "IfPossible"}}})
     state = await space.settled()
     assert not set(state.uids("web").values()) & set(before.values())

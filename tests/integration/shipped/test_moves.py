@@ -12,6 +12,7 @@ from tests.integration.clusters.kubernetes import KubernetesCluster
 from tests.integration.clusters.objects import lws, pod_template
 from tests.integration.clusters.space import LIMIT, Space, space_of
 from tests.integration.clusters.state import State
+from tests.integration.lws.explanations import named
 from tests.integration.lws.test_commands import session_of
 from tests.integration.manager.deployed import deployed
 from tests.integration.manager.replicas import Replica
@@ -21,6 +22,7 @@ from kuberuntime.objects import meta
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
 from leaderworkerset.api import groupname, labels
+from leaderworkerset.cli.errors import CommandError
 from leaderworkerset.cli.rollouts.draining import Drain
 from leaderworkerset.cli.rollouts.moving import GroupMove
 from leaderworkerset.views.selection import Selection
@@ -86,9 +88,29 @@ async def live(cluster: Cluster, directory: Path) -> None:
         assert meta.uid(await space.client.get(PODS, ObjectKey(space.namespace, "web-1"))) == meta.uid(
             state.pods["web-1"]
         )
+        await one_is_never_moved(space)
     await client.close()
     assert "Traceback" not in replica.log.read_text()
     assert "forbidden" not in replica.log.read_text()
+
+
+async def one_is_never_moved(space: Space) -> None:
+    """A group with a random key that may not be away: the cause and the command say so, and why."""
+    rollout, asks = {"maxUnavailable": 0, "maxSurge": 1}, {labels.MOVE_OFF_CLOSED_NODES: "on"}
+    await space.create(lws("keys", replicas=1, size=1, rollout=rollout, annotations=asks, groupIdentity="Hash"))
+
+    def is_there(state: State) -> None:
+        assert meta.is_condition_true(state.leaderworkersets["keys"], "Available")
+
+    await space.until(is_there)
+    node = next(place for name, place in (await nodes_of(space)).items() if name.startswith("keys-"))
+    try:
+        with pytest.raises(CommandError, match="maxUnavailable is 0"):
+            await (await Drain.of(session_of(space), [node])).run(LIMIT)
+        told = await named(space, "LWS-E095", "keys")
+        assert f"on closed node {node} is never moved" in told.sentence
+    finally:
+        await space.cordon(node, unschedulable=False)
 
 
 async def test_groups_leave_a_closed_node_one_after_the_other_on_the_embedded_cluster(

@@ -9,7 +9,7 @@ from kuberuntime.objects.resources import CONTROLLER_REVISIONS
 from leaderworkerset.api import labels
 from leaderworkerset.core.leaderworkerset import inplace
 from leaderworkerset.core.leaderworkerset.inplace import InPlace
-from leaderworkerset.core.leaderworkerset.revisions import find, key_of
+from leaderworkerset.core.leaderworkerset.revisions import find, key_of, owned
 from leaderworkerset.diagnosis.causes.unattended import last_change, own
 from leaderworkerset.diagnosis.finding import Cause, Finding, Subject, Verdict
 from leaderworkerset.diagnosis.observed import Observed
@@ -134,7 +134,7 @@ def is_not_in_place(observed: Observed) -> Finding | None:
     view = observed.view
     if not view.is_updating or inplace.read(meta.annotations(view.object)) is not InPlace.ONLY:
         return None
-    known, key = observed.get(CONTROLLER_REVISIONS), key_of(observed.leader_statefulset or {})
+    known, key = owned(observed.get(CONTROLLER_REVISIONS), view.object), key_of(observed.leader_statefulset or {})
     held = [group for group in view.groups if group.is_ready and group.revision != key and group.index < view.desired]
     scheduled = "spec.scheduling" if meta.spec(view.object).get("scheduling") is not None else ""
     new = find(known, key)
