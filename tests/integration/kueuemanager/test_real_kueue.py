@@ -195,9 +195,10 @@ def is_finished(name: str, workloads: list[JSONObject]) -> bool:
 
 
 def assert_waiting(state: State) -> None:
-    """The last group has the new template, and all of it waits."""
+    """The last group has the new template, and all of it waits; Kueue has told its pods what admits them."""
     found = state.group("web", 1)
     assert images(found) == {"app:2"}
+    assert all(WORKLOAD in meta.annotations(pod) for pod in found.values())
     assert [bool(meta.spec(pod).get("schedulingGates")) for pod in found.values()] == [True] * SIZE
 
 
