@@ -484,7 +484,7 @@ def test_a_resize_that_the_api_server_refuses_is_quoted() -> None:
             of=lws(1, 1, status=UPDATING),
         )
     )
-    assert (found.code, found.evidence[0]) == ("LWS-E094", f"web-0: {said}")
+    assert (found.code, found.evidence[0]) == ("LWS-E097", f"web-0: {said}")
     assert told(observed([leader], of=lws(1, 1, status=UPDATING))).evidence[0] == "web-0: its resize was refused"
 
 
