@@ -23,22 +23,20 @@ replace and costs at most what the highest existing index costs; R and S may be 
 A group is *released* when the partition falls to its index or below, so that it gets the new template. There are seven
 intended differences from the Go controller (an eighth is in `budget`):
 
-- Groups whose leader has scheduling gates, since a queue has not admitted them, are released first: with the new
-  template itself, as far as no other group lies above them. They are unavailable anyway, and Kueue starts pods of an
-  older revision without quota while a StatefulSet rolls (R-KQ-61).
-- The Go controller counts surge groups by number. It deletes ready ones and keeps others that are not ready, so that
-  fewer than R - U groups stay available. Here a ready surge group stays while it is needed for that bound.
-- The Go controller treats a leader as ready that is being deleted and has not ended yet. If an update is reverted or
-  replaced at that moment, it releases a second group. Here such a group is unavailable, as it is for its users.
+- Groups whose leader has scheduling gates are released first, with the new template itself, as far as no other group lies
+  above them. They are unavailable anyway, and Kueue starts older pods without quota while a StatefulSet rolls (R-KQ-61).
+- The Go controller counts surge groups by number: it deletes ready ones, keeps others, and fewer than R - U groups stay
+  available. Here a ready surge group stays while it is needed for that bound.
+- The Go controller treats a leader as ready that is being deleted and has not ended yet. If an update is reverted at that
+  moment, it releases a second group. Here such a group is unavailable, as it is for its users.
 - The Go controller gives surge groups a new template at once, even if they replace groups that are not ready yet. Here
   they keep theirs, like all others, until the budget releases them.
 - The Go controller counts only the groups below its base as missing. If an update is reverted, groups that are not ready
-  yet may lie above it, and one group too many is replaced. Here what stays ready is counted, at any index.
-- The Go controller releases groups while the StatefulSet controller may still act on an earlier step. If an update is
-  reverted at that moment, both replace a group. Here the next group waits until the StatefulSet controller has observed
-  the last step (`wait`).
-- The Go controller decides with the size of the spec whether groups are ready. After an edit from or to a size of 1 it
-  releases all at once, or waits for ever for those without workers. Here the size counts that a group was created with.
+  yet may lie above it, and one too many is replaced. Here what stays ready is counted, at any index.
+- The Go controller releases groups while the StatefulSet controller may still act on an earlier step, so that both replace
+  one after a revert. Here the next group waits until the StatefulSet controller has observed the last step (`wait`).
+- The Go controller decides with the size of the spec whether groups are ready: after an edit from or to a size of 1 it
+  releases all at once, or waits for ever. Here the size counts that a group was created with.
 """
 
 from collections.abc import Callable, Sequence
@@ -159,8 +157,7 @@ ROLLOUT: Final = (
         shrinks=True,
     ),
 )
-"""Table 5.2 of the contract, in its order. The step of a new revision holds all groups back; the next one releases the
-first ones (unlike R-ROLL-10)."""
+"""Table 5.2 of the contract, in its order. A new revision holds all groups back at first (unlike R-ROLL-10)."""
 
 SHRINKING: Final = {row.case for row in ROLLOUT if row.shrinks}
 
@@ -233,18 +230,14 @@ def position(statefulset: JSONObject) -> Current:
 
 
 def is_behind(statefulset: JSONObject) -> bool:
-    """Return whether the StatefulSet was changed since its controller last reported on it.
-
-    A controller that never reported is not waited for: there may be none.
-    """
+    """Return whether the StatefulSet was changed since its controller last reported on it, if it ever did: there may be none."""
     return bool(meta.status(statefulset).get("observedGeneration")) and not meta.is_observed(statefulset)
 
 
 def may_create_older(statefulset: JSONObject, key: str) -> bool:
     """Return whether the StatefulSet controller may still create pods of a revision other than `key`.
 
-    It does so below the partition, until it has seen all replicas ready and of the newest revision; where there are to be
-    none, all pods gone. A controller that never reported is not waited for: there may be none.
+    It does so below the partition, until it has seen all replicas ready and of the newest revision, or gone where none are wanted.
     """
     is_rolled = not is_behind(statefulset) and is_of_one_revision(statefulset)
     return key_of(statefulset) != key or not is_rolled
@@ -340,9 +333,8 @@ def choose(statefulset: JSONObject, folded: Folded, *, limits: Budget, size: int
     """
     if not has_looked(statefulset):
         return []
-    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key) | _refused(
-        statefulset, folded, limits
-    )
+    left_behind = _abandoned(statefulset, folded, limits=limits, size=size, key=key)
+    left_behind |= _refused(statefulset, folded, limits)
     exhausted = below(folded.exhausted & ~folded.leaders.get(key, 0), position(statefulset).replicas)
     if not needs_help(statefulset) and not exhausted:  # to the StatefulSet controller exhausted ones are unavailable
         return [*highest(left_behind)]
@@ -369,10 +361,7 @@ def _abandoned(statefulset: JSONObject, folded: Folded, *, limits: Budget, size:
 
 
 def _refused(statefulset: JSONObject, folded: Folded, limits: Budget) -> int:
-    """Return the groups whose nodes do not resize them, once their leaders are made of the new revision if deleted.
-
-    Where the user's partition keeps groups, they come back as they were.
-    """
+    """Return the groups whose nodes do not resize them, once leaders get the new revision, or the user's partition keeps them."""
     found = living(statefulset, folded) & folded.refused
     return found & ~below(found, position(statefulset).partition) | below(found, limits.partition)
 
