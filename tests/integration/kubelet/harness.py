@@ -157,3 +157,38 @@ async def cluster(
                 task.cancel()
     finally:
         await runner.stop()
+
+
+def never(*containers: Any, **spec: Any) -> Any:
+    """Return a pod whose containers are not started again."""
+    return pod(*containers, restartPolicy="Never", **spec)
+
+
+async def process(command: str) -> int:
+    """Wait until a process of this test's pods has this command line: a shell needs a moment before it becomes it."""
+    async with asyncio.timeout(PATIENCE):
+        while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.01)
+    return found[0]
+
+
+async def until_ended(command: str) -> None:
+    """Wait until none is left: whoever is killed dies by itself, which may be after the command's end is known."""
+    async with asyncio.timeout(10):
+        while pids(command):  # noqa: ASYNC110 - nothing tells when
+            await asyncio.sleep(0.01)
+
+
+def pids(command: str) -> list[int]:
+    """Return the processes of this test's pods whose command line is this."""
+    wanted = command.replace(" ", "\0").encode() + b"\0"
+    processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
+    ours = [entry for entry in processes if read(entry / "cmdline") == wanted]
+    return [int(entry.name) for entry in ours if b"HOSTNAME=web-0" in read(entry / "environ")]
+
+
+def read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -11,14 +11,16 @@ from typing import Any
 
 import pytest
 from tests.integration.kubelet.harness import (
-    PATIENCE,
     KubeletWithProcesses,
     cluster,
     container,
     is_over,
+    never,
     object_of,
     pod,
+    process,
     status_of,
+    until_ended,
 )
 
 from kuberuntime.objects import meta
@@ -38,10 +40,6 @@ def launcher() -> int:
             if Path(f"/proc/{pid}/comm").read_text().strip() == "kube-launcher":
                 return pid
     raise AssertionError("no launcher runs")
-
-
-def never(*containers: Any, **spec: Any) -> Any:
-    return pod(*containers, restartPolicy="Never", **spec)
 
 
 def test_a_process_has_name_variables_arguments_and_directory(tmp_path: Path) -> None:
@@ -165,128 +163,6 @@ def is_waiting(found: Any, reason: str) -> bool:
     """Return whether the container waits for this reason."""
     waiting = status_of(found)["state"].get("waiting") or {}
     return bool(waiting.get("reason") == reason)
-
-
-async def process(command: str) -> int:
-    """Wait until a process of this test's pods has this command line: a shell needs a moment before it becomes it."""
-    async with asyncio.timeout(PATIENCE):
-        while not (found := pids(command)):  # noqa: ASYNC110 - nothing tells when
-            await asyncio.sleep(0.01)
-    return found[0]
-
-
-async def until_ended(command: str) -> None:
-    """Wait until none is left: whoever is killed dies by itself, which may be after the command's end is known."""
-    async with asyncio.timeout(10):
-        while pids(command):  # noqa: ASYNC110 - nothing tells when
-            await asyncio.sleep(0.01)
-
-
-def test_another_image_starts_in_the_same_pod(tmp_path: Path) -> None:
-    """Namespaces of processes and network, address and object stay; the restart policy is not asked (ADR 24)."""
-    show = "readlink /proc/self/ns/pid /proc/self/ns/net; exec sleep 1000"
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as node:
-            first = await node.start(never(container(show), shareProcessNamespace=True))
-            before = await printed(node, first)
-            image = {"spec": {"containers": [{"name": "main", "image": "other"}]}}
-            await node.client.patch(PODS, meta.key(first), image, kind="strategic")
-            second = await node.until(
-                lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
-            )
-            assert status_of(second)["image"] == "other"
-            assert status_of(second)["containerID"] != status_of(first)["containerID"]
-            assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
-            assert await printed(node, second) == before
-            notes = [event.note for event in node.events.recorded]
-            assert "Container main definition changed, will be restarted" in notes
-
-    asyncio.run(scenario())
-
-
-def test_all_containers_start_anew_in_the_same_network_with_the_same_volumes(tmp_path: Path) -> None:
-    """Init containers run again, volumes keep what is in them, and nobody waits for a program that ignores its end."""
-    rules = [{"action": "RestartAllContainers", "exitCodes": {"operator": "In", "values": [88]}}]
-    mount = [{"name": "scratch", "mountPath": "/scratch"}]
-    init = container("echo init >> /scratch/runs", "init", volumeMounts=mount)
-    show = "readlink /proc/self/ns/net; wc -l < /scratch/runs; trap '' TERM; while :; do sleep 0.1; done"
-    main = container(show, volumeMounts=mount)
-    watch = "until test -e /scratch/restart; do sleep 0.05; done; rm /scratch/restart; exit 88"
-    watcher = container(watch, "watcher", volumeMounts=mount, restartPolicy="Never", restartPolicyRules=rules)
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as node:
-            obj = never(main, watcher, initContainers=[init], volumes=[{"name": "scratch", "emptyDir": {}}])
-            first = await node.start(obj | {"spec": obj["spec"] | {"terminationGracePeriodSeconds": 600}})
-            before = (await printed(node, first)).split()
-            told = asyncio.create_task(
-                node.until(lambda found: meta.is_condition_true(found, "AllContainersRestarting"))
-            )
-            request_restart(tmp_path)
-            during = await told
-            assert status_of(during, "watcher")["state"]["terminated"]["exitCode"] == 88
-            second = await node.until(
-                lambda found: status_of(found)["restartCount"] == 1 and meta.is_condition_true(found, "Ready")
-            )
-            assert (meta.uid(second), meta.status(second)["podIP"]) == (meta.uid(first), meta.status(first)["podIP"])
-            after = (await printed(node, second)).split()
-            assert (before[0], before[1], after[0], after[1]) == (before[0], "1", before[0], "2")
-            for name in ("init", "watcher", "main"):
-                status = status_of(second, name)
-                assert status["restartCount"] == 1
-                assert status["lastState"]["terminated"]["reason"] == "RestartingAllContainers"
-
-    asyncio.run(scenario())
-
-
-def test_other_cpu_and_memory_come_to_the_process_that_runs(tmp_path: Path) -> None:
-    """Nothing is started again: the same process, at the same address (ADR 24)."""
-
-    async def scenario() -> None:
-        async with cluster(tmp_path) as node:
-            sized = container("exec sleep 1618", resources={"requests": {"cpu": "1"}, "limits": {"memory": "1Gi"}})
-            first = await node.start(never(sized))
-            before = await process("sleep 1618")
-            resources = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
-            resize = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
-            await node.client.patch(PODS, meta.key(first), resize, kind="strategic", subresource="resize")
-            second = await node.until(lambda found: status_of(found).get("resources") == resources)
-            assert status_of(second)["containerID"] == status_of(first)["containerID"]
-            assert (status_of(second)["restartCount"], meta.is_condition_true(second, "Ready")) == (0, True)
-            assert meta.status(second)["podIP"] == meta.status(first)["podIP"]
-            assert pids("sleep 1618") == [before]
-
-    asyncio.run(scenario())
-
-
-def request_restart(directory: Path) -> None:
-    """Make the file that a watcher waits for, in the only volume of this name."""
-    (scratch,) = directory.rglob("scratch")
-    (scratch / "restart").touch()
-
-
-async def printed(node: KubeletWithProcesses, found: Any) -> str:
-    """Wait until a program has printed two lines; return them."""
-    async with asyncio.timeout(PATIENCE):
-        while len((text := await node.logs(found)).splitlines()) < 2:  # noqa: ASYNC110 - nothing tells when
-            await asyncio.sleep(0.05)
-    return text
-
-
-def pids(command: str) -> list[int]:
-    """Return the processes of this test's pods whose command line is this."""
-    wanted = command.replace(" ", "\0").encode() + b"\0"
-    processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdecimal()]
-    ours = [entry for entry in processes if read(entry / "cmdline") == wanted]
-    return [int(entry.name) for entry in ours if b"HOSTNAME=web-0" in read(entry / "environ")]
-
-
-def read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""
 
 
 def test_probes_reach_pods_that_listen_on_the_same_port(tmp_path: Path) -> None:
