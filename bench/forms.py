@@ -36,23 +36,10 @@ async def rows(bench: Bench, _: argparse.Namespace) -> None:
         await bench.create("web", 100, 4, rollout=QUARTER)
         await bench.whole("web", 100)
     made = (await client.list(STATEFULSETS, namespace=namespace)).items
-    patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
     async with bench.phase("100 x 4 rolled, 25 %"):
-        await client.patch(LEADERWORKERSETS, ObjectKey(namespace, "web"), patch, kind="merge")
-        await asyncio.sleep(1)  # until then the status may be the one before
-        await bench.whole("web", 100)
+        await roll(bench, 100)
     async with bench.phase("a worker deleted in 20 of 100 groups"):
-        old = {f"web-{group}-1" for group in range(20)}
-        uids = {meta.uid(pod) for pod in (await client.list(PODS, namespace=namespace)).items if meta.name(pod) in old}
-        for name in sorted(old):
-            await client.delete(PODS, ObjectKey(namespace, name))
-
-        async def are_replaced() -> bool:
-            found = (await client.list(PODS, namespace=namespace)).items
-            return len(found) == 400 and not uids & {meta.uid(pod) for pod in found}
-
-        await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
-        await bench.whole("web", 100)
+        await delete_workers(bench, 20, of=100, size=4)
     async with bench.phase("100 x 4 to none"):
         await bench.space.scale("web", 0)
         await bench.pods(0)
@@ -62,6 +49,30 @@ async def rows(bench: Bench, _: argparse.Namespace) -> None:
         for name in names:
             await bench.whole(name, 1)
     await floor(bench, made)
+
+
+async def roll(bench: Bench, groups: int) -> None:
+    """Give the workers another image; wait until all groups are of it and ready."""
+    patch = {"spec": {"leaderWorkerTemplate": {"workerTemplate": objects.pod_template("app:2")}}}
+    await bench.space.client.patch(LEADERWORKERSETS, ObjectKey(bench.space.namespace, "web"), patch, kind="merge")
+    await asyncio.sleep(1)  # until then the status may be the one before
+    await bench.whole("web", groups)
+
+
+async def delete_workers(bench: Bench, groups: int, *, of: int, size: int) -> None:
+    """Delete a worker of so many groups; wait until none of their pods is left, and all are ready."""
+    client, namespace = bench.space.client, bench.space.namespace
+    old = {f"web-{group}-1" for group in range(groups)}
+    uids = {meta.uid(pod) for pod in (await client.list(PODS, namespace=namespace)).items if meta.name(pod) in old}
+    for name in sorted(old):
+        await client.delete(PODS, ObjectKey(namespace, name))
+
+    async def are_replaced() -> bool:
+        found = (await client.list(PODS, namespace=namespace)).items
+        return len(found) == of * size and not uids & {meta.uid(pod) for pod in found}
+
+    await until(are_replaced, *bench.world.replicas, seconds=LIMIT, poll=POLL)
+    await bench.whole("web", of)
 
 
 async def floor(bench: Bench, made: list[JSONObject]) -> None:
@@ -93,12 +104,16 @@ async def groups(bench: Bench, options: argparse.Namespace) -> None:
     facts = {"groups": count, "pods": 2 * count}
     async with bench.phase("groups: created", **facts) as line:
         begun = time.monotonic()
-        await bench.create("web", count, 2)
+        await bench.create("web", count, 2, rollout=QUARTER)
         await bench.pods(2 * count)
         line["created_seconds"] = round(time.monotonic() - begun, 2)
         await bench.whole("web", count)
     async with bench.phase("groups: at rest", **facts):
         await asyncio.sleep(STEADY)
+    async with bench.phase("groups: rolled, 25 %", **facts):
+        await roll(bench, count)
+    async with bench.phase("groups: a worker deleted in a fifth", **facts):
+        await delete_workers(bench, count // 5, of=count, size=2)
     async with bench.phase("groups: to none", **facts):
         await bench.space.scale("web", 0)
         await bench.pods(0)

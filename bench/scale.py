@@ -4,8 +4,8 @@
 
     rows      one LeaderWorkerSet of 100 groups x 4: created, its worker image rolled (maxUnavailable 25 %), a worker deleted
               in 20 groups, no replicas; then 100 LeaderWorkerSets of 1 x 2
-    groups    500 groups x 2: all pods created, ready, half a minute at rest, to zero, deleted; then cycles from 250 groups
-              to 500 and back (`--groups`, `--cycles`)
+    groups    500 groups x 2: all pods created, ready, half a minute at rest, rolled, a worker deleted in a fifth, to zero,
+              deleted; then cycles from 250 groups to 500 and back (`--groups`, `--cycles`)
     arrivals  LeaderWorkerSets that arrive at a rate (`--sets 100 --pods 600 --rate 5`): from creation to Ready, P50, P90, P99
     slow      20 groups of 2 rolled a quarter at a time, whose pods take 20 s to start: its time as a share of four waves
     reviews   300 admissions of pods a second, for 20 s: P50 and P99 of the answers
