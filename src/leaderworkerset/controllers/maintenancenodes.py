@@ -16,7 +16,7 @@ from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.core.maintenance.closing import closing, must_leave
 from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 
-MARKED: Final = "marked"
+MARKED: Final = "marked to move"
 
 
 def marked_values(pod: JSONObject) -> Iterable[str]:

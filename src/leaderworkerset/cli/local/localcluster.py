@@ -24,7 +24,9 @@ from leaderworkerset.cli.errors import CommandError, UsageError
 from leaderworkerset.cli.local.clusteroptions import ClusterOptions
 from leaderworkerset.cli.process import collection
 from leaderworkerset.cli.rehearsal.nodepools import Pool
-from leaderworkerset.kinds.managed import full_definitions
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
+from leaderworkerset.kinds.managed import OptIns, full_definitions, managed
 from leaderworkerset.manager import lwsmanager
 from leaderworkerset.recording import recorder
 from leaderworkerset.recording.logsource import ReadFiles
@@ -35,6 +37,9 @@ from localkube.cluster import DamagedDataError, LocalkubeError, Nodes, RunningCl
 
 CONNECTIONS: Final = 8
 """The connections for the controllers' requests; both ends are in this process."""
+
+OPTED: Final = OptIns(disruption=DisruptionSettings(), maintenance=MaintenanceSettings())
+"""What is rehearsed here needs no configuration: LeaderWorkerSets choose it by their annotations."""
 
 PROGRESS_PACE: Final = 1.0
 """Seconds between two writes of the progress of one leader."""
@@ -88,12 +93,13 @@ async def local_cluster(
             client = Client(transport)
             try:
                 progress("starting webhooks, controllers and kubelet")
+                kinds = managed(opted=OPTED)
                 follower = ProgressFollower(server.client(), clock, pace=PROGRESS_PACE, waits=server.waits)
                 async with (
-                    lwsmanager.webhooks(client, clock, await full_definitions(client)),
+                    lwsmanager.webhooks(client, clock, await full_definitions(client), kinds=kinds),
                     server.work(),
                     recorder.recording(server.client(), Store(place.history), read_logs(server), clock, follower),
-                    server.managed(lambda: lwsmanager.controllers(client, clock)),
+                    server.managed(lambda: lwsmanager.controllers(client, clock, kinds=kinds)),
                 ):
                     own = Client(WarningTransport(transport, say_warning), field_validation="Strict")
                     with collection.resumed(lasting=keep):

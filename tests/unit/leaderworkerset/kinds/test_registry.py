@@ -15,8 +15,10 @@ from kuberuntime.objects.resources import PODS, SERVICES
 from leaderworkerset.controllers.caches import Cache, Caches
 from leaderworkerset.controllers.indexes import CACHES, POD_CACHE
 from leaderworkerset.controllers.spec import ControllerSpec
+from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
+from leaderworkerset.core.maintenance.maintenancesettings import MaintenanceSettings
 from leaderworkerset.kinds.kind import Kind
-from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.kinds.managed import MANAGED, OptIns, managed
 from leaderworkerset.kinds.registry import Registry
 from localkube.apiserver import builtin
 from localkube.apiserver.inprocess import InProcessTransport
@@ -102,6 +104,13 @@ def test_leaderworkersets_are_followed_once_for_all_controllers(client: Client) 
     followed = [informer.resource.plural for informer in caches.all()]
     assert followed.count("leaderworkersets") == 1
     assert followed.count("services") == 2  # those of LeaderWorkerSets, and those of roles
+
+
+def test_all_that_a_configuration_may_enable_runs_in_one_manager(client: Client) -> None:
+    opted = OptIns(records=True, disruption=DisruptionSettings(), maintenance=MaintenanceSettings())
+    kinds = managed("auto", workload_aware=True, opted=opted)
+    caches = Caches(client, (cache for spec in kinds.controllers for cache in spec.caches))
+    assert [informer.resource.plural for informer in caches.all()].count("nodes") == 1
 
 
 @pytest.mark.parametrize("spec", MANAGED.controllers, ids=lambda spec: spec.name)
