@@ -22,7 +22,7 @@ KEPT: Final = ("apiVersion", "kind", "spec")
 """Of a Deployment, what the product says of it."""
 
 HISTORICAL: Final = {"collisionCount", "restartCount", "lastState", "revision", "deletionGracePeriodSeconds", "containerID",
-                     labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
+                     labels.IN_PLACE, labels.IN_PLACE_REVISION, labels.IN_PLACE_STATEFULSET_REVISION, labels.IN_PLACE_BEFORE,
                      labels.RESTARTED_IN_PLACE,
                      labels.REPLACES, labels.GROUP_RESTART_COUNTS}  # fmt: skip
 """Fields that tell of the past."""

@@ -268,9 +268,7 @@ def limit(spec: JSONObject, name: str) -> int:
 def has_restarted(pod: JSONObject) -> bool:
     """Return whether a container of the pod was restarted alone, and not to run another image (`kubelet.py`)."""
     statuses = meta.status(pod).get("containerStatuses") or ()
-    return any(
-        one.get("restartCount", 0) > replacements(one) and not podstate.restarted_with_all(one) for one in statuses
-    )
+    return any(one.get("restartCount", 0) > excused(one) for one in statuses)
 
 
 def restarts_in_place(pod: JSONObject) -> int:
@@ -279,8 +277,8 @@ def restarts_in_place(pod: JSONObject) -> int:
     return max((int(one["restartCount"]) for one in statuses), default=0)
 
 
-def replacements(status: JSONObject) -> int:
-    """Return how often a container was restarted to run another image, as the model of the kubelet says in its ID."""
+def excused(status: JSONObject) -> int:
+    """Return how often a container was restarted to run another image or with all others, as the model's IDs say."""
     return int(str(status.get("containerID", "")).rpartition("/")[2] or 0)
 
 

@@ -83,7 +83,10 @@ class ModelKubelet:
         if _is_redefined(pod):
             return False
         status = self._status(pod, ready=False, restarts=meta.status(pod)["containerStatuses"][0]["restartCount"] + 1)
-        status["containerStatuses"][0]["lastState"] = {"terminated": {"exitCode": 137, "reason": ALL_RESTARTED}}
+        container = status["containerStatuses"][0]
+        container["lastState"] = {"terminated": {"exitCode": 137, "reason": ALL_RESTARTED}}
+        begun, _, excused = container["containerID"].rpartition("/")
+        container["containerID"] = f"{begun}/{int(excused) + 1}"
         self._put(pod, status)
         if comes_back:
             self._later(self.pace.start, self._recover, pod)
@@ -235,14 +238,14 @@ class ModelKubelet:
         ]
         conditions += [one for one in meta.status(pod).get("conditions") or () if one["type"] not in states]
         last: JSONObject = (meta.status(pod).get("containerStatuses") or [{}])[0]
-        replaced = int(str(last.get("containerID", "/0")).rpartition("/")[2])
-        replaced += bool(last) and last["image"] != _image(pod) and last["restartCount"] != restarts
+        excused = int(str(last.get("containerID", "/0")).rpartition("/")[2])
+        excused += bool(last) and last["image"] != _image(pod) and last["restartCount"] != restarts
         image = last["image"] if last.get("restartCount") == restarts else _image(pod)
         container = {
             "name": "main", "image": image, "imageID": "", "ready": ready, "started": ready,
             "restartCount": restarts, "state": {"running": {"startedAt": now}},
             "lastState": last["lastState"] if last.get("restartCount") == restarts else {},
-            "containerID": f"model://{restarts}/{replaced}",
+            "containerID": f"model://{restarts}/{excused}",
             "resources": last.get("resources", _resources(pod)) if _is_too_large(pod) else _resources(pod),
         }  # fmt: skip
         return meta.status(pod) | {
