@@ -47,7 +47,7 @@ def resume(target: Target, name: str, *, is_trial: bool) -> None:
     """  # noqa: D301 - click reads the \b
     name = subjects.named(name)
 
-    say(target.run(lambda session: pause(session, name, is_trial=is_trial)))
+    say(target.run(lambda session: let_go(session, name, is_trial=is_trial)))
 
 
 async def pause(session: Session, name: str, *, is_trial: bool = False) -> str:
