@@ -20,6 +20,20 @@ def compute(resources: JSONObject) -> dict[str, dict[str, JSON]]:
     return {kind: {name: amounts[name] for name in COMPUTE if name in amounts} for kind, amounts in named.items()}
 
 
+def without_compute(container: JSONObject) -> JSONObject:
+    """Return a container without its amounts of CPU and memory.
+
+    >>> without_compute({"resources": {"limits": {"cpu": "2", "example.com/gpu": "1"}}})["resources"]
+    {'limits': {'example.com/gpu': '1'}, 'requests': {}}
+    """
+    resources = container.get("resources") or {}
+    others = {
+        kind: {name: amount for name, amount in (resources.get(kind) or {}).items() if name not in COMPUTE}
+        for kind in ("limits", "requests")
+    }
+    return container | {"resources": resources | others}
+
+
 def qos_class(spec: JSONObject) -> str:
     """Return the class that decides which pods are evicted first: Guaranteed, Burstable or BestEffort.
 

@@ -14,7 +14,7 @@ from leaderworkerset.core.disruption import disruptionsettings as settings
 from leaderworkerset.core.disruption import groupbudget
 from leaderworkerset.core.disruption.disruptionsettings import DisruptionSettings
 from leaderworkerset.views.groups import GroupName, View, name_of
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, listed
 
 NAMED = 5
 """The maximum number of groups that are named."""
@@ -53,5 +53,4 @@ def _away(view: View) -> list[str]:
 
 
 def _named(away: list[str]) -> str:
-    more = f" and {len(away) - NAMED} more" if len(away) > NAMED else ""
-    return f"{', '.join(away[:NAMED])}{more} {'is' if len(away) == 1 else 'are'} away"
+    return f"{listed(away, NAMED)} {'is' if len(away) == 1 else 'are'} away"

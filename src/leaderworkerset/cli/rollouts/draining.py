@@ -9,7 +9,6 @@ from typing import Final, TypeAlias
 from kuberuntime import timeouts
 from kuberuntime.cache.informer import Informer
 from kuberuntime.client.requests import Selection
-from kuberuntime.errors import NotFoundError
 from kuberuntime.objects import meta, placement
 from kuberuntime.objects.meta import JSONObject, ObjectKey
 from kuberuntime.objects.resources import NODES, PODS
@@ -128,12 +127,8 @@ class Drain:
 
     async def _views(self, held: Held) -> list[View]:
         """Return the LeaderWorkerSets of groups that are on the nodes."""
-        found = []
-        for key in sorted(held):
-            try:
-                found.append(await self.session.client.get(LEADERWORKERSETS, key))
-            except NotFoundError:
-                continue
+        read = [await self.session.client.find(LEADERWORKERSETS, key) for key in sorted(held)]
+        found = [obj for obj in read if obj is not None]
         return await targets.views_of(self.session, found) if found else []
 
     async def _reasons(self, held: Held) -> list[str]:

@@ -90,7 +90,7 @@ def containers(amounts: Mapping[ResourceField, str]) -> dict[str, JSONObject]:
 def without(template: JSONObject) -> JSONObject:
     """Return a pod template without CPU and memory of its containers."""
     spec = meta.spec(template)
-    bare = [_without(one) for one in spec.get("containers") or []]
+    bare = [qos.without_compute(one) for one in spec.get("containers") or []]
     return template | {"spec": spec | {"containers": bare}}
 
 
@@ -146,15 +146,6 @@ def _is_unsupported(pod: JSONObject) -> bool:
     """Return whether the kubelet reports no amounts of running containers: it is older than the subresource."""
     statuses = meta.status(pod).get("containerStatuses") or []
     return meta.is_condition_true(pod, "Ready") and not any("resources" in one for one in statuses)
-
-
-def _without(container: JSONObject) -> JSONObject:
-    resources = container.get("resources") or {}
-    others = {
-        kind: {name: amount for name, amount in (resources.get(kind) or {}).items() if name not in qos.COMPUTE}
-        for kind in ("limits", "requests")
-    }
-    return container | {"resources": resources | others}
 
 
 def _parsed(text: str) -> Quantity | None:

@@ -11,7 +11,7 @@ from leaderworkerset.diagnosis.causes.unattended import own
 from leaderworkerset.diagnosis.finding import Cause, Finding, Verdict
 from leaderworkerset.diagnosis.observed import Observed
 from leaderworkerset.views.groups import Group, View, groups_named
-from leaderworkerset.views.wording import counted
+from leaderworkerset.views.wording import counted, listed
 
 NAMED: Final = 5
 
@@ -19,21 +19,24 @@ NAMED: Final = 5
 def is_never_moved(observed: Observed) -> Finding | None:
     """Find groups that have to leave nodes, and of which none may be away."""
     view, why = observed.view, departures.obstacle(observed.view.object)
-    if not departures.is_moving(view) or not why or not _waiting(observed):
+    if not departures.is_moving(view) or not why or not (waiting := _waiting(observed)):
         return None
     field = "spec.rolloutStrategy.rollingUpdateConfiguration.maxUnavailable"
     return Finding(
         subject=own(observed),
-        sentence=f"{_what(observed, 'is', 'are')} never moved: {why}",
+        sentence=f"{_what(observed, waiting, 'is', 'are')} never moved: {why}",
         evidence=(_reported(view),),
-        steps=(f"set {field} to 1 or more, and apply it", f"or at once: {_restart(observed)}"),
+        steps=(
+            f"set {field} to 1 or more, and apply it",
+            f"or at once: {observed.lws(f'restart {view.name}/{waiting[0].name}')}",
+        ),
     )
 
 
 def waits_for_move(observed: Observed) -> Finding | None:
     """Find groups that have to leave nodes, and what they wait for."""
     view = observed.view
-    if not departures.is_moving(view) or not _waiting(observed):
+    if not departures.is_moving(view) or not (waiting := _waiting(observed)):
         return None
     away = [group for group in view.groups if not group.is_ready and group.index < view.desired]
     steps = [observed.lws(f"events {view.name}")]
@@ -47,7 +50,7 @@ def waits_for_move(observed: Observed) -> Finding | None:
         waits = f"{counted(allowed, 'group')} at a time" if allowed else "after extra groups are ready"
     return Finding(
         subject=own(observed),
-        sentence=f"{_what(observed, 'waits', 'wait')} to be moved ({waits})",
+        sentence=f"{_what(observed, waiting, 'waits', 'wait')} to be moved ({waits})",
         evidence=(_reported(view),),
         steps=tuple(steps),
     )
@@ -60,22 +63,16 @@ def _waiting(observed: Observed) -> list[Group]:
     return found if found or observed.knows(NODES) else list(groups)
 
 
-def _what(observed: Observed, one: str, many: str) -> str:
+def _what(observed: Observed, waiting: list[Group], one: str, many: str) -> str:
     """Return the groups, their nodes, and the verb."""
-    view, nodes, waiting = observed.view, departures.closed(observed.nodes), _waiting(observed)
+    view, nodes = observed.view, departures.closed(observed.nodes)
     named = sorted({node for group in waiting for node in departures.nodes_of(group, nodes)})
     if not named and not any(map(departures.is_marked, waiting)):
         return f"at least one group of {view.name} {one}"
-    more = f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
-    where = f" on closed node{'s' if len(named) > 1 else ''} {', '.join(named[:NAMED])}{more}" if named else ""
+    where = f" on closed node{'s' if len(named) > 1 else ''} {listed(named, NAMED)}" if named else ""
     return (
         f"{groups_named([group.name for group in waiting])} of {view.name}{where} {one if len(waiting) == 1 else many}"
     )
-
-
-def _restart(observed: Observed) -> str:
-    view = observed.view
-    return observed.lws(f"restart {view.name}/{_waiting(observed)[0].name}")
 
 
 def _reported(view: View) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
-from kuberuntime.objects.qos import COMPUTE, qos_class
+from kuberuntime.objects.qos import qos_class, without_compute
 from localkube.apiserver.validation import pod_rules
 from localkube.apiserver.validation.values import forbidden
 
@@ -87,7 +87,7 @@ def _change(before: JSONObject, after: JSONObject, where: str, *, is_init: bool)
     for kind in AMOUNTS:
         if had.get(kind, {}).keys() - has.get(kind, {}).keys():
             yield forbidden(f"{where}.resources.{kind}", f"resource {kind} cannot be removed")
-    if _fixed(before) != _fixed(after):
+    if without_compute(before) != without_compute(after):
         text = "only cpu and memory resources"
         yield (
             forbidden(where, f"{text} for init or sidecar containers are mutable")
@@ -96,13 +96,3 @@ def _change(before: JSONObject, after: JSONObject, where: str, *, is_init: bool)
         )
     if any(one.get("restartPolicy") == "RestartContainer" for one in before.get("resizePolicy") or ()):
         yield forbidden(f"{where}.resizePolicy", "the embedded cluster does not restart containers for a resize")
-
-
-def _fixed(container: JSONObject) -> JSONObject:
-    """Return a container without CPU and memory."""
-    resources = container.get("resources", {})
-    amounts = {
-        kind: {name: amount for name, amount in resources.get(kind, {}).items() if name not in COMPUTE}
-        for kind in AMOUNTS
-    }
-    return container | {"resources": resources | amounts}

@@ -1,10 +1,8 @@
 """`lws drain`: close nodes, and wait until the manager has moved their groups elsewhere."""
 
-import asyncio
-
 import click
 
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.rollouts.draining import Drain
 from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
@@ -31,11 +29,10 @@ def command(target: Target, names: tuple[str, ...], *, cancel: bool, is_trial: b
     if cancel and is_trial:
         raise UsageError("--cancel cannot be combined with --dry-run")
 
-    async def act() -> str:
-        async with target.session() as session:
-            drain = await Drain.of(session, names)
-            if cancel:
-                return await drain.cancel()
-            return await (drain.preview() if is_trial else drain.run(timeout))
+    async def act(session: Session) -> str:
+        drain = await Drain.of(session, names)
+        if cancel:
+            return await drain.cancel()
+        return await (drain.preview() if is_trial else drain.run(timeout))
 
-    say(asyncio.run(act()))
+    say(target.run(act))

@@ -1,11 +1,9 @@
 """`lws move`: move one group off its nodes, or off one of them."""
 
-import asyncio
-
 import click
 
 from leaderworkerset.cli import targets
-from leaderworkerset.cli.cluster.target import Target
+from leaderworkerset.cli.cluster.target import Session, Target
 from leaderworkerset.cli.errors import UsageError
 from leaderworkerset.cli.rollouts.moving import GroupMove
 from leaderworkerset.cli.sharedoptions import dry_run_option, timeout_option
@@ -35,9 +33,8 @@ def command(target: Target, name: str, *, node: str, is_trial: bool, timeout: fl
     if chosen.group is None or chosen.rank is not None:
         raise UsageError("name one group, as in web/3: it moves as a whole")
 
-    async def act() -> str:
-        async with target.session() as session:
-            move = await GroupMove.of(session, chosen, node.removeprefix("node/"))
-            return move.preview() if is_trial else await move.run(timeout)
+    async def act(session: Session) -> str:
+        move = await GroupMove.of(session, chosen, node.removeprefix("node/"))
+        return move.preview() if is_trial else await move.run(timeout)
 
-    say(asyncio.run(act()))
+    say(target.run(act))
