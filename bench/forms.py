@@ -197,14 +197,12 @@ async def slow(bench: Bench, _: argparse.Namespace) -> None:
 
 async def reviews(bench: Bench, _: argparse.Namespace) -> None:
     """Ask the webhook of pods at a steady rate, as an API server does for so many pods a second."""
-    if bench.manager == "go":
-        return  # its webhooks do not run here
     await bench.create("web", 1, 2)
     await bench.whole("web", 1)
     leader = await bench.space.client.get(PODS, ObjectKey(bench.space.namespace, "web-0"))
     request = {"uid": "bench", "operation": "CREATE", "namespace": bench.space.namespace, "object": leader}
     body = msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
-    url = f"https://127.0.0.1:{bench.world.replicas[-1].webhooks}{MUTATE_POD}"
+    url = f"https://127.0.0.1:{bench.webhooks}{MUTATE_POD}"
     took: list[float] = []
     async with (
         bench.phase("reviews of pods", per_second=REVIEWS_PER_SECOND) as line,

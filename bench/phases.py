@@ -32,13 +32,14 @@ AT_ONCE = 32
 
 @dataclass
 class Bench:
-    """A manager of one run, its process, and what was measured of it."""
+    """A manager of one run, its process, the port of its webhooks, and what was measured of it."""
 
     world: World
     space: Space
     manager: str
     run: int
     process: int
+    webhooks: int
     lines: list[Line]
 
     @asynccontextmanager

@@ -12,8 +12,8 @@
     many      2,000 LeaderWorkerSets of 5 pods (`--many`): seconds, and the manager's memory, also per LeaderWorkerSet
 
 Each line has seconds, and of the manager's process its processor time, resident memory and, by the API server's audit log,
-its writes (events and statuses among them; renewals of its lease not). With `go`, the Go manager's controllers run in the
-same control plane, and a manager of ours that never leads serves the webhooks: its own are not in the Go manager's numbers.
+its writes (events and statuses among them; renewals of its lease not). With `go`, the Go manager does the same in the same
+control plane, its webhooks included, whose certificate is an RSA key as in its own secret (R-CERT-1).
 Nodes, rates and sizes stand in the lines; control plane, scheduler, kwok and manager share the cores of the machine.
 Needs the binaries of `tests/controlplane`; for `go`, `python -m tests.packages.build lws`.
 """
@@ -27,6 +27,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 from bench.forms import FORMS
@@ -35,44 +36,46 @@ from bench.phases import Bench
 from bench.record import Line, machine, medians
 from tests.controlplane import build
 from tests.controlplane.audit import Audit
-from tests.controlplane.process import Plane, control_plane
+from tests.controlplane.process import Plane, control_plane, free_ports
 from tests.integration.clusters.cluster import NODES
 from tests.integration.clusters.kubernetes import KubernetesCluster, build_node, set_up
 from tests.integration.manager.groups import Space
-from tests.integration.manager.installation import ACCOUNT, write_kubeconfig
+from tests.integration.manager.installation import ACCOUNT, trust, write_certificate, write_kubeconfig
 from tests.integration.manager.world import World, opened
-from tests.parity.gomanager import go_manager
+from tests.parity.gomanager import CERTIFICATES, go_manager
 
 from kuberuntime.objects import meta
-from kuberuntime.objects.resources import LEASES
 from kuberuntime.objects.resources import NODES as NODE_RESOURCE
-from leaderworkerset.api.metadata import LEASE
 from leaderworkerset.api.resources import LEADERWORKERSETS
-from leaderworkerset.install.installsettings import NAMESPACE
+from leaderworkerset.webhooks import certificates
 
 PODS_PER_NODE = 110
 
 
+Running: TypeAlias = tuple[int, int]
+"""The process of a manager, and the port of its webhooks."""
+
+
 @asynccontextmanager
-async def ours(world: World, name: str) -> AsyncIterator[int]:
+async def ours(world: World, name: str) -> AsyncIterator[Running]:
     """Run a manager of ours that leads."""
     replica = await world.start(name, leaderElection=USUAL_ELECTION)
     await world.await_master(replica)
-    yield replica.process.pid
+    yield replica.process.pid, replica.webhooks
 
 
 @asynccontextmanager
-async def theirs(world: World, name: str) -> AsyncIterator[int]:
-    """Run the Go manager, and one of ours that serves webhooks and never leads: somebody holds its lease."""
-    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    spec = {"holderIdentity": "bench", "leaseDurationSeconds": 86400, "acquireTime": now, "renewTime": now}
-    lease = {"metadata": {"name": LEASE, "namespace": NAMESPACE}, "spec": spec}
-    await world.client.create(LEASES, {"apiVersion": LEASES.api_version, "kind": LEASES.kind, **lease})
-    await world.start(name, leaderElection=USUAL_ELECTION)
+async def theirs(world: World, name: str) -> AsyncIterator[Running]:
+    """Run the Go manager."""
+    authority = certificates.create_authority(datetime.now(UTC), algorithm="rsa")
+    write_certificate(world.directory / CERTIFICATES, authority, algorithm="rsa")
+    await trust(world.client, authority.certificate)
     kubeconfig = world.directory / f"{name}-go.kubeconfig"
     await write_kubeconfig(world.client, world.plane.kubeconfig, kubeconfig)
-    async with go_manager(kubeconfig, world.directory) as process:
-        yield process.pid
+    (port,) = free_ports(1)
+    async with go_manager(kubeconfig, world.directory, port) as process:
+        world.balancer.backends.append(port)
+        yield process.pid, port
 
 
 MANAGERS = {"ours": ours, "go": theirs}
@@ -109,9 +112,9 @@ async def measure(plane: Plane, directory: Path, options: argparse.Namespace) ->
                     await add_nodes(world, options.nodes)
                     space = Space(world.client, f"{form}-{manager}-{run}")
                     await space.open()
-                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}") as process:
+                    async with MANAGERS[manager](world, f"{form}-{manager}-{run}") as (process, port):
                         await asyncio.sleep(SETTLE)
-                        bench = Bench(world, space, manager, run, process, lines)
+                        bench = Bench(world, space, manager, run, process, port, lines)
                         await FORMS[form](bench, options)
                         await clear(bench)
     return lines

@@ -1,8 +1,8 @@
-"""The Go manager, where it was built: its controllers as a process beside a control plane.
+"""The Go manager, where it was built, as a process beside a control plane, with its webhooks.
 
-    async with go_manager(kubeconfig, directory): …
+    async with go_manager(kubeconfig, directory, port): …
 
-Its webhooks stay off, so that the same ones serve pods whoever manages them; what it decides from is what it finds.
+It serves webhooks at `port`, with the certificate in `directory / CERTIFICATES`.
 """
 
 import asyncio
@@ -21,6 +21,7 @@ from tests.packages import build
 START_SECONDS: Final = 60.0
 POLL: Final = 0.1
 
+CERTIFICATES: Final = "go-certificates"
 CONFIGURATION: Final = {
     "apiVersion": "config.lws.x-k8s.io/v1alpha1",
     "kind": "Configuration",
@@ -30,12 +31,15 @@ CONFIGURATION: Final = {
 
 
 @asynccontextmanager
-async def go_manager(kubeconfig: Path, directory: Path) -> AsyncIterator["subprocess.Popen[bytes]"]:
+async def go_manager(kubeconfig: Path, directory: Path, webhooks: int) -> AsyncIterator["subprocess.Popen[bytes]"]:
     """Run it until the context is left, which is given its process; raise StartError when it does not come up."""
     program = build.LWS.find()
     assert program is not None, build.LWS.missing
     (port,) = free_ports(1)
-    process = _start(program, kubeconfig, directory, port)
+    webhook = {"port": webhooks, "certDir": str(directory / CERTIFICATES)}
+    file = directory / "go.yaml"
+    file.write_bytes(msgspec.json.encode(CONFIGURATION | {"webhook": webhook}))
+    process = _start(program, kubeconfig, file, port)
     try:
         await _await_ready(process, port, directory / "go.log")
         yield process
@@ -44,14 +48,12 @@ async def go_manager(kubeconfig: Path, directory: Path) -> AsyncIterator["subpro
         await asyncio.to_thread(stop, process)
 
 
-def _start(program: Path, kubeconfig: Path, directory: Path, port: int) -> "subprocess.Popen[bytes]":
-    file = directory / "go.yaml"
-    file.write_bytes(msgspec.json.encode(CONFIGURATION))
+def _start(program: Path, kubeconfig: Path, file: Path, port: int) -> "subprocess.Popen[bytes]":
     words = (f"--config={file}", "--leader-elect=false", "--metrics-bind-address=0")
-    with (directory / "go.log").open("ab") as log:
+    with file.with_name("go.log").open("ab") as log:
         return subprocess.Popen(
             [str(program), *words, f"--health-probe-bind-address=127.0.0.1:{port}"],
-            env=os.environ | {"KUBECONFIG": str(kubeconfig), "ENABLE_WEBHOOKS": "false"},
+            env=os.environ | {"KUBECONFIG": str(kubeconfig)},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

@@ -141,9 +141,11 @@ async def trust(client: Client, bundle: bytes) -> None:
             await client.update(resource, rotation.with_authority(found, bundle))
 
 
-def write_certificate(directory: Path, authority: Certificate, host: str = HOST) -> None:
+def write_certificate(
+    directory: Path, authority: Certificate, host: str = HOST, algorithm: certificates.Algorithm = "ec"
+) -> None:
     """Write a certificate of the webhooks into a directory, as the kubelet mounts it."""
-    serving = certificates.issue(authority, [host], datetime.now(UTC))
+    serving = certificates.issue(authority, [host], datetime.now(UTC), algorithm=algorithm)
     directory.mkdir(exist_ok=True)
     (directory / "tls.crt").write_bytes(serving.certificate)
     (directory / "tls.key").write_bytes(serving.key)

@@ -21,6 +21,7 @@ from kuberuntime.objects.resources import (
 )
 from leaderworkerset.api import groupname, labels
 from leaderworkerset.api.resources import LEADERWORKERSETS
+from leaderworkerset.core.leaderworkerset import groupfacts
 from leaderworkerset.core.leaderworkerset.revisions import COVERED
 
 FOREIGN: Final = "simulation/foreign"
@@ -167,8 +168,9 @@ class Facts:
     def may_be_broken(self, group: Group) -> bool:
         """Return whether a group of an older revision is there, stays, and is not available: no update waits for it."""
         pods = (group.leader, *group.workers)
-        is_marked = labels.IN_PLACE_REVISION in meta.annotations(group.leader)
-        is_staying = not is_marked and not any(map(meta.is_deleting, pods))
+        workers = self.objects.get(STATEFULSETS.group_resource, {}).get(meta.name(group.leader))
+        is_updating = bool(groupfacts.describe(group.leader, workers).updating)
+        is_staying = not is_updating and not any(map(meta.is_deleting, pods))
         return not group.is_available and is_staying and self.is_outdated(group.leader)
 
     def is_outdated(self, leader: JSONObject) -> bool:

@@ -4,7 +4,7 @@
   manager, but where no node can have these resources.
 - While a group is updated, its pods run different images; once the LeaderWorkerSet is at rest, all run what is declared, with
   the resources that are.
-- A group that is marked for its update is not one that nobody waits for: it counts against the bounds of the rollout.
+- A group that is on its way is not one that nobody waits for: it counts against the bounds of the rollout.
 """
 
 import json

@@ -108,11 +108,14 @@ class _Group:
         return others + 1 != size or pending > 0
 
     def has(self, pod: JSONObject) -> bool:
-        """Return whether it is the leader, or a worker of this leader and not of an earlier one (R-POD-5.3, R-POD-8)."""
+        """Return whether it is the leader, or a worker of this leader and not of an earlier one (R-POD-5.3, R-POD-8).
+
+        The pods of a group that is updated in place get the new revision one after the other, its leader last.
+        """
         leader = self._leader
         if meta.uid(pod) == meta.uid(leader):
             return True
-        if _revision(pod) != _revision(leader):
+        if _revision(pod) != _revision(leader) and labels.IN_PLACE_REVISION not in meta.annotations(leader):
             return False
         owner = meta.controller_of(pod)
         if owner is None or owner["kind"] != "StatefulSet":

@@ -118,6 +118,15 @@ def test_a_worker_of_an_earlier_leader_does_not_count(worker: dict[str, Any], se
     assert failures.failed_pod(lws(), members(worker, sets=sets)) is None
 
 
+def test_a_worker_of_another_revision_counts_while_its_group_is_updated_in_place() -> None:
+    """R-POD-5: the pods of such a group get the new revision one after the other (docs/adr/0024-update-in-place.md)."""
+    marked = builders.leader_pod(OBJECT, annotations={labels.IN_PLACE_REVISION: "new"})
+    gone = builders.worker_pod(builders.leader_pod(OBJECT, key="new"))
+
+    assert failures.failed_pod(lws(), members(leader=marked, gone=(gone,))) == gone
+    assert failures.failed_pod(lws(), members(leader=builders.leader_pod(OBJECT), gone=(gone,))) is None
+
+
 def owned_by(worker: dict[str, Any], owner: dict[str, Any] | None) -> dict[str, Any]:
     references = [] if owner is None else [meta.controller_reference(owner)]
     return worker | {"metadata": worker["metadata"] | {"ownerReferences": references}}
