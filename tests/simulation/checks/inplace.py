@@ -69,11 +69,13 @@ class InPlaceInvariants(Invariants):
     def unanswered_failures(self) -> list[str]:
         """Return also the groups at rest whose update was left in the middle."""
         groups = sorted(self.facts.groups().items())
-        kept = [pair for pair in groups if not groupname.is_over(pair[1].leader)]
-        left = [f"group {index} is between two revisions" for index, one in kept if _is_mixed(one)]
+        over = {meta.name(one.leader) for _, one in groups if groupname.is_over(one.leader)}
+        left = [f"group {index} is between two revisions"
+                for index, one in groups
+                if meta.name(one.leader) not in over and _is_mixed(one)]  # fmt: skip
         held = [f"StatefulSet {name} replaces no pods"
                 for name, one in self.facts.objects.get(STATEFULSETS.group_resource, {}).items()
-                if meta.spec(one)["updateStrategy"]["type"] == ENDED]  # fmt: skip
+                if name not in over and meta.spec(one)["updateStrategy"]["type"] == ENDED]  # fmt: skip
         return [*super().unanswered_failures(), *left, *held]
 
 
