@@ -146,7 +146,10 @@ class Invariants:
                 and not groupname.is_exhausted(group.leader)]  # fmt: skip
 
     def wrong_notes(self) -> list[str]:
-        """Return the pods at rest whose restarts in place are not noted as they are, or that are late and stay."""
+        """Return the pods at rest whose restarts in place are not noted as they are, or that are late and stay.
+
+        Pods that were deleted are kept of exhausted groups, and nothing is noted at them any more.
+        """
         policies = {spec["leaderWorkerTemplate"].get("restartPolicy") for spec in self.facts.specs}
         pods = self.facts.objects.get(PODS.group_resource, {}) if self.facts.has_tolerated else {}
         if not policies <= RECREATING:
@@ -154,7 +157,7 @@ class Invariants:
         found = [
             (name, pod, restartnotes.read(pod))
             for name, pod in sorted(pods.items())
-            if FOREIGN not in meta.annotations(pod)
+            if FOREIGN not in meta.annotations(pod) and not meta.is_deleting(pod)
         ]
         return [f"the note {note} of {name} is wrong at rest" for name, pod, note in found
                 if note.since is not None or note.restarts < restarts_in_place(pod)]  # fmt: skip
