@@ -24,15 +24,16 @@ INTRODUCTION = """\
 <!-- Written by docs/generate_matrix.py from the tables in tests/shipped. Do not edit: make generate. -->
 
 `tests/integration/shipped` starts the manager as its Deployment does: the program of the image, the arguments, the file, and
-the rights of the account, for each of {rows} sets of settings. On each a LeaderWorkerSet is created, its group is recreated,
+the rights of the account, for each of {rows} sets of settings every night, and for {usual} of them, which have every value, in
+`make test`. On each a LeaderWorkerSet is created, its group is recreated,
 rolled, joined by another one, and deleted, and what was set is looked for: gang objects, gates, ports, paths, leases.
 
 | tried | how many |
 |---|---|
 | Kubernetes | {kubernetes}; {newer} with each gang scheduler ({schedulers} processes), and every night with all |
-| processes | {rows} |
+| processes | {usual}; {rows} every night |
 | fields of the configuration, and values of them | {fields}, {values} |
-| pairs of values of two fields, all of them | {pairs} |
+| pairs of values of two fields, all of them every night | {pairs} |
 | flags, and values of them, each at least once | {flags}, {flag_values} |
 | annotations of LeaderWorkerSets, and values of them, each at least once | {annotations}, {annotation_values} |
 
@@ -64,6 +65,7 @@ def page() -> str:
     """Return the whole page."""
     numbers = {
         "rows": len(pairs.rows()),
+        "usual": len(pairs.usual()),
         "kubernetes": build.VERSIONS[build.DEFAULT].removeprefix("v"),
         "newer": build.VERSIONS[max(build.VERSIONS)].removeprefix("v"),
         "schedulers": len(pairs.of_schedulers()),

@@ -255,12 +255,12 @@ def discovered(plane: Plane) -> set[str]:
     }
 
 
-def get(plane: Plane, path: str, accept: str = "*/*") -> bytes:
-    """Return what the API server answers its administrator."""
+def get(plane: Plane, path: str, accept: str = "*/*", *, seconds: float = 2) -> bytes:
+    """Return what the API server answers its administrator within so many seconds."""
     headers = {"Authorization": f"Bearer {plane.token}", "Accept": accept}
     context = ssl.create_default_context(cafile=str(plane.authority))
     answer = urllib.request.urlopen(
-        urllib.request.Request(f"{plane.server}{path}", headers=headers), None, 2, context=context
+        urllib.request.Request(f"{plane.server}{path}", headers=headers), None, seconds, context=context
     )
     return cast("bytes", answer.read())
 

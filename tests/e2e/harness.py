@@ -200,11 +200,11 @@ def line_with(process: Running, words: str, seconds: float = 30) -> str:
 
 
 def until(check: Callable[[], Any], what: str, seconds: float = 30) -> None:
-    """Wait for what no event reports: check the machine every twentieth of a second."""
+    """Wait for what no event reports: check the machine every tenth of a second."""
     deadline = time.monotonic() + seconds
     while not check():
         assert time.monotonic() < deadline, f"{what} did not come in {seconds} s"
-        select.select([], [], [], 0.05)
+        select.select([], [], [], 0.1)
 
 
 def ranks(view: JSONObject) -> dict[str, JSONObject]:

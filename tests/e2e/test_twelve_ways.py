@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.sandbox]
 ROWS = 24
 """The lines of the first screen."""
 
-SAMPLES = 15
+SAMPLES = 6
 """Each starts a command; a crash loop has gone through all its states by then."""
 
 

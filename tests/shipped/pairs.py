@@ -69,6 +69,21 @@ def of_schedulers() -> list[int]:
     return sorted(found.values())
 
 
+@cache
+def usual() -> list[int]:
+    """Return the numbers of rows that together have every value: the defaults, each gang scheduler, then what adds most."""
+    values = [{(factor.names, tuple(row[name] for name in factor.names)) for factor in FACTORS} for row in rows()]
+    chosen = {0, *of_schedulers()}
+    left = {(factor.names, value) for factor in FACTORS for value in factor.values}.difference(
+        *(values[one] for one in chosen)
+    )
+    while left:
+        best = max(range(len(values)), key=lambda number: len(values[number] & left))
+        chosen.add(best)
+        left -= values[best]
+    return sorted(chosen)
+
+
 def _gain(left: Mapping[Part, None], chosen: Mapping[int, int], choice: Choice) -> int:
     return sum((min(one, choice), max(one, choice)) in left for one in chosen.items()) + ((choice,) in left)
 

@@ -114,7 +114,7 @@ class World:
         await self.server.start()
         for definition in self.settings.definitions:
             await self.define(definition)
-        await product.install(self.client, self.settings.installed or self.settings.kinds)
+        await product.restore(self.server, self.settings.installed or self.settings.kinds)
         ready, caught_up = asyncio.Event(), asyncio.Event()
         self._spawn("controllers", self._run_controllers(ready))
         self._spawn("kubelet", self._run_kubelet(caught_up))

@@ -1,6 +1,6 @@
 """What the simulation runs of the product: the only file of this package that knows how it is put together."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -19,6 +19,10 @@ from leaderworkerset.kinds.registry import Registry
 from leaderworkerset.manager.controllers import Controllers
 from leaderworkerset.manager.lwsmanager import INSTALLER
 from leaderworkerset.webhooks import configurations, review
+from localkube.apiserver import builtin
+from localkube.apiserver.inprocess import InProcessTransport
+from localkube.apiserver.server import ApiServer
+from localkube.apiserver.storage.store import Change, Store
 
 WEBHOOK_HOST: Final = "webhooks.simulated"
 LEASE: Final = ObjectKey("default", "lws")
@@ -38,6 +42,29 @@ async def install(client: Client, kinds: Registry = MANAGED) -> None:
         *configurations.build_configurations(kinds.webhooks, at),
     ):
         await client.apply(resource, obj, manager=INSTALLER)
+
+
+_INSTALLED: Final[dict[int, tuple[Registry, Sequence[Change]]]] = {}
+
+
+async def restore(server: ApiServer, kinds: Registry) -> None:
+    """Store what `install` leaves, with UIDs of this server: it is found out once, as it takes longer than most scenarios."""
+    if id(kinds) not in _INSTALLED:
+        _INSTALLED[id(kinds)] = kinds, await _changes_of_installation(server.backend.clock, kinds)
+    for change in _INSTALLED[id(kinds)][1]:
+        own = change.object["metadata"] | {"uid": server.backend.identities.uid()}
+        server.backend.store.create(change.key, change.object | {"metadata": own})
+        await server.backend.store.settle()
+
+
+async def _changes_of_installation(clock: Clock, kinds: Registry) -> Sequence[Change]:
+    store, changes = Store(), list[Change]()
+    server = ApiServer(store, builtin.kinds(), clock)
+    await server.start()
+    store.subscribe(changes.extend)
+    await install(Client(InProcessTransport(server, "scenario")), kinds)
+    await server.close()
+    return [change for change in changes if change.type == "ADDED"]  # the server itself accepts their names, too
 
 
 class _Silence:

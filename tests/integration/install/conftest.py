@@ -8,25 +8,40 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from urllib.error import HTTPError
 
 import pytest
 import yaml
-from tests.controlplane import build
+from tests.controlplane import build, process
 from tests.controlplane.audit import Audit
 from tests.controlplane.process import Plane, control_plane
 from tests.integration.clusters.kubernetes import build_node
 from tests.integration.manager.installation import ACCOUNT
 from tests.packages.build import HELM
 
-from kuberuntime.objects import meta
+from kuberuntime.objects import meta, resources
+from kuberuntime.objects.resources import Resource
 from leaderworkerset.api import labels
 from leaderworkerset.install.installsettings import NAMESPACE, InstallSettings
 from leaderworkerset.install.objects import build_all
 from leaderworkerset.kinds.managed import MANAGED
+from leaderworkerset.operator.operatornames import OPERATORS
 
 SECONDS = 180
+NOT_FOUND = 404
 DEFINITION = "leaderworkersets.leaderworkerset.x-k8s.io"
+WATCHED: Final[Mapping[str, Resource]] = {
+    "clusterrole": resources.CLUSTER_ROLES,
+    "configmap": resources.CONFIG_MAPS,
+    "crd": resources.CUSTOM_RESOURCE_DEFINITIONS,
+    "deployment": resources.DEPLOYMENTS,
+    "networkpolicy": resources.NETWORK_POLICIES,
+    "secret": resources.SECRETS,
+    "service": resources.SERVICES,
+    OPERATORS.plural: OPERATORS,
+}
+"""What tests wait for is read by a request: a kubectl for each reading would cost more than what it waits for."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +79,8 @@ class Administrator:
 
     def get(self, *words: str) -> dict[str, Any] | None:
         """Return an object as kubectl prints it, None where there is none."""
+        if path := path_of(*words):
+            return self._read(path)
         text = self.kubectl("get", "--ignore-not-found", "-o", "json", *words)
         found: dict[str, Any] | None = json.loads(text) if text.strip() else None
         return found
@@ -91,6 +108,16 @@ class Administrator:
         assert found is not None, words
         return found
 
+    def _read(self, path: str) -> dict[str, Any] | None:
+        try:
+            found: dict[str, Any] = json.loads(process.get(self.plane, path, seconds=SECONDS))
+        except HTTPError as error:
+            error.close()
+            if error.code != NOT_FOUND:
+                raise
+            return None
+        return found
+
     def _run(
         self, words: list[str], environment: Mapping[str, str], text: str | None
     ) -> "subprocess.CompletedProcess[str]":
@@ -104,6 +131,17 @@ class Administrator:
             input=text,
             check=False,
         )
+
+
+def path_of(named: str, *options: str) -> str:
+    """Return the path of an object that is named alone and of a kind that is waited for; otherwise nothing.
+
+    >>> path_of("configmap/a", "-n", "b"), path_of("crd/a"), path_of("pod/a"), path_of("crd/a", "crd/b")
+    ('/api/v1/namespaces/b/configmaps/a', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/a', '', '')
+    """
+    kind, _, name = named.partition("/")
+    resource, namespace = WATCHED.get(kind), options[1] if options[:1] == ("-n",) else "default"
+    return resource.path(namespace, name) if resource and name and len(options) in {0, 2} else ""
 
 
 @pytest.fixture(scope="package")

@@ -26,9 +26,10 @@ def definition(kind: Resource) -> dict[str, Any]:
 
 
 def install(administrator: Administrator) -> None:
-    """Define its kinds."""
-    objects = [definition(ISSUERS), definition(CERTIFICATES)]
-    administrator.kubectl("apply", "--server-side", "-f", "-", objects=objects)
+    """Define its kinds, where they are not yet."""
+    kinds = [kind for kind in (ISSUERS, CERTIFICATES) if administrator.get(f"crd/{kind.group_resource}") is None]
+    if kinds:
+        administrator.kubectl("apply", "--server-side", "-f", "-", objects=[definition(kind) for kind in kinds])
 
 
 def issue(administrator: Administrator, name: str, namespace: str) -> None:

@@ -30,8 +30,8 @@ T = TypeVar("T")
 LIMIT: Final = 40.0
 """Seconds in which anything must come true."""
 
-POLL: Final = 0.05
-"""Seconds between two checks of another process."""
+POLL: Final = 0.15
+"""Seconds between two checks of another process: each asks a server, and costs a hundredth of one."""
 
 LEASE_SECONDS: Final = 3.0
 

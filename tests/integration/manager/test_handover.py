@@ -14,7 +14,7 @@ from kuberuntime.objects.resources import STATEFULSETS
 
 pytestmark = pytest.mark.slow
 
-SIZE = 4
+SIZE = 2
 LONG_LEASE = {"leaseDuration": f"{2 * LIMIT:g}s", "renewDeadline": f"{LIMIT:g}s"}
 """Nobody waits for the end of such a lease."""
 
@@ -70,7 +70,7 @@ def test_a_leader_killed_in_the_middle_of_a_scale_up_leaves_nothing_doubled_and_
             async def has_begun() -> bool:
                 return len(await space.names(STATEFULSETS)) > 6
 
-            await until(has_begun, *world.replicas)
+            await until(has_begun, *world.replicas, poll=0.05)
             first.kill()
             world.balancer.backends.remove(first.webhooks)
             assert await space.ready_groups("web") < 20

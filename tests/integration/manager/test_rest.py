@@ -9,8 +9,8 @@ from tests.integration.manager.groups import Space
 
 pytestmark = pytest.mark.slow
 
-COUNT: Final = 20
-SECONDS: Final = 20.0
+COUNT: Final = 10
+SECONDS: Final = 10.0
 
 
 def test_at_rest_nothing_is_written(worlds: Worlds) -> None:

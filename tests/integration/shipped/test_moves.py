@@ -232,11 +232,6 @@ def leaders_seen(space: Space) -> dict[str, int]:
     return {label: len(uids) for label, uids in seen.items()}
 
 
-async def test_nodes_are_drained_by_the_command_on_the_embedded_cluster(tmp_path: Path, runner: Any) -> None:
-    async with embedded_cluster(tmp_path / "cluster") as cluster:
-        await drain(cluster, tmp_path)
-
-
 @pytest.mark.parametrize("cluster", ["kubernetes"], indirect=True)
 async def test_nodes_are_drained_by_the_command_on_a_real_control_plane(
     cluster: KubernetesCluster, tmp_path: Path

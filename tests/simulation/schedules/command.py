@@ -82,10 +82,11 @@ def _hunt(options: argparse.Namespace) -> int:
     def parts() -> Iterator[Part]:
         for name in bugs:
             family, _, number = planted.BUGS[name].seed.partition(".")
+            one = int(number)
             if family.isdigit():
-                known = Part([int(family)], [int(number)], name)
-            else:  # a scenario: undisturbed, or with all deaths
-                known = Part([family], range(1 + int(number)), name)
+                known = Part([int(family)], [one], name)
+            else:  # a scenario: undisturbed, or with all deaths; or a family of another kind
+                known = Part([family], range(1 + one) if family in crashes.SCENARIOS else [one], name)
             for part in (known, Part(list(crashes.SCENARIOS), [0], name), Part(families, range(HUNTED), name)):
                 if name not in found:
                     yield part
