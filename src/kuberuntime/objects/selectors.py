@@ -5,7 +5,7 @@ from specs. A selector without requirements matches everything; a null object fo
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
