@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.record import report
 
-from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.processes import processtree
 
 LWS = [sys.executable, "-m", "leaderworkerset.cli"]
 MANIFEST = """
@@ -43,10 +43,9 @@ def cpu_seconds(pid: int) -> float:
 
 def processes(pid: int) -> list[int]:
     """Return the cluster's process, and those of its launcher; containers are not among them."""
-    parents = read_parents()
-    commands = {found: Path(f"/proc/{found}/comm").read_text().strip() for found in descendants([pid], parents)}
-    launchers = [found for found, command in commands.items() if command == "kube-launcher"]
-    return [pid, *launchers, *(parents[launcher] for launcher in launchers if parents[launcher] != pid)]
+    seen = processtree.read()
+    launchers = [found for found in processtree.descendants([pid], seen) if seen[found].name == "kube-launcher"]
+    return [pid, *launchers, *(seen[launcher].parent for launcher in launchers if seen[launcher].parent != pid)]
 
 
 def wakeups(pid: int) -> int:

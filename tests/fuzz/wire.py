@@ -13,13 +13,13 @@ from typing import Final
 from urllib.parse import quote, urlencode
 
 from tests.fuzz import junk, requests, running
+from tests.unit.localkube.apiserver.front.spdyframes import data_frame, go_away, ping, rst_stream, syn_stream
 from tests.unit.localkube.apiserver.front.test_podstreams import EchoSession, FakeNode
 
 from kuberuntime.client.transport import Request
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.front.http import HttpServer
-from localkube.apiserver.front.spdy.codec import FrameWriter
-from localkube.apiserver.front.spdy.frames import Data, GoAway, Ping, RstStream, SynStream
+from localkube.apiserver.front.spdy import FrameWriter
 from localkube.podaccess import ExecSession
 
 TOKEN: Final = "the-token"
@@ -237,8 +237,8 @@ def spdy_frames(random: Random) -> list[bytes]:
         piece = writer.write(
             random.choice(
                 (
-                    SynStream(stream, headers), SynStream(stream, headers), Data(stream, b"hello"), Data(stream, b"", fin=True),
-                    RstStream(stream, random.randrange(12)), Ping(random.randrange(5)), GoAway(stream, 0),
+                    syn_stream(stream, headers), syn_stream(stream, headers), data_frame(stream, b"hello"), data_frame(stream, b"", fin=True),
+                    rst_stream(stream, random.randrange(12)), ping(random.randrange(5)), go_away(stream, 0),
                 )
             )
         )  # fmt: skip

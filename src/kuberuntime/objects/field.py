@@ -71,6 +71,11 @@ def invalid(path: str, value: JSON, detail: str) -> FieldError:
     return FieldError(Kind.INVALID, path, value, detail)
 
 
+def all_invalid(path: str, value: JSON, details: Iterable[str]) -> list[FieldError]:
+    """Build the errors of a value that is invalid for these reasons, if there are any."""
+    return [FieldError(Kind.INVALID, path, value, detail) for detail in details]
+
+
 def required(path: str, detail: str = "") -> FieldError:
     """Build the error of a value that is missing."""
     return FieldError(Kind.REQUIRED, path, detail=detail)

@@ -1,11 +1,14 @@
 """Rules for names, label keys and label values, with the messages of Kubernetes.
 
-Each function takes a text and returns its errors, one sentence each; a valid text has none.
+Each function takes a text and returns its errors, one sentence each; a valid text has none. Names, keys and values repeat from
+object to object, so the newest results are kept.
 """
 
 import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
-from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.field import FieldError, all_invalid
 
 LABEL_MAX = 63
 SUBDOMAIN_MAX = 253
@@ -41,7 +44,8 @@ _LABEL_VALUE_TEXT = (
 )
 
 
-def dns_1123_label(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def dns_1123_label(text: str) -> Sequence[str]:
     """Check a name such as a namespace's.
 
     >>> dns_1123_label("web-0")
@@ -53,7 +57,8 @@ def dns_1123_label(text: str) -> list[str]:
     return [*errors, _NO_DOTS if re.fullmatch(_SUBDOMAIN, text) else _LABEL_TEXT]
 
 
-def dns_1123_subdomain(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def dns_1123_subdomain(text: str) -> Sequence[str]:
     """Check a name such as a pod's: labels joined by dots."""
     errors = _length_errors(text, SUBDOMAIN_MAX)
     return errors if re.fullmatch(_SUBDOMAIN, text) else [*errors, _SUBDOMAIN_TEXT]
@@ -64,32 +69,37 @@ def dns_1035_label(text: str) -> list[str]:
     return _check(text, LABEL_MAX, _DNS_1035, _DNS_1035_TEXT)
 
 
-def label_key(text: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def label_key(text: str) -> Sequence[str]:
     """Check a label key: `name` or `domain/name`."""
     return qualified_name(text, "a valid label key")
 
 
-def qualified_name(text: str, what: str = "a qualified name") -> list[str]:
+@lru_cache(maxsize=4096)
+def qualified_name(text: str, what: str = "a qualified name") -> Sequence[str]:
     """Check an annotation key or the name of a resource: `name` or `domain/name`."""
     *prefixes, name = text.split("/")
     if len(prefixes) > 1:
         return [f"{what} {_NAME_PART_TEXT} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"]
-    errors = [f"prefix part {error}" for prefix in prefixes for error in _prefix(prefix)]
+    wrong = [
+        error for prefix in prefixes for error in (dns_1123_subdomain(prefix) if prefix else ["must be non-empty"])
+    ]
+    errors = [f"prefix part {error}" for error in wrong]
     if not name:
         return [*errors, "name part must be non-empty", f"name part {_NAME_PART_TEXT}"]
     return errors + [f"name part {error}" for error in _check(name, LABEL_MAX, _NAME_PART, _NAME_PART_TEXT)]
 
 
-def label_value(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def label_value(text: str) -> Sequence[str]:
     """Check the value of a label."""
     return _check(text, LABEL_MAX, _LABEL_VALUE, _LABEL_VALUE_TEXT)
 
 
-def label_errors(labels: dict[str, str], path: str) -> list[FieldError]:
+def label_errors(labels: Mapping[str, str], path: str) -> list[FieldError]:
     """Check all keys and values of a label map."""
-    keys = [invalid(path, key, error) for key in labels for error in label_key(key)]
-    values = [invalid(path, value, error) for value in labels.values() for error in label_value(value)]
-    return keys + values
+    keys = [error for key in labels for error in all_invalid(path, key, label_key(key))]
+    return keys + [error for value in labels.values() for error in all_invalid(path, value, label_value(value))]
 
 
 def too_long(limit: int) -> str:
@@ -99,10 +109,6 @@ def too_long(limit: int) -> str:
 
 def _length_errors(text: str, limit: int) -> list[str]:
     return [] if len(text) <= limit else [f"must be no more than {limit} characters"]
-
-
-def _prefix(text: str) -> list[str]:
-    return dns_1123_subdomain(text) if text else ["must be non-empty"]
 
 
 def _check(text: str, limit: int, pattern: str, sentence: str) -> list[str]:

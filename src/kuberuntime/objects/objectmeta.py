@@ -1,12 +1,12 @@
 """The standard checks of an object's metadata (R-VAL-1, R-VAL-2), with the messages of Kubernetes.
 
-In: `metadata` of a namespaced object, its types already checked. Out: all errors, in the order of the API server.
+In: `metadata` of an object, its types already checked. Out: all errors, in the order of the API server.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 
 ANNOTATIONS_MAX = 256 * 1024
@@ -15,17 +15,17 @@ MANAGER_MAX = 128
 CONTROLLERS_REPORTED = 8
 """Surplus controllers reported at most: each error repeats all owners, so all errors would grow with the square."""
 
-NameRule = Callable[[str], list[str]]
+NameRule = Callable[[str], Sequence[str]]
 
 
-def validate(metadata: JSONObject, name_rule: NameRule) -> list[FieldError]:
+def validate(metadata: JSONObject, name_rule: NameRule, *, namespaced: bool = True) -> list[FieldError]:
     """Return the errors of the metadata; `name_rule` returns the errors of a name of the kind."""
     return [
         *_name(metadata, name_rule),
-        *_namespace(metadata.get("namespace") or ""),
+        *(_namespace(metadata.get("namespace") or "") if namespaced else ()),
         *_generation(metadata.get("generation") or 0),
         *names.label_errors(metadata.get("labels") or {}, "metadata.labels"),
-        *_annotations(metadata.get("annotations") or {}),
+        *annotation_errors(metadata.get("annotations") or {}, "metadata.annotations"),
         *_owners(metadata.get("ownerReferences") or []),
         *_finalizers(metadata.get("finalizers") or []),
         *_managed_fields(metadata.get("managedFields") or []),
@@ -37,19 +37,19 @@ def _name(metadata: JSONObject, name_rule: NameRule) -> Iterator[FieldError]:
     prefix = metadata.get("generateName") or ""
     masked = f"{prefix[:-1]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
     if prefix:
-        yield from (invalid("metadata.generateName", prefix, error) for error in name_rule(masked))
+        yield from all_invalid("metadata.generateName", prefix, name_rule(masked))
     name = metadata.get("name") or ""
     if not name:
         yield required("metadata.name", "name or generateName is required")
     else:
-        yield from (invalid("metadata.name", name, error) for error in name_rule(name))
+        yield from all_invalid("metadata.name", name, name_rule(name))
 
 
 def _namespace(namespace: str) -> Iterator[FieldError]:
     if not namespace:
         yield required("metadata.namespace")
     else:
-        yield from (invalid("metadata.namespace", namespace, error) for error in names.dns_1123_label(namespace))
+        yield from all_invalid("metadata.namespace", namespace, names.dns_1123_label(namespace))
 
 
 def _generation(generation: int) -> Iterator[FieldError]:
@@ -57,11 +57,12 @@ def _generation(generation: int) -> Iterator[FieldError]:
         yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
 
 
-def _annotations(annotations: dict[str, str]) -> Iterator[FieldError]:
+def annotation_errors(annotations: Mapping[str, str], path: str) -> Iterator[FieldError]:
+    """Yield the errors of a map of annotations."""
     for key in annotations:
-        yield from (invalid("metadata.annotations", key, error) for error in names.qualified_name(key.lower()))
+        yield from all_invalid(path, key, names.qualified_name(key.lower()))
     if sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items()) > ANNOTATIONS_MAX:
-        yield FieldError(Kind.TOO_LONG, "metadata.annotations", detail=f"may not be more than {ANNOTATIONS_MAX} bytes")
+        yield FieldError(Kind.TOO_LONG, path, detail=f"may not be more than {ANNOTATIONS_MAX} bytes")
 
 
 def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
@@ -70,6 +71,8 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
         for field, word in (("apiVersion", "version"), ("kind", "kind"), ("name", "name"), ("uid", "uid")):
             if not owner.get(field):
                 yield invalid(f"{path}.{field}", "", f"{word} must not be empty")
+        if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
+            yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
     first, *others = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")] or [""]
     for other in others[:CONTROLLERS_REPORTED]:
         found = f'Found "true" in references for {first} and {other}'
@@ -78,7 +81,9 @@ def _owners(owners: list[JSONObject]) -> Iterator[FieldError]:
 
 def _finalizers(finalizers: list[str]) -> Iterator[FieldError]:
     for name in finalizers:
-        yield from (invalid("metadata.finalizers", name, error) for error in names.qualified_name(name))
+        yield from all_invalid("metadata.finalizers", name, names.qualified_name(name))
+    if {"orphan", "foregroundDeletion"} <= set(finalizers):
+        yield invalid("metadata.finalizers", finalizers, "finalizer orphan and foregroundDeletion cannot be both set")
 
 
 def _managed_fields(entries: list[JSONObject]) -> Iterator[FieldError]:

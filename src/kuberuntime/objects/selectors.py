@@ -5,7 +5,7 @@ from specs. A selector without requirements matches everything; a null object fo
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -166,7 +166,7 @@ def parse_expression(expression: JSONObject, operators: Iterable[Operator] = Ope
 
 
 def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requirement:
-    errors = names.qualified_name(key)
+    errors = [*names.qualified_name(key)]
     match operator:
         case Operator.IN | Operator.NOT_IN:
             errors += [] if values else [f"operator {operator} needs at least one value"]
@@ -180,7 +180,7 @@ def _requirement(key: str, operator: Operator, values: tuple[str, ...]) -> Requi
     return Requirement(key, operator, values)
 
 
-def _value_errors(value: JSON) -> list[str]:
+def _value_errors(value: JSON) -> Sequence[str]:
     return names.label_value(value) if isinstance(value, str) else ["must be a string"]
 
 

@@ -26,7 +26,7 @@ from tests.integration.kubelet.harness import (
 from kuberuntime.objects import meta
 from kuberuntime.objects.meta import ObjectKey
 from kuberuntime.objects.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
-from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
+from localkube.kubelet.processes import processtree
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
 
@@ -35,7 +35,7 @@ SERVER = [sys.executable, "-u", "-m", "http.server", "8080"]
 
 def launcher() -> int:
     """Return the PID of the launcher that this process started."""
-    for pid in descendants([os.getpid()], read_parents()):
+    for pid in processtree.descendants([os.getpid()], processtree.read()):
         with suppress(OSError):
             if Path(f"/proc/{pid}/comm").read_text().strip() == "kube-launcher":
                 return pid

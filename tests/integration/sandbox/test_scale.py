@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.integration.sandbox.harness import machine
 
+from localkube.kubelet.processes import processtree
 from localkube.kubelet.processes.runner import Exit
-from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
 from localkube.kubelet.sandbox.sandboxrunner import AT_ONCE
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.slow]
@@ -33,7 +33,11 @@ def test_fifty_stub_pods_start_within_seconds_and_stay_small(tmp_path: Path) -> 
 
             await asyncio.gather(*(stub(number) for number in range(STUBS)))
             seconds = time.monotonic() - begin
-            own = [_own_memory(pid) for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "kube-stub"]
+            own = [
+                _own_memory(pid)
+                for pid in processtree.descendants([os.getpid()], processtree.read())
+                if _name(pid) == "kube-stub"
+            ]
             assert len(own) == STUBS
             assert seconds < SECONDS
             assert max(own) < 4 << 20

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from tests.integration.sandbox.harness import eventually, is_alive, machine
 
+from localkube.kubelet.processes import processtree
 from localkube.kubelet.processes.runner import ContainerSpec, Exit, Network, StartError
 from localkube.kubelet.sandbox.channel import LauncherEndedError
 from localkube.kubelet.sandbox.launcher import supervise
-from localkube.kubelet.sandbox.launcher.supervise import descendants, read_parents
 from localkube.kubelet.sandbox.launcherprocess import Isolation
 
 pytestmark = pytest.mark.slow
@@ -77,7 +77,7 @@ def test_nothing_survives_the_cluster_process(
 ) -> None:
     mounts, links = _mounts(), _links()
     with cluster_process(tmp_path, network, isolation) as (process, _):
-        started = descendants([process.pid], read_parents())
+        started = processtree.descendants([process.pid], processtree.read())
         assert len(started) > 8
         process.send_signal(number)
         process.wait(20)
@@ -206,7 +206,9 @@ def test_a_program_whose_launcher_dies_while_it_starts_is_ended_too() -> None:
 
 
 def _kill_launcher() -> None:
-    launcher = next(pid for pid in descendants([os.getpid()], read_parents()) if _name(pid) == "kube-launcher")
+    launcher = next(
+        pid for pid in processtree.descendants([os.getpid()], processtree.read()) if _name(pid) == "kube-launcher"
+    )
     os.kill(launcher, signal.SIGKILL)
 
 

@@ -63,7 +63,7 @@ def test_program_that_fails_is_said_and_pods_run_without(tmp_path: Path, monkeyp
 
 
 def test_kernel_takes_the_masquerading_rule() -> None:
-    code = "from localkube.kubelet.sandbox.launcher.kernel.masquerade import masquerade; masquerade(1)"
+    code = "from localkube.kubelet.sandbox.launcher.kernel.packetrules import masquerade; masquerade(1)"
     tried = subprocess.run(
         ["unshare", "-Urn", sys.executable, "-c", code],
         env={"PYTHONPATH": f"{ROOT}/src"},

@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from kuberuntime.objects import names, quantity, resources
-from kuberuntime.objects.field import FieldError, invalid
+from kuberuntime.objects.field import FieldError, all_invalid, invalid
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.scheduling_rules import EFFECTS
 from localkube.apiserver.validation.values import at_least, duplicate, forbidden, must_be
 
@@ -20,10 +19,8 @@ def validate_node(new: JSONObject, _old: JSONObject | None) -> Iterator[FieldErr
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(new["spec"].get("taints") or ()):
         path = f"spec.taints[{index}]"
-        for error in object_meta.label_key(taint["key"]):
-            yield invalid(f"{path}.key", taint["key"], error)
-        for error in object_meta.label_value(taint.get("value", "")):
-            yield invalid(f"{path}.value", taint.get("value", ""), error)
+        yield from all_invalid(f"{path}.key", taint["key"], names.label_key(taint["key"]))
+        yield from all_invalid(f"{path}.value", taint.get("value", ""), names.label_value(taint.get("value", "")))
         yield from must_be(taint["effect"], EFFECTS, f"{path}.effect")
         if (taint["key"], taint["effect"]) in seen:
             yield duplicate(path, taint)

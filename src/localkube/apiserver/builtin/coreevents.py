@@ -6,7 +6,7 @@ Events are stored in the core form; `to_core` and `from_core` convert them field
 from collections.abc import Iterator
 
 from kuberuntime.objects import names, resources
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.model.kind import Alias
@@ -79,10 +79,10 @@ def _validate_namespace(event: JSONObject, about: JSONObject, field: str) -> Ite
 
 
 def _validate_report(event: JSONObject, controller: str) -> Iterator[FieldError]:
-    if not event.get(controller):
+    reporter = event.get(controller, "")
+    if not reporter:
         yield required("reportingController")
-    for error in names.qualified_name(event.get(controller, "")):
-        yield invalid("reportingController", event.get(controller, ""), error)
+    yield from all_invalid("reportingController", reporter, names.qualified_name(reporter))
     for field, limit in LONGEST.items():
         value = event.get(field, "")
         if not value:

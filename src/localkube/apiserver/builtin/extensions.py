@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from kuberuntime.objects import names, resources
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
 from localkube.apiserver.custom import customresource, schema_types
@@ -79,8 +79,7 @@ def _validate_name(name: str, path: str) -> Iterator[FieldError]:
     if not name:
         yield required(path)
         return
-    for error in names.dns_1123_subdomain(name):
-        yield invalid(path, name, error)
+    yield from all_invalid(path, name, names.dns_1123_subdomain(name))
     if name.count(".") < 2:
         yield invalid(path, name, "should be a domain with at least three segments separated by dots")
 

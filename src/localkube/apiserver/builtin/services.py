@@ -10,10 +10,9 @@ import ipaddress
 from collections.abc import Iterator
 
 from kuberuntime.objects import names, resources
-from kuberuntime.objects.field import FieldError, Kind, invalid, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.strategy import Strategy
-from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.container_rules import PROTOCOLS
 from localkube.apiserver.validation.probe_rules import port_name_errors
 from localkube.apiserver.validation.values import duplicate, immutable, must_be, validate_port
@@ -72,7 +71,7 @@ def validate_service(new: JSONObject, old: JSONObject | None) -> Iterator[FieldE
         yield invalid("spec.clusterIPs[0]", HEADLESS, f"may not be set to 'None' for {spec['type']} services")
     if spec["type"] == "ExternalName" and not spec.get("externalName"):
         yield required("spec.externalName")
-    yield from object_meta.validate_labels(spec.get("selector") or {}, "spec.selector")
+    yield from names.label_errors(spec.get("selector") or {}, "spec.selector")
     yield from _validate_ports(spec.get("ports") or [])
     if spec.get("clusterIP", HEADLESS) != HEADLESS and not _is_address(spec["clusterIP"]):
         yield invalid("spec.clusterIPs[0]", spec["clusterIP"], ADDRESS_TEXT)
@@ -133,8 +132,7 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         if not name and len(ports) > 1:
             yield required(f"{path}.name")
         if name:
-            for error in names.dns_1123_label(name):
-                yield invalid(f"{path}.name", name, error)
+            yield from all_invalid(f"{path}.name", name, names.dns_1123_label(name))
             if name in taken:
                 yield duplicate(f"{path}.name", name)
             taken.add(name)
@@ -144,8 +142,7 @@ def _validate_ports(ports: list[JSONObject]) -> Iterator[FieldError]:
         if isinstance(target, int):
             yield from validate_port(target, f"{path}.targetPort")
         else:
-            for error in port_name_errors(target):
-                yield invalid(f"{path}.targetPort", target, error)
+            yield from all_invalid(f"{path}.targetPort", target, port_name_errors(target))
         pair = (port["port"], port["protocol"])
         if pair in numbers:
             yield duplicate(path, {"port": pair[0], "protocol": pair[1]})

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from kuberuntime.objects import meta, names, resources, selectors
-from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.builtin.persistentvolumes import validate_claim_spec
 from localkube.apiserver.builtin.strategy import Strategy
@@ -84,8 +84,8 @@ def _with_claims(spec: JSONObject) -> JSONObject:
 
 
 def _validate_fixed(spec: JSONObject) -> Iterator[FieldError]:
-    for error in names.dns_1123_label(spec["serviceName"]) if spec.get("serviceName") else ():
-        yield invalid("spec.serviceName", spec["serviceName"], error)
+    if service := spec.get("serviceName"):
+        yield from all_invalid("spec.serviceName", service, names.dns_1123_label(service))
     for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
         yield from validate_claim_spec(claim["spec"], f"spec.volumeClaimTemplates[{index}].spec")
 

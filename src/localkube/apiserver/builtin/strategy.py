@@ -5,24 +5,25 @@ set the generation. A `Strategy` has the functions in which kinds differ. Defaul
 that reading created.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeAlias
 
-from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError
+from kuberuntime.objects import names, objectmeta
+from kuberuntime.objects.field import FieldError, invalid
 from kuberuntime.objects.meta import JSONObject
+from kuberuntime.objects.objectmeta import NameRule
 from kuberuntime.objects.resources import Resource
 from localkube.apiserver.model.kind import Alias, Kind, Operation, ScalePaths
 from localkube.apiserver.tables import columns
 from localkube.apiserver.types import defaults, schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
-from localkube.apiserver.validation import object_meta
-from localkube.apiserver.validation.object_meta import NameRule
 
 Generation: TypeAlias = Literal["none", "spec", "spec and annotations", "object", "object and labels", "constant"]
 """What increases the generation: nothing, `spec` (or also annotations), all but metadata and status (or also labels). `constant`: it is 1."""
+
+STANDARD_FINALIZERS = {"kubernetes", "orphan", "foregroundDeletion"}
 
 Validate: TypeAlias = Callable[[JSONObject, JSONObject | None], Iterable[FieldError]]
 
@@ -160,10 +161,18 @@ class Strategy:
 
     def check(self, operation: Operation, new: JSONObject, old: JSONObject | None) -> Sequence[FieldError]:
         """Return all errors of a prepared object."""
-        found = object_meta.validate(new["metadata"], name_rule=self.name_rule, namespaced=self.resource.namespaced)
+        found = objectmeta.validate(new["metadata"], self.name_rule, namespaced=self.resource.namespaced)
         rules = {"status": self.validate_status, "resize": self.validate_resize}.get(operation, self.validate)
         finalizers = (new["metadata"].get("finalizers") or ()) if self.qualified_finalizers else ()
-        return [*found, *object_meta.validate_finalizer_names(finalizers), *rules(new, old)]
+        return [*found, *_unqualified(finalizers), *rules(new, old)]
+
+
+def _unqualified(finalizers: Sequence[str]) -> Iterator[FieldError]:
+    """Yield the errors of finalizers that are neither standard ones nor qualified by a domain."""
+    for index, finalizer in enumerate(finalizers):
+        if "/" not in finalizer and finalizer not in STANDARD_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(f"metadata.finalizers[{index}]", finalizer, text)
 
 
 def _content(obj: JSONObject) -> JSONObject:

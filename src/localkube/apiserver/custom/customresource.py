@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 
-from kuberuntime.objects import meta, names
+from kuberuntime.objects import meta, names, objectmeta
 from kuberuntime.objects.field import FieldError, invalid, render
 from kuberuntime.objects.meta import JSON, JSONObject
 from kuberuntime.objects.resources import Resource
@@ -19,7 +19,6 @@ from localkube.apiserver.model.kind import Column, Kind, Operation, ScalePaths, 
 from localkube.apiserver.tables import jsonpath, table
 from localkube.apiserver.types import schemas, typed
 from localkube.apiserver.types.schemas import unknown_fields
-from localkube.apiserver.validation import object_meta
 
 validate_crd = definition_rules.validate
 ignored_rules = definition_rules.ignored_rules
@@ -114,11 +113,7 @@ class CustomKind:
 
     def validate(self, _operation: Operation, new: JSONObject, _old: JSONObject | None) -> Sequence[FieldError]:
         """Return all errors of an object."""
-        errors = list(
-            object_meta.validate(
-                new["metadata"], name_rule=names.dns_1123_subdomain, namespaced=self.resource.namespaced
-            )
-        )
+        errors = objectmeta.validate(new["metadata"], names.dns_1123_subdomain, namespaced=self.resource.namespaced)
         self.structural.check({name: value for name, value in new.items() if name != "metadata"}, "", errors)
         return [*errors, *self._scale_errors(new)]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.custom import keywords
 from localkube.apiserver.custom.keywords import PatternError
@@ -36,8 +36,7 @@ def _validate_group(group: str) -> Iterator[FieldError]:
     if not group:
         yield required("spec.group")
         return
-    for failure in names.dns_1123_subdomain(group):
-        yield invalid("spec.group", group, failure)
+    yield from all_invalid("spec.group", group, names.dns_1123_subdomain(group))
     if "." not in group:
         yield invalid("spec.group", group, "should be a domain with at least one dot")
 
@@ -47,8 +46,7 @@ def _validate_names(named: JSONObject) -> Iterator[FieldError]:
         value = named.get(field, "")
         if not value:
             yield required(f"spec.names.{field}")
-        for failure in names.dns_1035_label(value.lower()) if value else ():
-            yield invalid(f"spec.names.{field}", value, failure)
+        yield from all_invalid(f"spec.names.{field}", value, names.dns_1035_label(value.lower()) if value else ())
     if named.get("kind") and named.get("kind") == named.get("listKind"):
         yield invalid("spec.names.listKind", named["listKind"], "kind and listKind may not be the same")
 
@@ -62,8 +60,7 @@ def _validate_versions(versions: list[JSONObject]) -> Iterator[FieldError]:
         yield invalid("spec.versions", listed, "must have exactly one version marked as storage version")
     for index, version in enumerate(versions):
         path = f"spec.versions[{index}]"
-        for failure in names.dns_1035_label(version["name"]):
-            yield invalid(f"{path}.name", version["name"], failure)
+        yield from all_invalid(f"{path}.name", version["name"], names.dns_1035_label(version["name"]))
         if version["served"] and not version["storage"]:
             yield forbidden(f"{path}.served", "this API server serves the stored version only")
         yield from _validate_version(version, path)

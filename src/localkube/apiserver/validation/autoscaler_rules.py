@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from kuberuntime.objects import quantity
-from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
 from localkube.apiserver.validation.values import at_least, forbidden, validate_selector
 
@@ -55,8 +55,7 @@ def _validate_reference(reference: JSONObject, path: str) -> Iterator[FieldError
         value = reference[field]
         if not value:
             yield required(f"{path}.{field}")
-        for error in _segment_errors(value):
-            yield invalid(f"{path}.{field}", value, error)
+        yield from all_invalid(f"{path}.{field}", value, _segment_errors(value))
 
 
 def _validate_target_version(reference: JSONObject, path: str) -> Iterator[FieldError]:
@@ -114,8 +113,7 @@ def _validate_identifier(metric: JSONObject, path: str) -> Iterator[FieldError]:
     name = metric["name"]
     if not name:
         yield required(f"{path}.name", "must specify a metric name")
-    for error in _segment_errors(name):
-        yield invalid(f"{path}.name", name, error)
+    yield from all_invalid(f"{path}.name", name, _segment_errors(name))
     yield from validate_selector(metric.get("selector"), f"{path}.selector")
 
 

@@ -5,10 +5,9 @@ In: the pod's spec after defaulting. Out: errors. `Names` has the names that con
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.validation import restart_rules
 from localkube.apiserver.validation.env_rules import validate_env, validate_env_from
@@ -22,8 +21,6 @@ MESSAGE_POLICIES = ("FallbackToLogsOnError", "File")
 PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
 CONTAINER_LISTS = ("containers", "initContainers")
 NOT_FOR_INIT = ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe")
-
-container_name = lru_cache(maxsize=1024)(names.dns_1123_label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +53,7 @@ def _validate_name(name: str, seen: Collection[str], path: str) -> Iterator[Fiel
     elif name in seen:
         yield duplicate(path, name)
     else:
-        for error in container_name(name):
-            yield invalid(path, name, error)
+        yield from all_invalid(path, name, names.dns_1123_label(name))
 
 
 def _validate_init(container: JSONObject, where: str) -> Iterator[FieldError]:
@@ -95,8 +91,7 @@ def _validate_ports(ports: list[JSONObject], where: str) -> Iterator[FieldError]
         path = f"{where}[{index}]"
         name = port.get("name", "")
         if name:
-            for error in port_name_errors(name):
-                yield invalid(f"{path}.name", name, error)
+            yield from all_invalid(f"{path}.name", name, port_name_errors(name))
             if name in seen:
                 yield duplicate(f"{path}.name", name)
             seen.add(name)

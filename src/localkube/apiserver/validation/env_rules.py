@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
 
 SOURCES = ("fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef")
@@ -53,8 +53,8 @@ def _validate_source(variable: JSONObject, where: str) -> Iterator[FieldError]:
     for name in ("configMapKeyRef", "secretKeyRef"):
         if name not in source:
             continue
-        for error in names.dns_1123_subdomain(source[name].get("name", "")):
-            yield invalid(f"{where}.{name}.name", source[name].get("name", ""), error)
+        target = source[name].get("name", "")
+        yield from all_invalid(f"{where}.{name}.name", target, names.dns_1123_subdomain(target))
         if not source[name]["key"]:
             yield required(f"{where}.{name}.key")
 
@@ -67,8 +67,7 @@ def validate_field_ref(reference: JSONObject, where: str, allowed: tuple[str, ..
         return
     subscript = SUBSCRIPT.fullmatch(path)
     if subscript is not None:
-        for error in names.qualified_name(subscript["key"].lower()):
-            yield invalid(where, subscript["key"], error)
+        yield from all_invalid(where, subscript["key"], names.qualified_name(subscript["key"].lower()))
     elif path not in REFERABLE:
         yield invalid(f"{where}.fieldPath", path, f"error converting fieldPath: field label not supported: {path}")
     elif path not in allowed:

@@ -4,13 +4,12 @@ In: the spec after defaulting, and its path. Out: errors with the messages of ku
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
 from ipaddress import ip_address
 
-from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects import names, objectmeta
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation import container_rules, object_meta, scheduling_rules, security_rules, volume_rules
+from localkube.apiserver.validation import container_rules, scheduling_rules, security_rules, volume_rules
 from localkube.apiserver.validation.container_rules import Names
 from localkube.apiserver.validation.values import duplicate, forbidden, must_be
 
@@ -21,14 +20,12 @@ OPERATING_SYSTEMS = ("linux", "windows")
 MAX_NAMESERVERS = 3
 LONGEST_DEADLINE = 2**31 - 1
 
-subdomain = lru_cache(maxsize=256)(names.dns_1123_subdomain)
-
-NAME_RULES: dict[str, object_meta.NameRule] = {
-    "hostname": names.dns_1123_label,  # not remembered: each pod of a StatefulSet has another
-    "subdomain": container_rules.container_name,
-    "serviceAccountName": subdomain,
-    "nodeName": subdomain,
-    "priorityClassName": subdomain,
+NAME_RULES: dict[str, objectmeta.NameRule] = {
+    "hostname": names.dns_1123_label,
+    "subdomain": names.dns_1123_label,
+    "serviceAccountName": names.dns_1123_subdomain,
+    "nodeName": names.dns_1123_subdomain,
+    "priorityClassName": names.dns_1123_subdomain,
 }
 
 CHANGEABLE = (
@@ -41,8 +38,8 @@ CHANGEABLE = (
 def validate_template(template: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield every error of a pod template."""
     metadata = template["metadata"]
-    yield from object_meta.validate_labels(metadata.get("labels") or {}, f"{path}.labels")
-    yield from object_meta.validate_annotations(metadata.get("annotations") or {}, f"{path}.annotations")
+    yield from names.label_errors(metadata.get("labels") or {}, f"{path}.labels")
+    yield from objectmeta.annotation_errors(metadata.get("annotations") or {}, f"{path}.annotations")
     yield from validate_spec(template["spec"], f"{path}.spec")
 
 
@@ -66,8 +63,8 @@ def validate_spec(spec: JSONObject, path: str) -> Iterator[FieldError]:
     if spec.get("hostNetwork"):
         yield from _validate_host_ports(spec, path)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
-        for error in object_meta.annotation_key(gate["conditionType"]):
-            yield invalid(f"{path}.readinessGates[{index}].conditionType", gate["conditionType"], error)
+        kind = gate["conditionType"]
+        yield from all_invalid(f"{path}.readinessGates[{index}].conditionType", kind, names.qualified_name(kind))
     if "os" in spec:
         yield from must_be(spec["os"].get("name", ""), OPERATING_SYSTEMS, f"{path}.os")
     if "preemptionPolicy" in spec:
@@ -84,8 +81,7 @@ def _validate_numbers(spec: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_names(spec: JSONObject, path: str) -> Iterator[FieldError]:
     for field, rule in NAME_RULES.items():
         if spec.get(field):
-            for error in rule(spec[field]):
-                yield invalid(f"{path}.{field}", spec[field], error)
+            yield from all_invalid(f"{path}.{field}", spec[field], rule(spec[field]))
     if "schedulingGates" in spec:
         yield from _validate_gate_names(spec["schedulingGates"], f"{path}.schedulingGates")
     for index, alias in enumerate(spec.get("hostAliases") or ()):
@@ -99,15 +95,13 @@ def _validate_alias(alias: JSONObject, path: str) -> Iterator[FieldError]:
     except ValueError:
         yield invalid(f"{path}.ip", address, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")
     for index, name in enumerate(alias.get("hostnames") or ()):
-        for error in subdomain(name):
-            yield invalid(f"{path}.hostnames[{index}]", name, error)
+        yield from all_invalid(f"{path}.hostnames[{index}]", name, names.dns_1123_subdomain(name))
 
 
 def _validate_gate_names(gates: list[JSONObject], path: str) -> Iterator[FieldError]:
     seen: set[str] = set()
     for index, gate in enumerate(gates):
-        for error in object_meta.label_key(gate["name"]):
-            yield invalid(f"{path}[{index}]", gate["name"], error)
+        yield from all_invalid(f"{path}[{index}]", gate["name"], names.label_key(gate["name"]))
         if gate["name"] in seen:
             yield duplicate(f"{path}[{index}]", gate["name"])
         seen.add(gate["name"])

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.validation.values import forbidden, must_be, port_errors, validate_port
 
@@ -79,5 +79,4 @@ def _validate_action(name: str, action: JSONObject, where: str) -> Iterator[Fiel
 
 def _validate_target_port(port: int | str, where: str) -> Iterator[FieldError]:
     errors = port_errors(port) if isinstance(port, int) else port_name_errors(port)
-    for error in errors:
-        yield invalid(where, port, error)
+    yield from all_invalid(where, port, errors)

@@ -1,16 +1,13 @@
 """Rules for the resources that a container requests, with the messages of kube-apiserver."""
 
 from collections.abc import Collection, Iterator
-from functools import lru_cache
 
 from kuberuntime.objects import names, quantity
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.validation.values import not_found
 
 STANDARD_RESOURCES = {"cpu", "memory", "ephemeral-storage"}
-
-resource_name = lru_cache(maxsize=256)(names.qualified_name)
 
 
 def validate_resources(resources: JSONObject, claims: Collection[str], where: str) -> Iterator[FieldError]:
@@ -26,8 +23,7 @@ def validate_resources(resources: JSONObject, claims: Collection[str], where: st
 
 
 def _validate_name(name: str, where: str) -> Iterator[FieldError]:
-    for error in resource_name(name):
-        yield invalid(where, name, error)
+    yield from all_invalid(where, name, names.qualified_name(name))
     if "/" not in name and name not in STANDARD_RESOURCES and not name.startswith("hugepages-"):
         yield invalid(where, name, "must be a standard resource type or fully qualified")
         yield invalid(where, name, "must be a standard resource for containers")

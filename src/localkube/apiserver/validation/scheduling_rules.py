@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.validation import object_meta
 from localkube.apiserver.validation.values import duplicate, forbidden, must_be, validate_selector
 
 EFFECTS = ("NoExecute", "NoSchedule", "PreferNoSchedule")
@@ -19,7 +18,7 @@ MAX_WEIGHT = 100
 def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
     """Yield every error of the fields for scheduling."""
     if "nodeSelector" in spec:
-        yield from object_meta.validate_labels(spec["nodeSelector"], f"{path}.nodeSelector")
+        yield from names.label_errors(spec["nodeSelector"], f"{path}.nodeSelector")
     if "affinity" in spec:
         yield from _validate_affinity(spec["affinity"], f"{path}.affinity")
     for index, toleration in enumerate(spec.get("tolerations") or ()):
@@ -31,8 +30,7 @@ def validate(spec: JSONObject, path: str) -> Iterator[FieldError]:
 def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldError]:
     key, operator = toleration.get("key", ""), toleration.get("operator", "Equal")
     if key:
-        for error in object_meta.label_key(key):
-            yield invalid(f"{path}.key", key, error)
+        yield from all_invalid(f"{path}.key", key, names.label_key(key))
     elif operator != "Exists":
         yield invalid(
             f"{path}.operator",
@@ -45,8 +43,8 @@ def _validate_toleration(toleration: JSONObject, path: str) -> Iterator[FieldErr
         )
     match operator:
         case "Equal" | "":
-            for error in object_meta.label_value(toleration.get("value", "")):
-                yield invalid(f"{path}.operator", toleration.get("value", ""), error)
+            value = toleration.get("value", "")
+            yield from all_invalid(f"{path}.operator", value, names.label_value(value))
         case "Exists":
             if toleration.get("value"):
                 yield invalid(
@@ -113,8 +111,7 @@ def _validate_requirement(requirement: JSONObject, path: str) -> Iterator[FieldE
             yield required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
         case other if other not in NODE_OPERATORS:
             yield invalid(f"{path}.operator", other, "not a valid selector operator")
-    for error in object_meta.label_key(requirement["key"]):
-        yield invalid(f"{path}.key", requirement["key"], error)
+    yield from all_invalid(f"{path}.key", requirement["key"], names.label_key(requirement["key"]))
 
 
 def _validate_pod_affinity(affinity: JSONObject, path: str) -> Iterator[FieldError]:
@@ -130,12 +127,10 @@ def _validate_pod_term(term: JSONObject, path: str) -> Iterator[FieldError]:
     for name in ("labelSelector", "namespaceSelector"):
         yield from validate_selector(term.get(name), f"{path}.{name}")
     for namespace in term.get("namespaces") or ():
-        for error in names.dns_1123_label(namespace):
-            yield invalid(f"{path}.namespace", namespace, error)
+        yield from all_invalid(f"{path}.namespace", namespace, names.dns_1123_label(namespace))
     if not term["topologyKey"]:
         yield required(f"{path}.topologyKey", "can not be empty")
-    for error in object_meta.label_key(term["topologyKey"]):
-        yield invalid(f"{path}.topologyKey", term["topologyKey"], error)
+    yield from all_invalid(f"{path}.topologyKey", term["topologyKey"], names.label_key(term["topologyKey"]))
 
 
 def _validate_weight(weight: int, path: str) -> Iterator[FieldError]:

@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, Kind, invalid, not_supported, required
+from kuberuntime.objects.field import FieldError, Kind, all_invalid, invalid, not_supported, required
 from kuberuntime.objects.meta import JSON, JSONObject
-from localkube.apiserver.validation import object_meta
 
 MAX_PORT = 65535
 
@@ -50,15 +49,14 @@ def port_errors(port: int) -> list[str]:
 
 def validate_port(port: int, path: str) -> Iterator[FieldError]:
     """Yield the error of a number that is not a port."""
-    for error in port_errors(port):
-        yield invalid(path, port, error)
+    yield from all_invalid(path, port, port_errors(port))
 
 
 def validate_selector(selector: JSONObject | None, path: str) -> Iterator[FieldError]:
     """Yield the errors of a label selector in its object form."""
     if selector is None:
         return
-    yield from object_meta.validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels")
+    yield from names.label_errors(selector.get("matchLabels") or {}, f"{path}.matchLabels")
     for index, expression in enumerate(selector.get("matchExpressions") or ()):
         yield from _validate_expression(expression, f"{path}.matchExpressions[{index}]")
 
@@ -74,8 +72,6 @@ def _validate_expression(expression: JSONObject, path: str) -> Iterator[FieldErr
                 yield forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
         case other:
             yield invalid(f"{path}.operator", other, "not a valid selector operator")
-    for error in object_meta.label_key(expression["key"]):
-        yield invalid(f"{path}.key", expression["key"], error)
+    yield from all_invalid(f"{path}.key", expression["key"], names.label_key(expression["key"]))
     for index, value in enumerate(values):
-        for error in names.label_value(value):
-            yield invalid(f"{path}.values[{index}]", value, error)
+        yield from all_invalid(f"{path}.values[{index}]", value, names.label_value(value))

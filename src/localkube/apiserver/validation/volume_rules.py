@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 
 from kuberuntime.objects import names
-from kuberuntime.objects.field import FieldError, invalid, required
+from kuberuntime.objects.field import FieldError, all_invalid, invalid, required
 from kuberuntime.objects.meta import JSONObject
 from localkube.apiserver.validation.container_rules import validate_local_path
 from localkube.apiserver.validation.env_rules import validate_field_ref
@@ -37,8 +37,7 @@ def validate(volume: JSONObject, others: Collection[str], path: str) -> Iterator
     elif name in others:
         yield duplicate(f"{path}.name", name)
     else:
-        for error in names.dns_1123_label(name):
-            yield invalid(f"{path}.name", name, error)
+        yield from all_invalid(f"{path}.name", name, names.dns_1123_label(name))
     yield from _validate_source(volume, path)
 
 

@@ -50,7 +50,7 @@ class LabelTemplate:
 def parse_label(text: str) -> LabelTemplate:
     """Read `key=template`; raise errors in the template here, not when nodes are created."""
     key, separator, template = text.partition("=")
-    errors = names.qualified_name(key) if separator else ["must have the form KEY=VALUE"]
+    errors = [*names.qualified_name(key)] if separator else ["must have the form KEY=VALUE"]
     rest = PIECES.sub("", template)
     if "{" in rest or "}" in rest:
         errors.append(f"a brace is not closed, or closes nothing; {FORM}")

@@ -7,14 +7,15 @@ drives a program. What the kernel does not show (another kernel, a process that 
 import platform
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
 from ipaddress import IPv4Address, IPv6Address
-from itertools import islice
 from pathlib import Path
 from typing import Final, NamedTuple, assert_never
+
+from localkube.kubelet.processes import processtree
 
 LOOK: Final = 0.1
 """Seconds between two looks at the CPU time of a process."""
@@ -93,41 +94,21 @@ class Socket(NamedTuple):
 
 def look(pids: Iterable[int]) -> WaitingFor | None:
     """Return what the programs with these first processes wait for, None if it is not known. It takes `LOOK` seconds."""
-    tree = [*islice((pid for first in pids for pid in _descendants(first)), MOST_PROCESSES)]
-    before = {pid: _cpu_time(pid) for pid in tree}
+    first = [*pids]
+    before = processtree.read()
     time.sleep(LOOK)
-    for pid in reversed(tree):  # the youngest is what the others wait for
+    now = processtree.read()
+    tree = [pid for pid in (*first, *processtree.descendants(first, before)) if pid in before and pid in now]
+    for pid in reversed(tree[:MOST_PROCESSES]):  # the youngest is what the others wait for
+        is_busy = now[pid].own_ticks - before[pid].own_ticks >= BUSY_TICKS
         with suppress(OSError, ValueError, IndexError):
-            if (found := _describe(pid, is_busy=_cpu_time(pid) - before[pid] >= BUSY_TICKS)) is not None:
+            if (found := _describe(pid, now[pid].state, is_busy=is_busy)) is not None:
                 return found
     return None
 
 
-def _descendants(pid: int) -> Iterator[int]:
-    pending = [pid]
-    while pending:
-        one = pending.pop(0)
-        yield one
-        with suppress(OSError):
-            for thread in Path(f"/proc/{one}/task").iterdir():
-                pending += [int(child) for child in (thread / "children").read_text().split()]
-
-
-def _fields(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat from the state on; the name before it may hold anything."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-
-
-def _cpu_time(pid: int) -> int:
-    with suppress(OSError):
-        fields = _fields(pid)
-        return int(fields[11]) + int(fields[12])
-    return 0
-
-
-def _describe(pid: int, *, is_busy: bool) -> WaitingFor | None:
+def _describe(pid: int, state: str, *, is_busy: bool) -> WaitingFor | None:
     """Return what one process waits for; None if it has ended, or waits for another process."""
-    state = _fields(pid)[0]
     if state in STATES:
         return STATES[state]
     if is_busy:

@@ -1,7 +1,7 @@
 """Forwards ports of a pod through one tunnel, for kubectl: SPDY/3.1 inside a WebSocket, with many connections.
 
 In: the bytes of the client, and a function that connects to a port of the pod. Out: bytes for the client. Every
-connection is a pair of streams (`pairing.py`) with its own task (`portlink.py`). If the pod refuses a connection, the
+connection is a pair of streams with its own task (`portlink.py`). If the pod refuses a connection, the
 reason is sent on the error stream of that pair, and the others continue.
 
 There is no flow control by stream. Data that a pod does not read waits in the inbox of its connection. Once that is
@@ -12,11 +12,8 @@ is detected when the pod reads again or ends.
 import asyncio
 from collections.abc import AsyncIterable
 
-from localkube.apiserver.front.portforward.pairing import Pair, PairingError, Pairs, purpose
-from localkube.apiserver.front.portforward.portlink import Dial, Outlet, PortLink, Send
-from localkube.apiserver.front.spdy.connection import BytesReceived, Connection, Dropped, Ended, Event, StreamOpened
-from localkube.apiserver.front.spdy.frames import GoAwayStatus, ResetStatus
-from localkube.apiserver.front.spdy.headers import ProtocolError
+from localkube.apiserver.front.portforward.portlink import Dial, Outlet, PortLink, Send, purpose
+from localkube.apiserver.front.spdy import Connection, Frame, ProtocolError, Status, Type
 
 
 class Tunnel:
@@ -26,7 +23,7 @@ class Tunnel:
         self._dial = dial
         self._connection = Connection()
         self._outlet = Outlet(self._connection, send)
-        self._pairs = Pairs()
+        self._incomplete: dict[str, PortLink] = {}  # by request, until the second stream is open
         self._links: dict[int, PortLink] = {}  # by either stream
         self._running: dict[PortLink, asyncio.Task[None]] = {}
         self._tasks = asyncio.TaskGroup()
@@ -44,43 +41,48 @@ class Tunnel:
     async def _serve(self, messages: AsyncIterable[bytes]) -> str:
         try:
             async for data in messages:
-                for event in self._connection.receive(data):
-                    await self._handle(event)
-                self._flush_soon()
+                for frame in self._connection.receive(data):
+                    await self._handle(frame)
+                if self._flushing is None or self._flushing.done():
+                    # in the background: a client that does not read now may still be sending
+                    self._flushing = self._tasks.create_task(self._outlet.flush())
         except ProtocolError as error:
-            self._connection.go_away(GoAwayStatus.PROTOCOL_ERROR)
+            self._connection.go_away(Status.PROTOCOL_ERROR)
             await self._outlet.flush()
             return str(error)
         return ""
 
-    async def _handle(self, event: Event) -> None:
-        link = self._links.get(event.stream)
-        match event:
-            case StreamOpened(stream, headers):
-                try:
-                    pair = self._pairs.add(stream, purpose(stream, headers))
-                except PairingError:
-                    self._connection.reset(stream, ResetStatus.REFUSED_STREAM)
-                else:
-                    self._open(stream, pair)
-            case BytesReceived(stream, data) if link is not None and stream == link.pair.data:
-                await self._put(link, data)
-            case Ended(stream) if link is not None and stream == link.pair.data:
-                link.inbox.end()
-            case Dropped(stream) if link is not None and stream == link.pair.data:
-                self._end(link)
+    async def _handle(self, frame: Frame) -> None:
+        if frame.type is Type.SYN_STREAM:
+            self._open(frame)
+        link = self._links.get(frame.stream)
+        if link is None or frame.stream != link.data:
+            return
+        if frame.type is Type.RST_STREAM:
+            self._end(link)
+            return
+        for data in (*([frame.data] if frame.data else []), *([b""] if frame.fin else [])):
+            if link.inbox.full() and link.missing:
+                self._end(link)  # the second stream comes after these bytes, so waiting for it would never end
+                return
+            await link.inbox.put(data)
 
-    def _open(self, stream: int, pair: Pair) -> None:
-        """Accept a stream, which starts a link or completes one."""
-        self._connection.accept(stream)
-        link = self._links.get(pair.data) or self._links.get(pair.error)
-        if link is None:
-            link = PortLink(pair, self._outlet)
-            task = self._running[link] = self._tasks.create_task(self._run(link))
-            task.add_done_callback(lambda _: self._running.pop(link))
-        self._links[stream] = link
-        if not pair.missing:
-            link.complete.set()
+    def _open(self, frame: Frame) -> None:
+        """Accept a stream, which starts a link or completes one; refuse one that belongs to none."""
+        found = purpose(frame.stream, frame.headers)
+        request, kind, port = found or ("", "data", 0)
+        link = self._incomplete.get(request) or PortLink(request, port, self._outlet)
+        if found is None or not link.add(frame.stream, kind, port):
+            self._connection.reset(frame.stream, Status.REFUSED_STREAM)
+            return
+        self._connection.accept(frame.stream)
+        self._links[frame.stream] = link
+        if not link.missing:
+            del self._incomplete[request]
+            return
+        self._incomplete[request] = link
+        task = self._running[link] = self._tasks.create_task(self._run(link))
+        task.add_done_callback(lambda _: self._running.pop(link))
 
     async def _run(self, link: PortLink) -> None:
         try:
@@ -89,27 +91,17 @@ class Tunnel:
             self._forget(link)
         await self._outlet.flush()
 
-    async def _put(self, link: PortLink, data: bytes) -> None:
-        if link.inbox.is_full and not link.complete.is_set():
-            self._end(link)  # the second stream comes after these bytes, so waiting for it would never end
-        else:
-            await link.inbox.put(data)
-
     def _end(self, link: PortLink) -> None:
         self._running[link].cancel()
         self._forget(link)
 
     def _forget(self, link: PortLink) -> None:
         """Close the streams of a link; the end of its error stream reports that to the client."""
-        pair = link.pair
-        link.inbox.close()
-        self._pairs.drop(pair)
-        self._connection.finish(pair.error)
-        self._connection.reset(pair.data, ResetStatus.CANCEL)
-        for stream in (pair.data, pair.error):
+        if self._incomplete.get(link.request) is link:
+            del self._incomplete[link.request]
+        self._connection.send(link.error, b"", fin=True)
+        self._connection.reset(link.data, Status.CANCEL)
+        for stream in (link.data, link.error):
             self._links.pop(stream, None)
-
-    def _flush_soon(self) -> None:
-        """Send in the background: a client that does not read now may still be sending."""
-        if self._flushing is None or self._flushing.done():
-            self._flushing = self._tasks.create_task(self._outlet.flush())
+        while not link.inbox.empty():  # whoever waits to put something goes on
+            link.inbox.get_nowait()

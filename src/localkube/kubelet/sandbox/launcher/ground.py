@@ -1,7 +1,8 @@
-"""The two kinds of isolation ("grounds") of pods: Linux namespaces, or none on the plain host.
+"""The ground of pods without isolation, on the plain host. That of Linux namespaces is in `isolation.py`, with the same methods.
 
 A ground creates and removes pods, forks a child into a pod's PID namespace, and moves that child into the pod's other
-namespaces, mounts included. It refuses requests that it cannot fulfil, with the reason.
+namespaces, mounts included. It refuses requests that it cannot fulfil, with the reason. `host_proc` is a descriptor of the
+host's /proc; None if that is /proc.
 """
 
 # ruff: noqa: ARG002 - the plain host needs fewer arguments than it gets
@@ -9,7 +10,6 @@ namespaces, mounts included. It refuses requests that it cannot fulfil, with the
 import os
 import socket
 from contextlib import suppress
-from typing import Protocol
 
 from localkube.kubelet.processes.kernelerrors import RefusedError
 
@@ -22,60 +22,6 @@ NO_OWN_NETWORKS = (
     "packets between pods: pods share the network of this machine, as --network shared or this machine says"
 )
 _STAND_INS = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - names of mount points, nothing is put there
-
-
-class Ground(Protocol):
-    """The isolation of pods in the launcher. `host_proc` is a descriptor of the host's /proc; None if that is /proc."""
-
-    host_proc: int | None
-
-    def own_pid(self) -> int:
-        """Return the launcher's PID on the host."""
-        ...
-
-    def create(self, pod: Pod) -> None:
-        """Create the pod's namespaces."""
-        ...
-
-    def remove(self, pod: Pod) -> None:
-        """Release the pod's namespaces. Its processes have ended."""
-        ...
-
-    def fork(self, pod: Pod) -> int:
-        """Fork; the child (0) is the first process of a container of the pod."""
-        ...
-
-    def enter(self, pod: Pod, container: Container) -> None:
-        """Move the forked child into the pod and its own file system."""
-        ...
-
-    def join(self, pod: Pod, first: int) -> None:
-        """Move a forked child into the container whose first process (a child of the launcher) has this PID."""
-        ...
-
-    def open_socket(self, pod: Pod | None) -> socket.socket:
-        """Return a TCP socket of the pod's network, or of the network that all pods share."""
-        ...
-
-    def stub_address(self, pod: Pod) -> str:
-        """Return the address on which the stub server listens."""
-        ...
-
-    def attach(self, interface: str, gateway: str | None, nameserver: str) -> None:
-        """Use this interface of the launcher's network as the way out of all pods created from now on."""
-        ...
-
-    def lose(self, rules: list[PacketRule]) -> None:
-        """Lose the packets between pods that these rules name, and no others."""
-        ...
-
-    def delay(self, pod: Pod, seconds: float) -> None:
-        """Hold every packet to the pod for a time; 0 ends that."""
-        ...
-
-    def bound(self, first: int, path: str, size: int) -> int:
-        """Give a memory file system of a running container another size in bytes (0: what it holds); return the former one."""
-        ...
 
 
 class PlainGround:

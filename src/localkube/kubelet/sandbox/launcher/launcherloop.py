@@ -11,18 +11,21 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from localkube.kubelet.processes.descriptors import require_spare
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain, is_exhausted
 
 from . import stub, supervise
 from .children import Birth, Children, Streams, wake_on_children
-from .ground import Ground
+from .ground import PlainGround
+from .isolation import NamespaceGround
 from .kernel.packetrules import PacketRule
 from .launchedpods import Pod, parse_container, parse_pod
 from .link import Link, LinkClosedError, Message, Received, require_all
 from .process import ChildProcess
+
+Ground: TypeAlias = NamespaceGround | PlainGround
 
 SPARE = 32
 """Descriptors that are reserved for signals, removals and new children."""

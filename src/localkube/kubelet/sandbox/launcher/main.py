@@ -14,11 +14,11 @@ from typing import Any
 from localkube.kubelet.processes import descriptors
 from localkube.kubelet.processes.kernelerrors import explain
 
-from .ground import Ground, PlainGround
+from .ground import PlainGround
 from .isolation import NamespaceGround
 from .kernel import linuxnamespaces, syscalls
 from .launcherlog import BoundedLog
-from .launcherloop import Server
+from .launcherloop import Ground, Server
 from .link import Link
 
 

@@ -3,6 +3,8 @@
 import os
 import signal
 
+from localkube.kubelet.processes import processtree
+
 from . import supervise
 from .kernel.syscalls import read_pid
 from .launchedpods import Container, Pod
@@ -69,14 +71,12 @@ class ChildProcess:
         if not self.running:
             self._doomed = self._doomed or number == signal.SIGKILL
             return
-        others = self._others() if everything else []
+        main = self._main_pid if self._main is None else read_pid(self._main)
+        others = processtree.descendants([self.pid], processtree.read()) if everything else []
         self._signal_main(number)
         for pid in others:
-            supervise.send_signal(pid, number)
-
-    def _others(self) -> list[int]:
-        main = self._main_pid if self._main is None else read_pid(self._main)
-        return [pid for pid in supervise.descendants([self.pid], supervise.read_parents()) if pid != main]
+            if pid != main:
+                supervise.send_signal(pid, number)
 
     def _signal_main(self, number: int) -> None:
         if self._main is None:

@@ -9,10 +9,11 @@ It reports to the launcher, in this order: `started` with a pidfd of the program
 
 import os
 import signal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
+from localkube.kubelet.processes import processtree
 from localkube.kubelet.processes.kernelerrors import RefusedError, explain
 
 from .kernel import syscalls
@@ -79,7 +80,7 @@ def end_descendants(group: int | None = None) -> None:
         if group is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)
-        for pid in descendants([os.getpid()], read_parents()):
+        for pid in processtree.descendants([os.getpid()], processtree.read()):
             send_signal(pid, signal.SIGKILL)
         try:
             os.waitpid(-1, 0)
@@ -92,38 +93,6 @@ def adopt_orphans() -> None:
     with suppress(AttributeError):  # not Linux: there are process groups only
         syscalls.adopt_orphans()
         syscalls.die_with_parent(signal.SIGTERM)
-
-
-def descendants(roots: Iterable[int], parents: Mapping[int, int]) -> list[int]:
-    """Return all processes below the roots, given each process's parent.
-
-    >>> descendants([1], {2: 1, 3: 2, 4: 9})
-    [2, 3]
-    """
-    found: list[int] = []
-    children: dict[int, list[int]] = {}
-    for pid, parent in parents.items():
-        children.setdefault(parent, []).append(pid)
-    pending = list(roots)
-    while pending:
-        below = children.pop(pending.pop(), [])
-        found += below
-        pending += below
-    return found
-
-
-def read_parents() -> dict[int, int]:
-    """Return the parent of every process that /proc shows."""
-    parents = {}
-    for name in os.listdir("/proc") if os.path.exists("/proc/self/stat") else []:
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            parents[int(name)] = int(fields[1])
-    return parents
 
 
 def send_signal(pid: int, number: int) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from kuberuntime.objects.qos import qos_class
-from localkube.apiserver.validation import container_rules
 
 Api = Any
 Make = Callable[[str], Api]
@@ -384,11 +383,3 @@ def test_unknown_fields_are_named_with_their_path(api: Make) -> None:
     given = container(imagee="x", env=[{"name": "A", "val": "b"}])
     found = api("pods").kind.unknown_fields(given | {"metadata": {"labels": {"any": "key"}}})
     assert sorted(found) == ["spec.containers[0].env[0].val", "spec.containers[0].imagee"]
-
-
-def test_hostnames_are_not_remembered_as_each_pod_has_another(api: Make) -> None:
-    assert api("pods").errors(spec(hostname="web-0")) == []
-    before = container_rules.container_name.cache_info().currsize
-    for number in range(20):
-        assert api("pods").errors(spec(hostname=f"unseen-{number}")) == []
-    assert container_rules.container_name.cache_info().currsize == before

@@ -8,12 +8,12 @@ from typing import Any
 
 import aiohttp
 import pytest
+from tests.unit.localkube.apiserver.front.spdyframes import data_frame, go_away, syn_reply, syn_stream
 from tests.unit.localkube.apiserver.front.test_http import TOKEN, Door, door
 from tests.unit.localkube.apiserver.harness import PODS, Api, StoppedClock, pod
 
 from kuberuntime.objects.meta import JSONObject
-from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
-from localkube.apiserver.front.spdy.frames import Data, Frame, GoAway, SynReply, SynStream
+from localkube.apiserver.front.spdy import Frame, FrameReader, FrameWriter
 from localkube.podaccess import ExecSession, LogOptions, Measured, NodeError, Stream
 
 EXEC = f"{PODS}/web/exec?command=cat&stdin=true&stdout=true"
@@ -317,19 +317,19 @@ def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages
                 assert socket.protocol == TUNNEL[0]
                 headers = {"port": "8080", "requestid": "0"}
                 frames: list[Frame] = [
-                    SynStream(1, headers | {"streamtype": "error"}, fin=True),
-                    SynStream(3, headers | {"streamtype": "data"}),
-                    Data(3, b"hello", fin=True),
+                    syn_stream(1, headers | {"streamtype": "error"}, fin=True),
+                    syn_stream(3, headers | {"streamtype": "data"}),
+                    data_frame(3, b"hello", fin=True),
                 ]
                 writer = FrameWriter()
                 for byte in b"".join(writer.write(frame) for frame in frames):
                     await socket.send_bytes(bytes((byte,)))
                 reader, heard = FrameReader(), list[Frame]()
-                while Data(1, b"", fin=True) not in heard:
+                while data_frame(1, b"", fin=True) not in heard:
                     heard += reader.feed(await socket.receive_bytes())
                 assert heard == [
-                    *(SynReply(1), SynReply(3)),
-                    *(Data(3, b"HELLO"), Data(3, b"", fin=True), Data(1, b"", fin=True)),
+                    *(syn_reply(1), syn_reply(3)),
+                    *(data_frame(3, b"HELLO"), data_frame(3, b"", fin=True), data_frame(1, b"", fin=True)),
                 ]
 
     run(scenario)
@@ -338,8 +338,8 @@ def test_a_port_is_forwarded_over_a_tunnel_whose_frames_are_spread_over_messages
 def test_a_tunnel_that_breaks_the_protocol_is_closed_with_the_reason() -> None:
     async def scenario(door: Door, node: FakeNode) -> None:
         async with connect(door, f"{PODS}/web/portforward", TUNNEL) as socket:
-            await socket.send_bytes(FrameWriter().write(SynStream(2)))
-            assert FrameReader().feed(await socket.receive_bytes()) == [GoAway(0, 1)]
+            await socket.send_bytes(FrameWriter().write(syn_stream(2)))
+            assert FrameReader().feed(await socket.receive_bytes()) == [go_away(0, 1)]
             end = await socket.receive()
             assert (end.data, end.extra) == (1002, "stream 2 is opened after stream 0: take odd, rising numbers")
 

@@ -28,7 +28,7 @@ def test_a_container_is_all_descendants_of_the_process_that_keeps_it(tmp_path: P
     add(tmp_path, 6, 1, "stub", (7, 0, 0, 0), 3)
     (tmp_path / "self").mkdir()
     (tmp_path / "9").mkdir()
-    found = consumption.read({3, 6, 99}, tmp_path)
+    found = consumption.read({3, 6, 99}, str(tmp_path))
     assert found[3].seconds == 300 / consumption.TICKS
     assert found[3].memory == 9 * consumption.PAGE
     assert found[6].seconds == 7 / consumption.TICKS
@@ -36,7 +36,7 @@ def test_a_container_is_all_descendants_of_the_process_that_keeps_it(tmp_path: P
 
 
 def test_a_machine_without_proc_measures_nothing(tmp_path: Path) -> None:
-    assert consumption.read({1}, tmp_path / "absent") == {}
+    assert consumption.read({1}, str(tmp_path / "absent")) == {}
 
 
 def test_the_time_of_a_busy_process_grows() -> None:

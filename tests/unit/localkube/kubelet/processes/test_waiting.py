@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.harness import until
 
-from localkube.kubelet.processes import waiting
+from localkube.kubelet.processes import processtree, waiting
 from localkube.kubelet.processes.waiting import WaitingFor
 
 LOCK = "import threading; lock = threading.Lock(); lock.acquire(); lock.acquire()"
@@ -39,7 +39,7 @@ def running(program: str, *words: str) -> Iterator[int]:
     try:
         yield process.pid
     finally:
-        for pid in [*waiting._descendants(process.pid)]:
+        for pid in [process.pid, *processtree.descendants([process.pid], processtree.read())]:
             os.kill(pid, signal.SIGKILL)
         process.wait()
 

@@ -9,12 +9,12 @@ import socket
 import struct
 from typing import NamedTuple
 
-_NLM_F_REQUEST = 0x1
-_NLM_F_ACK = 0x4
+NLM_F_REQUEST = 0x1
+NLM_F_ACK = 0x4
 _NLM_F_REPLACE = 0x100
 _NLM_F_EXCL = 0x200
-_NLM_F_CREATE = 0x400
-_NLMSG_ERROR = 2
+NLM_F_CREATE = 0x400
+NLMSG_ERROR = 2
 
 _RTM_NEWLINK = 16
 _RTM_NEWADDR = 20
@@ -58,7 +58,7 @@ _RT_SCOPE_UNIVERSE = 0
 _RT_SCOPE_LINK = 253
 _RTN_UNICAST = 1
 
-_HEADER = struct.Struct("=IHHII")
+HEADER = struct.Struct("=IHHII")
 _IFINFOMSG = struct.Struct("=BxHiII")
 _IFADDRMSG = struct.Struct("=BBBBi")
 _NDMSG = struct.Struct("=BxxxiHBB")
@@ -77,17 +77,19 @@ class Request(NamedTuple):
     action: str
 
 
-def _attribute(kind: int, payload: bytes) -> bytes:
+def attribute(kind: int, payload: bytes) -> bytes:
+    """Return an attribute of bytes."""
     length = _ATTRIBUTE.size + len(payload)
     return _ATTRIBUTE.pack(length, kind) + payload + b"\0" * (-length % 4)
 
 
-def _text(kind: int, value: str) -> bytes:
-    return _attribute(kind, value.encode() + b"\0")
+def text(kind: int, value: str) -> bytes:
+    """Return an attribute of text."""
+    return attribute(kind, value.encode() + b"\0")
 
 
 def _number(kind: int, value: int) -> bytes:
-    return _attribute(kind, struct.pack("=I", value))
+    return attribute(kind, struct.pack("=I", value))
 
 
 def _link(index: int, *, up: bool) -> bytes:
@@ -102,11 +104,11 @@ def link_address(address: str) -> bytes:
 
 def build_bridge(name: str, index: int, address: bytes = b"") -> Request:
     """Create a bridge with the given interface number, and bring it up; without an Ethernet address it takes a port's."""
-    info = _attribute(_IFLA_LINKINFO, _text(_IFLA_INFO_KIND, "bridge"))
-    body = _link(index, up=True) + _text(_IFLA_IFNAME, name) + info
+    info = attribute(_IFLA_LINKINFO, text(_IFLA_INFO_KIND, "bridge"))
+    body = _link(index, up=True) + text(_IFLA_IFNAME, name) + info
     if address:
-        body += _attribute(_IFLA_ADDRESS, address)
-    return Request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, f"make bridge {name}")
+        body += attribute(_IFLA_ADDRESS, address)
+    return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"make bridge {name}")
 
 
 class Peer(NamedTuple):
@@ -124,17 +126,17 @@ def build_veth(near: tuple[str, int], bridge_index: int, peer: Peer) -> Request:
     The kernel takes the far end's number only when the near end's is given too.
     """
     name, index = near
-    far = _link(peer.number, up=False) + _text(_IFLA_IFNAME, peer.name) + _number(_IFLA_NET_NS_FD, peer.namespace_fd)
+    far = _link(peer.number, up=False) + text(_IFLA_IFNAME, peer.name) + _number(_IFLA_NET_NS_FD, peer.namespace_fd)
     if peer.address:
-        far += _attribute(_IFLA_ADDRESS, peer.address)
-    info = _text(_IFLA_INFO_KIND, "veth") + _attribute(_IFLA_INFO_DATA, _attribute(_VETH_INFO_PEER, far))
+        far += attribute(_IFLA_ADDRESS, peer.address)
+    info = text(_IFLA_INFO_KIND, "veth") + attribute(_IFLA_INFO_DATA, attribute(_VETH_INFO_PEER, far))
     body = (
         _link(index, up=True)
-        + _text(_IFLA_IFNAME, name)
+        + text(_IFLA_IFNAME, name)
         + _number(_IFLA_MASTER, bridge_index)
-        + _attribute(_IFLA_LINKINFO, info)
+        + attribute(_IFLA_LINKINFO, info)
     )
-    return Request(_RTM_NEWLINK, _NLM_F_CREATE | _NLM_F_EXCL, body, f"make veth {name}")
+    return Request(_RTM_NEWLINK, NLM_F_CREATE | _NLM_F_EXCL, body, f"make veth {name}")
 
 
 def build_link_up(index: int) -> Request:
@@ -152,19 +154,19 @@ def build_address(index: int, address: str, prefix: int) -> Request:
     """Give an interface an IPv4 address."""
     packed = socket.inet_aton(address)
     body = _IFADDRMSG.pack(socket.AF_INET, prefix, 0, _RT_SCOPE_UNIVERSE, index)
-    body += _attribute(_IFA_LOCAL, packed) + _attribute(_IFA_ADDRESS, packed)
-    return Request(_RTM_NEWADDR, _NLM_F_CREATE | _NLM_F_EXCL, body, f"give interface {index} the address {address}")
+    body += attribute(_IFA_LOCAL, packed) + attribute(_IFA_ADDRESS, packed)
+    return Request(_RTM_NEWADDR, NLM_F_CREATE | _NLM_F_EXCL, body, f"give interface {index} the address {address}")
 
 
 def build_route(destination: str, prefix: int, *, gateway: str = "", interface: int = 0) -> Request:
     """Route packets for a network by a gateway, or to hosts that an interface reaches directly."""
     scope = _RT_SCOPE_UNIVERSE if gateway else _RT_SCOPE_LINK
     body = _RTMSG.pack(socket.AF_INET, prefix, 0, 0, _RT_TABLE_MAIN, _RTPROT_BOOT, scope, _RTN_UNICAST, 0)
-    body += _attribute(_RTA_DST, socket.inet_aton(destination)) if prefix else b""
-    body += _attribute(_RTA_GATEWAY, socket.inet_aton(gateway)) if gateway else b""
+    body += attribute(_RTA_DST, socket.inet_aton(destination)) if prefix else b""
+    body += attribute(_RTA_GATEWAY, socket.inet_aton(gateway)) if gateway else b""
     body += _number(_RTA_OIF, interface) if interface else b""
     return Request(
-        _RTM_NEWROUTE, _NLM_F_CREATE | _NLM_F_EXCL, body, f"route {destination}/{prefix} by {gateway or interface}"
+        _RTM_NEWROUTE, NLM_F_CREATE | _NLM_F_EXCL, body, f"route {destination}/{prefix} by {gateway or interface}"
     )
 
 
@@ -179,8 +181,8 @@ def build_neighbour(index: int, address: str) -> Request:
     Such an entry does not count against the kernel's limit, which is one for the whole machine (1,024 by default).
     """
     body = _NDMSG.pack(socket.AF_INET, index, _NUD_PERMANENT, 0, 0)
-    body += _attribute(_NDA_DST, socket.inet_aton(address)) + _attribute(_NDA_LLADDR, link_address(address))
-    return Request(_RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"state where {address} is")
+    body += attribute(_NDA_DST, socket.inet_aton(address)) + attribute(_NDA_LLADDR, link_address(address))
+    return Request(_RTM_NEWNEIGH, NLM_F_CREATE | _NLM_F_REPLACE, body, f"state where {address} is")
 
 
 def build_port_entry(port_index: int, address: str) -> Request:
@@ -189,15 +191,15 @@ def build_port_entry(port_index: int, address: str) -> Request:
     Frames for an address that the bridge has not seen yet go to all ports: with a thousand, more than the kernel queues.
     """
     body = _NDMSG.pack(_AF_BRIDGE, port_index, _NUD_NOARP, _NTF_MASTER, 0)
-    body += _attribute(_NDA_LLADDR, link_address(address))
-    return Request(_RTM_NEWNEIGH, _NLM_F_CREATE | _NLM_F_REPLACE, body, f"state the port of {address}")
+    body += attribute(_NDA_LLADDR, link_address(address))
+    return Request(_RTM_NEWNEIGH, NLM_F_CREATE | _NLM_F_REPLACE, body, f"state the port of {address}")
 
 
 def build_forwarding(index: int) -> Request:
     """Forward packets that come in by an interface."""
     forwarding = _number(_IPV4_DEVCONF_FORWARDING, 1)
-    body = _link(index, up=True) + _attribute(
-        _IFLA_AF_SPEC, _attribute(socket.AF_INET, _attribute(_IFLA_INET_CONF, forwarding))
+    body = _link(index, up=True) + attribute(
+        _IFLA_AF_SPEC, attribute(socket.AF_INET, attribute(_IFLA_INET_CONF, forwarding))
     )
     return Request(_RTM_NEWLINK, 0, body, f"forward packets of interface {index}")
 
@@ -205,9 +207,9 @@ def build_forwarding(index: int) -> Request:
 def build_delay(index: int, seconds: float) -> Request:
     """Hold every packet that goes out by an interface for a time (the kernel's netem), or no longer than before."""
     ticks = min(round(seconds * 1e9 / _NANOSECONDS_PER_TICK), 0xFFFFFFFF)
-    body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + _text(_TCA_KIND, "netem")
-    body += _attribute(_TCA_OPTIONS, _NETEM.pack(ticks, _HELD_PACKETS, 0, 0, 0, 0))
-    return Request(_RTM_NEWQDISC, _NLM_F_CREATE | _NLM_F_REPLACE, body, "delay packets (netem, sch_netem)")
+    body = _TCMSG.pack(socket.AF_UNSPEC, index, 0, _TC_ROOT, 0) + text(_TCA_KIND, "netem")
+    body += attribute(_TCA_OPTIONS, _NETEM.pack(ticks, _HELD_PACKETS, 0, 0, 0, 0))
+    return Request(_RTM_NEWQDISC, NLM_F_CREATE | _NLM_F_REPLACE, body, "delay packets (netem, sch_netem)")
 
 
 def build_no_delay(index: int) -> Request:
@@ -218,19 +220,19 @@ def build_no_delay(index: int) -> Request:
 
 def encode(request: Request, sequence: int) -> bytes:
     """Return the request with its header."""
-    length = _HEADER.size + len(request.body)
-    flags = request.flags | _NLM_F_REQUEST | _NLM_F_ACK
-    return _HEADER.pack(length, request.kind, flags, sequence, 0) + request.body
+    length = HEADER.size + len(request.body)
+    flags = request.flags | NLM_F_REQUEST | NLM_F_ACK
+    return HEADER.pack(length, request.kind, flags, sequence, 0) + request.body
 
 
 def parse_acknowledgement(data: bytes, sequence: int) -> int | None:
     """Return the error number (0: success) of the response to request `sequence`; None if it is not in `data`."""
-    while len(data) >= _HEADER.size:
-        length, kind, _, answered, _ = _HEADER.unpack_from(data)
-        if kind == _NLMSG_ERROR and answered == sequence:
-            (negative,) = struct.unpack_from("=i", data, _HEADER.size)
+    while len(data) >= HEADER.size:
+        length, kind, _, answered, _ = HEADER.unpack_from(data)
+        if kind == NLMSG_ERROR and answered == sequence:
+            (negative,) = struct.unpack_from("=i", data, HEADER.size)
             return -int(negative)
-        data = data[(max(length, _HEADER.size) + 3) & ~3 :]
+        data = data[(max(length, HEADER.size) + 3) & ~3 :]
     return None
 
 

@@ -19,7 +19,6 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from . import syscalls
-from .masquerade import masquerade
 from .netlink import (
     Netlink,
     Peer,
@@ -38,6 +37,7 @@ from .netlink import (
     build_veth,
     link_address,
 )
+from .packetrules import masquerade
 
 BRIDGE = "kube0"
 PREFIX = 16

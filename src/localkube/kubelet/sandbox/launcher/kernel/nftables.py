@@ -10,16 +10,15 @@ import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .netlink import HEADER, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, NLMSG_ERROR, attribute, text
+
 _NETLINK_NETFILTER = 12
-_NLM_F_REQUEST, _NLM_F_ACK, _NLM_F_CREATE, _NLM_F_APPEND = 0x1, 0x4, 0x400, 0x800
-_CHANGE = _NLM_F_REQUEST | _NLM_F_ACK
-_NLMSG_ERROR = 2
+_NLM_F_APPEND = 0x800
+_CHANGE = NLM_F_REQUEST | NLM_F_ACK
 _BATCH_BEGIN, _BATCH_END = 0x10, 0x11
 _SUBSYSTEM = 10
 _NEWTABLE, _DELTABLE, _NEWCHAIN, _NEWRULE = (_SUBSYSTEM << 8 | kind for kind in (0, 2, 3, 6))
 _NESTED = 0x8000
-
-_HEADER = struct.Struct("=IHHII")
 
 
 class Message(NamedTuple):
@@ -38,19 +37,9 @@ class ChainHook(NamedTuple):
     priority: int
 
 
-def attribute(kind: int, payload: bytes) -> bytes:
-    """Return an attribute of bytes."""
-    return struct.pack("=HH", 4 + len(payload), kind) + payload + b"\0" * (-len(payload) % 4)
-
-
 def nested(kind: int, *attributes: bytes) -> bytes:
     """Return an attribute of attributes."""
     return attribute(kind | _NESTED, b"".join(attributes))
-
-
-def text(kind: int, value: str) -> bytes:
-    """Return an attribute of text."""
-    return attribute(kind, value.encode() + b"\0")
 
 
 def number(kind: int, value: int) -> bytes:
@@ -70,7 +59,7 @@ def expression(name: str, *attributes: bytes) -> bytes:
 
 def new_table(table: str) -> Message:
     """Create a table, unless it exists."""
-    return Message(_NEWTABLE, _CHANGE | _NLM_F_CREATE, text(1, table))
+    return Message(_NEWTABLE, _CHANGE | NLM_F_CREATE, text(1, table))
 
 
 def delete_table(table: str) -> Message:
@@ -81,25 +70,25 @@ def delete_table(table: str) -> Message:
 def new_chain(table: str, chain: str, hook: ChainHook) -> Message:
     """Create a chain at a hook."""
     place = nested(4, number(1, hook.number), number(2, hook.priority & 0xFFFFFFFF))
-    return Message(_NEWCHAIN, _CHANGE | _NLM_F_CREATE, text(1, table) + text(3, chain) + place + text(7, hook.kind))
+    return Message(_NEWCHAIN, _CHANGE | NLM_F_CREATE, text(1, table) + text(3, chain) + place + text(7, hook.kind))
 
 
 def new_rule(table: str, chain: str, *expressions: bytes) -> Message:
     """Append a rule to a chain."""
     body = text(1, table) + text(2, chain) + nested(4, *expressions)
-    return Message(_NEWRULE, _CHANGE | _NLM_F_CREATE | _NLM_F_APPEND, body)
+    return Message(_NEWRULE, _CHANGE | NLM_F_CREATE | _NLM_F_APPEND, body)
 
 
 def build_batch(messages: Sequence[Message]) -> bytes:
     """Return the batch of these messages, which the kernel performs as a whole or not at all."""
     bound = struct.pack("!BBH", socket.AF_UNSPEC, 0, _SUBSYSTEM)
     bodies = [
-        (_BATCH_BEGIN, _NLM_F_REQUEST, bound),
+        (_BATCH_BEGIN, NLM_F_REQUEST, bound),
         *((one.kind, one.flags, struct.pack("!BBH", socket.AF_INET, 0, 0) + one.attributes) for one in messages),
-        (_BATCH_END, _NLM_F_REQUEST, bound),
+        (_BATCH_END, NLM_F_REQUEST, bound),
     ]
     return b"".join(
-        _HEADER.pack(_HEADER.size + len(body), kind, flags, sequence, 0) + body
+        HEADER.pack(HEADER.size + len(body), kind, flags, sequence, 0) + body
         for sequence, (kind, flags, body) in enumerate(bodies)
     )
 
@@ -110,6 +99,6 @@ def perform(messages: Sequence[Message], action: str) -> None:
         kernel.send(build_batch(messages))
         for _ in messages:
             _, kind, _, _, _, negative = struct.unpack_from("=IHHIIi", kernel.recv(1 << 16))
-            if kind == _NLMSG_ERROR and negative:
+            if kind == NLMSG_ERROR and negative:
                 found = -negative if negative != -errno.ENOENT else errno.EOPNOTSUPP
                 raise OSError(found, f"{action}: {os.strerror(found).lower()}")

@@ -1,17 +1,19 @@
-"""Rules of nf_tables that lose packets between pods: all of them, some, or those beyond a rate.
+"""The rules of nf_tables: those that lose packets between pods, and the one that lends an interface's address.
 
-All rules stand in one table, which is replaced as a whole. The forwarding of the caller's network namespace passes them:
-there packets of one pod to another go through, whichever bridges they are on.
+Rules that lose packets (all of them, some, or those beyond a rate) stand in one table, which is replaced as a whole. The
+forwarding of the caller's network namespace passes them: there packets of one pod to another go through, whichever bridges
+they are on.
 """
 
 import socket
+import struct
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from .netlink import attribute
 from .nftables import (
     ChainHook,
     Message,
-    attribute,
     delete_table,
     expression,
     large_number,
@@ -26,6 +28,8 @@ from .nftables import (
 _TABLE = "localkube-faults"
 _CHAIN = "between"
 _FORWARD = ChainHook("filter", 2, 0)
+_POSTROUTING = ChainHook("nat", 4, 100)
+_META_OUTPUT_INTERFACE = 5
 _NETWORK_HEADER = 1
 _SOURCE, _DESTINATION, _LENGTH = 12, 16, 4  # of an IPv4 address in its header
 _REGISTER = 1
@@ -96,6 +100,22 @@ def _expressions(rule: PacketRule) -> list[bytes]:
         )
     verdict = nested(2, nested(2, number(1, _DROP)))
     return [*found, expression("immediate", number(1, _VERDICT), verdict)]
+
+
+def masquerade(interface: int) -> None:
+    """Give packets that leave by the interface of this number that interface's address, in the caller's network namespace."""
+    perform(build_masquerade(interface), "masquerade")
+
+
+def build_masquerade(interface: int) -> list[Message]:
+    """Return the messages that create table, chain and rule for packets that leave by the interface of this number."""
+    output = struct.pack("=I", interface)  # compared with a register, which is in the machine's own order
+    loaded = expression("meta", number(1, _REGISTER), number(2, _META_OUTPUT_INTERFACE))
+    return [
+        new_table("localkube"),
+        new_chain("localkube", "out", _POSTROUTING),
+        new_rule("localkube", "out", loaded, _compare(_EQUAL, output), expression("masq")),
+    ]
 
 
 def _load(offset: int) -> bytes:

@@ -9,21 +9,11 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 from tests.simulation import virtualtime
+from tests.unit.localkube.apiserver.front.spdyframes import data_frame, go_away, ping, rst_stream, syn_reply, syn_stream
 
 from localkube.apiserver.front.portforward.portlink import INBOX_LIMIT
 from localkube.apiserver.front.portforward.tunnel import Tunnel
-from localkube.apiserver.front.spdy.codec import FrameReader, FrameWriter
-from localkube.apiserver.front.spdy.frames import (
-    Data,
-    Frame,
-    GoAway,
-    GoAwayStatus,
-    Ping,
-    ResetStatus,
-    RstStream,
-    SynReply,
-    SynStream,
-)
+from localkube.apiserver.front.spdy import Frame, FrameReader, FrameWriter, Status, Type
 from localkube.podaccess import NodeError
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -59,15 +49,15 @@ class Client:
     async def open(self, kind: str, request: str, port: int = 80, *, fin: bool = False) -> int:
         self._last += 2
         headers = {"streamtype": kind, "port": str(port), "requestid": request}
-        await self.tell(SynStream(self._last, headers, fin))
+        await self.tell(syn_stream(self._last, headers, fin=fin))
         return self._last
 
     async def connect(self, request: str, port: int = 80) -> tuple[int, int]:
         """Open both streams as kubectl does; return the data stream and the error stream."""
         error = await self.open("error", request, port)
-        await self.tell(Data(error, b"", fin=True))
+        await self.tell(data_frame(error, b"", fin=True))
         data = await self.open("data", request, port)
-        assert [await self.heard(error), await self.heard(data)] == [SynReply(error), SynReply(data)]
+        assert [await self.heard(error), await self.heard(data)] == [syn_reply(error), syn_reply(data)]
         return data, error
 
     async def read(self, stream: int) -> bytes:
@@ -75,7 +65,7 @@ class Client:
         text = bytearray()
         while True:
             frame = await self.heard(stream)
-            assert isinstance(frame, Data), frame
+            assert frame.type is Type.DATA, frame
             text += frame.data
             if frame.fin:
                 return bytes(text)
@@ -86,7 +76,7 @@ class Client:
 
     async def _hear(self, data: bytes) -> None:
         for frame in self._reader.feed(data):
-            self._stream(getattr(frame, "stream", 0)).put_nowait(frame)
+            self._stream(0 if frame.type in (Type.PING, Type.GOAWAY) else frame.stream).put_nowait(frame)
 
     def _stream(self, number: int) -> "asyncio.Queue[Frame]":
         return self._back.setdefault(number, asyncio.Queue())
@@ -139,7 +129,7 @@ def test_the_end_of_what_the_client_sends_is_passed_on_while_the_pod_still_answe
     async def scenario() -> None:
         async with serving(shout) as client:
             data, error = await client.connect("0")
-            await client.tell(Data(data, b"hel"), Data(data, b"lo", fin=True))
+            await client.tell(data_frame(data, b"hel"), data_frame(data, b"lo", fin=True))
             assert await client.read(data) == b"HELLO"
             assert await client.read(error) == b""
 
@@ -158,7 +148,7 @@ def test_the_end_of_what_the_pod_sends_is_passed_on_while_the_client_still_sends
         async with serving(greet) as client:
             data, error = await client.connect("0")
             assert await client.read(data) == b"hello"
-            await client.tell(Data(data, b"more"), Data(data, b"", fin=True))
+            await client.tell(data_frame(data, b"more"), data_frame(data, b"", fin=True))
             assert await rest == b"more"
             assert await client.read(error) == b""
 
@@ -171,8 +161,8 @@ def test_megabytes_go_both_ways_at_once() -> None:
             data, _ = await client.connect("0")
             reading = tasks.create_task(client.read(data))
             for _ in range(MEGABYTES * 2**20 // len(PIECE)):
-                await client.tell(Data(data, PIECE))
-            await client.tell(Data(data, b"", fin=True))
+                await client.tell(data_frame(data, PIECE))
+            await client.tell(data_frame(data, b"", fin=True))
             assert await reading == PIECE * (MEGABYTES * 2**20 // len(PIECE))
 
     asyncio.run(scenario())
@@ -183,7 +173,7 @@ def test_many_connections_share_a_tunnel() -> None:
         async with serving(echo) as client:
             pairs = [await client.connect(str(index)) for index in range(100)]
             for index, (data, _) in enumerate(pairs):
-                await client.tell(Data(data, b"%d" % index, fin=True))
+                await client.tell(data_frame(data, b"%d" % index, fin=True))
             assert [await client.read(data) for data, _ in reversed(pairs)] == [b"%d" % n for n in range(99, -1, -1)]
             assert {await client.read(error) for _, error in pairs} == {b""}
 
@@ -202,9 +192,9 @@ def test_a_port_that_cannot_be_reached_is_told_and_the_next_connection_works(por
         async with serving(shout) as client:
             data, error = await client.connect("0", port)
             assert await client.read(error) == text
-            assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
+            assert await client.heard(data) == rst_stream(data, Status.CANCEL)
             data, error = await client.connect("1")
-            await client.tell(Data(data, b"still here", fin=True))
+            await client.tell(data_frame(data, b"still here", fin=True))
             assert await client.read(data) == b"STILL HERE"
 
     asyncio.run(scenario())
@@ -228,8 +218,8 @@ def test_a_connection_that_the_client_drops_is_broken_off() -> None:
 
         async with serving(greeting(broken)) as client:
             data, error = await client.connect("0")
-            assert await client.heard(data) == Data(data, b"hello")
-            await client.tell(RstStream(data, ResetStatus.CANCEL))
+            assert await client.heard(data) == data_frame(data, b"hello")
+            await client.tell(rst_stream(data, Status.CANCEL))
             assert await client.read(error) == b""
             await broken.wait()
 
@@ -258,7 +248,7 @@ def test_a_connection_that_the_pod_breaks_off_is_reset() -> None:
 
         async with serving(break_off) as client:
             data, error = await client.connect("0")
-            assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
+            assert await client.heard(data) == rst_stream(data, Status.CANCEL)
             assert await client.read(error) == b""
 
     asyncio.run(scenario())
@@ -278,8 +268,8 @@ def test_what_a_pod_does_not_read_waits_and_is_complete_in_the_end() -> None:
 
             async def upload() -> None:
                 for _ in range(MEGABYTES * 2**20 // len(sent)):
-                    await client.tell(Data(slow, sent))
-                await client.tell(Data(slow, b"", fin=True))
+                    await client.tell(data_frame(slow, sent))
+                await client.tell(data_frame(slow, b"", fin=True))
 
             tasks.create_task(upload())
             begin.set()
@@ -296,9 +286,9 @@ def test_a_client_that_breaks_the_protocol_is_told_what_was_wrong() -> None:
         client = Client(dial)
         running = asyncio.create_task(client.run())
         await client.open("error", "0")
-        await client.tell(SynStream(2))
-        assert await client.heard(1) == SynReply(1)
-        assert await client.heard() == GoAway(1, GoAwayStatus.PROTOCOL_ERROR)
+        await client.tell(syn_stream(2))
+        assert await client.heard(1) == syn_reply(1)
+        assert await client.heard() == go_away(1, Status.PROTOCOL_ERROR)
         assert await running == "stream 2 is opened after stream 1: take odd, rising numbers"
 
     asyncio.run(scenario())
@@ -308,9 +298,9 @@ def test_streams_that_say_nothing_sensible_are_refused_alone() -> None:
     async def scenario() -> None:
         async with serving(shout) as client:
             wrong = await client.open("stdout", "0")
-            assert await client.heard(wrong) == RstStream(wrong, ResetStatus.REFUSED_STREAM)
-            await client.tell(Ping(7))
-            assert await client.heard() == Ping(7)
+            assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
+            await client.tell(ping(7))
+            assert await client.heard() == ping(7)
 
     asyncio.run(scenario())
 
@@ -319,9 +309,9 @@ def test_more_bytes_than_have_room_before_the_second_stream_comes_end_the_first(
     async def scenario() -> None:
         async with serving(shout) as client:
             data = await client.open("data", "0")
-            assert await client.heard(data) == SynReply(data)
-            await client.tell(Data(data, bytes(INBOX_LIMIT)), Data(data, b"more"))
-            assert await client.heard(data) == RstStream(data, ResetStatus.CANCEL)
+            assert await client.heard(data) == syn_reply(data)
+            await client.tell(*[data_frame(data, b"more")] * (INBOX_LIMIT + 1))
+            assert await client.heard(data) == rst_stream(data, Status.CANCEL)
 
     asyncio.run(scenario())
 
@@ -330,9 +320,9 @@ def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
     async def scenario() -> None:
         async with serving(shout) as client:
             data = await client.open("data", "0")
-            await client.tell(Data(data, b"early", fin=True))
+            await client.tell(data_frame(data, b"early", fin=True))
             await client.open("error", "0")
-            assert await client.heard(data) == SynReply(data)
+            assert await client.heard(data) == syn_reply(data)
             assert await client.read(data) == b"EARLY"
 
     asyncio.run(scenario())
@@ -341,8 +331,8 @@ def test_bytes_that_come_before_the_second_stream_are_kept() -> None:
 @pytest.mark.parametrize(
     ("kind", "told"),
     [
-        ("error", [Data(1, b"request 7: no data stream came within 30 s"), Data(1, b"", fin=True)]),
-        ("data", [RstStream(1, ResetStatus.CANCEL)]),
+        ("error", [data_frame(1, b"request 7: no data stream came within 30 s"), data_frame(1, b"", fin=True)]),
+        ("data", [rst_stream(1, Status.CANCEL)]),
     ],
 )
 def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: str, told: list[Frame]) -> None:
@@ -353,10 +343,48 @@ def test_a_stream_whose_partner_does_not_come_is_ended_after_30_seconds(kind: st
         client = Client(dial)
         running = asyncio.create_task(client.run())
         stream = await client.open(kind, "7")
-        assert await client.heard(stream) == SynReply(stream)
+        assert await client.heard(stream) == syn_reply(stream)
         assert [await client.heard(stream) for _ in told] == told
         assert asyncio.get_running_loop().time() == pytest.approx(30)
         await client.leave()
         assert await running == ""
 
     virtualtime.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("kind", "port", "request_id"),
+    [
+        ("stdout", "80", "1"),
+        ("data", "0", "1"),
+        ("data", "65536", "1"),
+        ("data", "http", "1"),
+        ("data", "", "1"),
+        ("error", "80", "0"),
+        ("data", "81", "0"),
+    ],
+    ids=["type", "no port", "large port", "name", "empty", "the same again", "another port"],
+)
+def test_a_stream_that_fits_no_pair_is_refused_and_the_pair_goes_on(kind: str, port: str, request_id: str) -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            error = await client.open("error", "0")
+            assert await client.heard(error) == syn_reply(error)
+            wrong = error + 2
+            await client.tell(syn_stream(wrong, {"streamtype": kind, "port": port, "requestid": request_id}))
+            assert await client.heard(wrong) == rst_stream(wrong, Status.REFUSED_STREAM)
+            await client.tell(syn_stream(wrong + 2, {"streamtype": "data", "port": "80", "requestid": "0"}, fin=True))
+            assert await client.read(error) == b""
+
+    asyncio.run(scenario())
+
+
+def test_streams_of_clients_that_name_no_request_are_neighbors() -> None:
+    async def scenario() -> None:
+        async with serving(shout) as client:
+            await client.tell(syn_stream(5, {"streamtype": "error", "port": "80"}))
+            await client.tell(syn_stream(7, {"streamtype": "data", "port": "80"}), data_frame(7, b"hello", fin=True))
+            assert [await client.heard(5), await client.heard(7)] == [syn_reply(5), syn_reply(7)]
+            assert await client.read(7) == b"HELLO"
+
+    asyncio.run(scenario())

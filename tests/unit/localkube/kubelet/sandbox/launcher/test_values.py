@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localkube.kubelet.processes import kernelerrors
+from localkube.kubelet.processes import kernelerrors, processtree
+from localkube.kubelet.processes.processtree import SeenProcess
 from localkube.kubelet.sandbox import addresses
-from localkube.kubelet.sandbox.launcher import stub, supervise
+from localkube.kubelet.sandbox.launcher import stub
 from localkube.kubelet.sandbox.launcher.kernel import linuxnamespaces, syscalls
 
 
 @pytest.mark.parametrize(
-    "module", [addresses, linuxnamespaces, syscalls, kernelerrors, stub, supervise], ids=lambda module: module.__name__
+    "module",
+    [addresses, linuxnamespaces, syscalls, kernelerrors, stub, processtree],
+    ids=lambda module: module.__name__,
 )
 def test_examples_in_docstrings_hold(module: ModuleType) -> None:
     result = doctest.testmod(module)
@@ -29,7 +32,8 @@ def test_pid_of_something_else_is_refused() -> None:
 
 @given(st.dictionaries(st.integers(2, 40), st.integers(1, 40)))
 def test_descendants_are_found_once_and_only_below_the_roots(parents: dict[int, int]) -> None:
-    found = supervise.descendants([1], parents)
+    seen = {pid: SeenProcess("sh", "S", parent, 0, 0, 0) for pid, parent in parents.items()}
+    found = processtree.descendants([1], seen)
     assert len(found) == len(set(found))
     assert all(parents[pid] in {1, *found} for pid in found)
     assert not any(parent in {1, *found} and pid not in found for pid, parent in parents.items())

@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from localkube.kubelet.sandbox.launcher.kernel.masquerade import build_masquerade
 from localkube.kubelet.sandbox.launcher.kernel.nftables import build_batch
+from localkube.kubelet.sandbox.launcher.kernel.packetrules import build_masquerade
 
 pytestmark = pytest.mark.skipif(
     sys.byteorder != "little", reason="the bytes below are those of a little-endian machine"

@@ -1,0 +1,344 @@
+"""SPDY/3.1, server side, without I/O: bytes of the client in, frames that matter out; calls in, bytes out.
+
+kubectl uses it inside a WebSocket to forward ports.
+
+```
+control frame   1 version(15) | type(16) | flags(8) length(24) | payload
+data frame      0 stream(31)             | flags(8) length(24) | payload
+```
+
+Names and values of headers are compressed by one zlib stream per direction for the whole connection, so every block is read,
+also those of refused streams. There is no flow control by windows: the clients of Kubernetes do not use it, and rely on
+the flow control of the connection itself.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+# The dictionary of section 2.6.10.1 of the specification: words after their lengths, then further text.
+WORDS: Final = (
+    "options", "head", "post", "put", "delete", "trace", "accept", "accept-charset", "accept-encoding",
+    "accept-language", "accept-ranges", "age", "allow", "authorization", "cache-control", "connection", "content-base",
+    "content-encoding", "content-language", "content-length", "content-location", "content-md5", "content-range",
+    "content-type", "date", "etag", "expect", "expires", "from", "host", "if-match", "if-modified-since",
+    "if-none-match", "if-range", "if-unmodified-since", "last-modified", "location", "max-forwards", "pragma",
+    "proxy-authenticate", "proxy-authorization", "range", "referer", "retry-after", "server", "te", "trailer",
+    "transfer-encoding", "upgrade", "user-agent", "vary", "via", "warning", "www-authenticate", "method", "get",
+    "status", "200 OK", "version", "HTTP/1.1", "url", "public", "set-cookie", "keep-alive", "origin",
+)  # fmt: skip
+
+TAIL: Final = (
+    "100101201202205206300302303304305306307402405406407408409410411412413414415416417502504505"
+    "203 Non-Authoritative Information204 No Content301 Moved Permanently400 Bad Request401 Unauthorized"
+    "403 Forbidden404 Not Found500 Internal Server Error501 Not Implemented503 Service Unavailable"
+    "Jan Feb Mar Apr May Jun Jul Aug Sept Oct Nov Dec 00:00:00 Mon, Tue, Wed, Thu, Fri, Sat, Sun, GMT"
+    "chunked,text/html,image/png,image/jpg,image/gif,application/xml,application/xhtml+xml,text/plain,text/javascript,"
+    "publicprivatemax-age=gzip,deflate,sdchcharset=utf-8charset=iso-8859-1,utf-,*,enq=0."
+)
+
+DICTIONARY: Final = b"".join(struct.pack(">I", len(word)) + word.encode() for word in WORDS) + TAIL.encode()
+
+VERSION: Final = 3
+CONTROL: Final = 1 << 31
+NUMBER: Final = CONTROL - 1
+"""The bits of a stream's number."""
+
+FIN: Final = 1
+
+WORD: Final = struct.Struct(">I")
+PAIR: Final = struct.Struct(">II")
+
+LONGEST: Final = {"control": 65536, "data": 4 * 2**20}
+"""Most bytes of a frame; those of kubectl have a hundred, and 32 KiB. A block of headers is bounded like a control frame."""
+
+STREAM_LIMIT: Final = 2000
+"""Streams open at once: a thousand forwarded connections."""
+
+Headers: TypeAlias = Mapping[str, str]
+"""Several values of one name are joined by NUL, as on the wire."""
+
+NO_HEADERS: Final[Headers] = MappingProxyType({})
+
+
+class Type(IntEnum):
+    """The types of frames that have an effect; others, like SETTINGS and WINDOW_UPDATE, are skipped."""
+
+    DATA = 0
+    SYN_STREAM = 1
+    SYN_REPLY = 2
+    RST_STREAM = 3
+    PING = 6
+    GOAWAY = 7
+    HEADERS = 8
+
+
+LAYOUTS: Final = {
+    Type.SYN_STREAM: struct.Struct(">IIH"),
+    Type.SYN_REPLY: WORD,
+    Type.RST_STREAM: PAIR,
+    Type.PING: WORD,
+    Type.GOAWAY: PAIR,
+    Type.HEADERS: WORD,
+}
+"""The fields of control frames. The first is the stream, of a PING its number; the second of RST_STREAM and GOAWAY the status."""
+
+HEADED: Final = (Type.SYN_STREAM, Type.SYN_REPLY, Type.HEADERS)
+"""The frames with a block of headers after their fields."""
+
+
+class Status(IntEnum):
+    """Why a stream is reset, or no more streams are accepted."""
+
+    OK = 0
+    PROTOCOL_ERROR = 1
+    INVALID_STREAM = 2
+    REFUSED_STREAM = 3
+    CANCEL = 5
+    STREAM_ALREADY_CLOSED = 9
+
+
+class Frame(NamedTuple):
+    """A frame of a stream (of GOAWAY the last one that was processed, of PING its number); after one with `fin` no more come."""
+
+    type: Type
+    stream: int
+    data: bytes = b""
+    headers: Headers = NO_HEADERS
+    status: int = 0
+    fin: bool = False
+
+
+class ProtocolError(Exception):
+    """The peer violated the protocol or exceeded a limit; the connection has to be closed."""
+
+
+class FrameReader:
+    """Splits the bytes of one direction into frames; they may arrive in parts of any size."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._zlib = zlib.decompressobj(zdict=DICTIONARY)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Add bytes and return the frames that are complete now, without those of other types."""
+        self._buffer += data
+        frames: list[Frame] = []
+        while len(self._buffer) >= PAIR.size:
+            word, rest = PAIR.unpack_from(self._buffer)
+            kind, length = "control" if word & CONTROL else "data", rest & 0xFFFFFF
+            if length > LONGEST[kind]:
+                raise ProtocolError(f"a {kind} frame has {length} bytes: at most {LONGEST[kind]} are taken")
+            end = PAIR.size + length
+            if len(self._buffer) < end:
+                break
+            payload = bytes(self._buffer[PAIR.size : end])
+            del self._buffer[:end]
+            fin = bool(rest >> 24 & FIN)
+            if kind == "data":
+                frames.append(Frame(Type.DATA, _stream(word), payload, fin=fin))
+            elif word & 0xFFFF in LAYOUTS:
+                frames.append(self._control(word, payload, fin=fin))
+        return frames
+
+    def _control(self, word: int, payload: bytes, *, fin: bool) -> Frame:
+        version = word >> 16 & 0x7FFF
+        if version != VERSION:
+            raise ProtocolError(f"a frame is of SPDY/{version}: SPDY/{VERSION} is spoken here")
+        kind = Type(word & 0xFFFF)
+        layout, has_headers = LAYOUTS[kind], kind in HEADED
+        head, block = payload[: layout.size], payload[layout.size :]
+        if len(head) < layout.size or (block and not has_headers):
+            raise ProtocolError(f"a control frame has {len(payload)} bytes where {layout.size} are due")
+        first, *others = layout.unpack(head)
+        stream = first if kind in (Type.PING, Type.GOAWAY) else _stream(first)
+        status = 0 if has_headers else sum(others)
+        return Frame(kind, stream, headers=self._headers(block) if has_headers else {}, status=status, fin=fin)
+
+    def _headers(self, block: bytes) -> Headers:
+        limit = LONGEST["control"]
+        try:
+            plain = self._zlib.decompress(block, limit)
+        except zlib.error as error:
+            raise ProtocolError(f"a header block cannot be decompressed: {error}") from error
+        if self._zlib.unconsumed_tail:
+            raise ProtocolError(f"a header block is longer than {limit} bytes")
+        return parse_headers(plain)
+
+
+class FrameWriter:
+    """Encodes frames as the bytes of one direction."""
+
+    def __init__(self) -> None:
+        self._zlib = zlib.compressobj(zdict=DICTIONARY)
+
+    def write(self, frame: Frame) -> bytes:
+        """Return the bytes of a frame."""
+        flags = FIN * frame.fin << 24
+        if frame.type is Type.DATA:
+            return PAIR.pack(frame.stream, flags | len(frame.data)) + frame.data
+        layout = LAYOUTS[frame.type]
+        fields = (frame.stream, frame.status, 0)[: len(layout.format) - 1]
+        payload = layout.pack(*fields)
+        if frame.type in HEADED:
+            payload += self._zlib.compress(build_headers(frame.headers)) + self._zlib.flush(zlib.Z_SYNC_FLUSH)
+        return PAIR.pack(CONTROL | VERSION << 16 | frame.type, flags | len(payload)) + payload
+
+
+def build_headers(headers: Headers) -> bytes:
+    r"""Build a plain block.
+
+    >>> build_headers({"port": "80"})
+    b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280'
+    """
+    texts = (text.encode("latin-1") for pair in headers.items() for text in pair)
+    return WORD.pack(len(headers)) + b"".join(WORD.pack(len(text)) + text for text in texts)
+
+
+def parse_headers(block: bytes) -> Headers:
+    r"""Read a plain block.
+
+    >>> parse_headers(b'\x00\x00\x00\x01\x00\x00\x00\x04port\x00\x00\x00\x0280')
+    {'port': '80'}
+    """
+    count, rest = _number(block)
+    headers: dict[str, str] = {}
+    for _ in range(count):
+        name, rest = _text(rest)
+        value, rest = _text(rest)
+        if not name or name != name.lower() or name in headers:
+            raise ProtocolError(f"a header block has the name {name!r}: names must be lower case, once each")
+        headers[name] = value
+    if rest:
+        raise ProtocolError(f"a header block of {count} headers goes on after them")
+    return headers
+
+
+def _text(block: bytes) -> tuple[str, bytes]:
+    length, rest = _number(block)
+    if length > len(rest):
+        raise ProtocolError("a header block ends within a header")
+    return rest[:length].decode("latin-1"), rest[length:]
+
+
+def _number(block: bytes) -> tuple[int, bytes]:
+    if len(block) < WORD.size:
+        raise ProtocolError("a header block ends within a header")
+    return WORD.unpack_from(block)[0], block[WORD.size :]
+
+
+def _stream(word: int) -> int:
+    if not word & NUMBER:
+        raise ProtocolError("a frame is about stream 0, which there is none")
+    return word & NUMBER
+
+
+@dataclass(slots=True)
+class Stream:
+    """The state of a stream: which directions are open."""
+
+    inward: bool = True
+    outward: bool = True
+
+
+class Connection:
+    """The server's side of one connection: which streams are open, in which directions, and which bytes to send.
+
+    A call for a stream that is closed has no effect: the client may reset a stream at any time.
+    """
+
+    def __init__(self) -> None:
+        self._reader = FrameReader()
+        self._writer = FrameWriter()
+        self._streams: dict[int, Stream] = {}
+        self._last = 0
+        self._gone_away = False
+        self._output = bytearray()
+
+    def receive(self, data: bytes) -> list[Frame]:
+        """Process bytes of the client; return its frames on open streams: SYN_STREAM, DATA, and RST_STREAM for closed ones.
+
+        PINGs are answered here. Each SYN_STREAM is to be accepted or reset.
+        """
+        return [event for frame in self._reader.feed(data) for event in self._handle(frame)]
+
+    def accept(self, stream: int) -> None:
+        """Accept a stream."""
+        if stream in self._streams:
+            self._write(Frame(Type.SYN_REPLY, stream))
+
+    def send(self, stream: int, data: bytes, *, fin: bool = False) -> None:
+        """Send bytes on a stream; with `fin`, send nothing more, but still receive."""
+        if stream in self._streams and self._streams[stream].outward:
+            self._write(Frame(Type.DATA, stream, data, fin=fin))
+            if fin:
+                self._streams[stream].outward = False
+                self._forget_closed(stream)
+
+    def reset(self, stream: int, status: Status) -> None:
+        """Close a stream in both directions."""
+        if self._streams.pop(stream, None) is not None:
+            self._write(Frame(Type.RST_STREAM, stream, status=status))
+
+    def go_away(self, status: Status) -> None:
+        """Accept no more streams."""
+        self._gone_away = True
+        self._write(Frame(Type.GOAWAY, self._last, status=status))
+
+    def take(self) -> bytes:
+        """Return the bytes to send, and remove them from the connection."""
+        output = bytes(self._output)
+        self._output.clear()
+        return output
+
+    def _handle(self, frame: Frame) -> Iterator[Frame]:
+        match frame.type:
+            case Type.SYN_STREAM:
+                yield from self._open(frame)
+            case Type.DATA | Type.HEADERS:
+                yield from self._receive(frame)
+            case Type.RST_STREAM if self._streams.pop(frame.stream, None) is not None:
+                yield frame
+            case Type.PING if frame.stream % 2:  # even ones answer PINGs of this server, which sends none
+                self._write(frame)
+            case Type.GOAWAY:
+                self._gone_away = True
+
+    def _open(self, frame: Frame) -> Iterator[Frame]:
+        if frame.stream % 2 == 0 or frame.stream <= self._last:
+            raise ProtocolError(f"stream {frame.stream} is opened after stream {self._last}: take odd, rising numbers")
+        self._last = frame.stream
+        if self._gone_away or len(self._streams) >= STREAM_LIMIT:
+            self._write(Frame(Type.RST_STREAM, frame.stream, status=Status.REFUSED_STREAM))
+            return
+        self._streams[frame.stream] = Stream(inward=not frame.fin)
+        yield frame
+
+    def _receive(self, frame: Frame) -> Iterator[Frame]:
+        stream = self._streams.get(frame.stream)
+        if stream is None:
+            if frame.stream > self._last:
+                self._write(Frame(Type.RST_STREAM, frame.stream, status=Status.INVALID_STREAM))
+            return  # otherwise it was sent before the client received the end of the stream
+        if not (frame.data or frame.fin):
+            return
+        if not stream.inward:
+            self.reset(frame.stream, Status.STREAM_ALREADY_CLOSED)
+            yield Frame(Type.RST_STREAM, frame.stream, status=Status.STREAM_ALREADY_CLOSED)
+            return
+        if frame.fin:
+            stream.inward = False
+            self._forget_closed(frame.stream)
+        yield Frame(Type.DATA, frame.stream, frame.data, fin=frame.fin)
+
+    def _forget_closed(self, number: int) -> None:
+        stream = self._streams[number]
+        if not stream.inward and not stream.outward:
+            del self._streams[number]
+
+    def _write(self, frame: Frame) -> None:
+        self._output += self._writer.write(frame)

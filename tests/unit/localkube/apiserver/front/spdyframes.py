@@ -1,0 +1,31 @@
+"""Frames of SPDY, short to write."""
+
+from localkube.apiserver.front.spdy import NO_HEADERS, Frame, Headers, Status, Type
+
+
+def syn_stream(stream: int, headers: Headers = NO_HEADERS, *, fin: bool = False) -> Frame:
+    return Frame(Type.SYN_STREAM, stream, headers=headers, fin=fin)
+
+
+def syn_reply(stream: int, headers: Headers = NO_HEADERS, *, fin: bool = False) -> Frame:
+    return Frame(Type.SYN_REPLY, stream, headers=headers, fin=fin)
+
+
+def more_headers(stream: int, headers: Headers = NO_HEADERS, *, fin: bool = False) -> Frame:
+    return Frame(Type.HEADERS, stream, headers=headers, fin=fin)
+
+
+def data_frame(stream: int, data: bytes, *, fin: bool = False) -> Frame:
+    return Frame(Type.DATA, stream, data, fin=fin)
+
+
+def rst_stream(stream: int, status: int = Status.CANCEL) -> Frame:
+    return Frame(Type.RST_STREAM, stream, status=status)
+
+
+def ping(number: int) -> Frame:
+    return Frame(Type.PING, number)
+
+
+def go_away(last: int, status: int = Status.OK) -> Frame:
+    return Frame(Type.GOAWAY, last, status=status)

@@ -1,0 +1,306 @@
+"""SPDY: blocks of headers, frames against bytes that another implementation wrote, the state of a connection."""
+
+import struct
+import zlib
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.localkube.apiserver.front.spdyframes import (
+    data_frame,
+    go_away,
+    more_headers,
+    ping,
+    rst_stream,
+    syn_reply,
+    syn_stream,
+)
+
+from localkube.apiserver.front.spdy import (
+    DICTIONARY,
+    LONGEST,
+    STREAM_LIMIT,
+    Connection,
+    Frame,
+    FrameReader,
+    FrameWriter,
+    ProtocolError,
+    Status,
+    build_headers,
+    parse_headers,
+)
+
+BLOCKS = st.dictionaries(
+    st.text("abcdefghijklmnopqrstuvwxyz-:0123456789", min_size=1), st.text(st.characters(max_codepoint=255))
+)
+
+
+def test_the_dictionary_is_that_of_the_specification() -> None:
+    """Every compressor of SPDY/3 writes this checksum into its first block."""
+    assert (len(DICTIONARY), zlib.adler32(DICTIONARY)) == (1423, 0xE3C6A7C2)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(BLOCKS))
+def test_blocks_come_out_as_they_went_in(blocks: list[dict[str, str]]) -> None:
+    writer, reader = FrameWriter(), FrameReader()
+    line = b"".join(writer.write(syn_stream(1, block)) for block in blocks)
+    assert [frame.headers for frame in reader.feed(line)] == blocks
+
+
+@settings(deadline=None)
+@given(st.binary())
+def test_any_other_block_is_refused_or_read(block: bytes) -> None:
+    try:
+        headers = parse_headers(block)
+    except ProtocolError:
+        return
+    assert build_headers(headers) == block
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        (b"\0\0\0\1", "ends within a header"),
+        (b"\0\0\0\1\0\0\0\1a\0\0\0\2b", "ends within a header"),
+        (b"\0\0\0\1\xff\xff\xff\xffa\0\0\0\1b", "ends within a header"),
+        (b"\xff\xff\xff\xff\0\0\0\1a\0\0\0\1b", "ends within a header"),
+        (b"\0\0\0\0more", "a header block of 0 headers goes on after them"),
+        (b"\0\0\0\1\0\0\0\1A\0\0\0\0", "has the name 'A': names must be lower case, once each"),
+        (b"\0\0\0\2\0\0\0\1a\0\0\0\0\0\0\0\1a\0\0\0\0", "has the name 'a'"),
+        (b"\0\0\0\1\0\0\0\0\0\0\0\0", "has the name ''"),
+    ],
+    ids=["no pair", "short value", "long name", "many", "longer", "upper case", "twice", "empty"],
+)
+def test_a_block_that_is_wrong_is_told(block: bytes, text: str) -> None:
+    with pytest.raises(ProtocolError, match=text):
+        parse_headers(block)
+
+
+def test_a_block_that_is_not_compressed_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="cannot be decompressed"):
+        FrameReader().feed(bytes.fromhex("80030002 00000008 00000001 00000000"))
+
+
+def test_a_small_block_cannot_unfold_into_a_large_one() -> None:
+    line = FrameWriter().write(syn_stream(1, {"a": "b" * LONGEST["control"]}))
+    assert len(line) < 1000
+    with pytest.raises(ProtocolError, match=f"longer than {LONGEST['control']} bytes"):
+        FrameReader().feed(line)
+
+
+def test_another_dictionary_is_refused() -> None:
+    compressor = zlib.compressobj(zdict=b"another")
+    block = compressor.compress(struct.pack(">I", 0)) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    with pytest.raises(ProtocolError, match="cannot be decompressed"):
+        FrameReader().feed(struct.pack(">III", 0x80030002, 4 + len(block), 1) + block)
+
+
+RECORDED = """
+800300010000003e0000000100000000000078f9e3c6a7c202253a703a2b294a4dcc851625aca9a0808614cb45e01c60616061c0c0c0c0590489
+c64c50f2663400000000ffff
+0000000101000000
+800300010000001a00000003000000000000826a26ac0ad57850499508000000ffff
+000000030000000568656c6c6f
+800300020000000e000000036260606000000000ffff
+800300080100001400000003024983302857311b321801000000ffff
+800300060000000400000001
+80030003000000080000000300000005
+800300040000000c000000010100000700010000
+800300090000000800000003000003e8
+80030007000000080000000300000000
+"""
+"""One frame after the other as the client library of kubectl (moby/spdystream 0.5.1) writes them."""
+
+MEANT = (
+    syn_stream(1, {"streamtype": "error", "port": "8080", "requestid": "0"}),
+    data_frame(1, b"", fin=True),
+    syn_stream(3, {"streamtype": "data", "port": "8080", "requestid": "0"}),
+    data_frame(3, b"hello"),
+    syn_reply(3),
+    more_headers(3, {"a": "1\0002"}, fin=True),
+    ping(1),
+    rst_stream(3, 5),
+    go_away(3, 0),
+)
+
+STREAMS = st.integers(1, 2**31 - 1)
+WORDS = st.integers(0, 2**32 - 1)
+HEADERS = st.dictionaries(st.sampled_from(["port", "streamtype", "requestid"]), st.text("abc0123456789"))
+FRAMES = st.one_of(
+    st.builds(syn_stream, STREAMS, HEADERS, fin=st.booleans()),
+    st.builds(syn_reply, STREAMS, HEADERS, fin=st.booleans()),
+    st.builds(more_headers, STREAMS, HEADERS, fin=st.booleans()),
+    st.builds(rst_stream, STREAMS, WORDS),
+    st.builds(ping, WORDS),
+    st.builds(go_away, st.integers(0, 2**31 - 1), WORDS),
+    st.builds(data_frame, STREAMS, st.binary(), fin=st.booleans()),
+)
+
+
+def test_the_frames_of_kubectl_are_understood() -> None:
+    assert FrameReader().feed(bytes.fromhex(RECORDED)) == list(MEANT)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(FRAMES), st.data())
+def test_frames_are_the_same_wherever_their_bytes_are_split(frames: list[Frame], data: st.DataObject) -> None:
+    writer, reader = FrameWriter(), FrameReader()
+    line = b"".join(map(writer.write, frames))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(line)))))
+    pieces = [line[start:end] for start, end in zip([0, *cuts], [*cuts, len(line)], strict=True)]
+    assert [frame for piece in pieces for frame in reader.feed(piece)] == frames
+
+
+@settings(deadline=None)
+@given(st.lists(st.binary()))
+def test_any_bytes_are_frames_or_a_fault_of_the_peer(pieces: list[bytes]) -> None:
+    reader = FrameReader()
+    with suppress(ProtocolError):
+        for piece in pieces:
+            reader.feed(piece)
+
+
+def test_frames_of_types_that_nobody_knows_are_skipped() -> None:
+    assert FrameReader().feed(bytes.fromhex("8003000a00000003616263" + "80030006 00000004 00000009")) == [ping(9)]
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("80020006 00000004 00000001", "a frame is of SPDY/2: SPDY/3 is spoken here"),
+        ("80030006 00000005 0000000100", "a control frame has 5 bytes where 4 are due"),
+        ("80030006 00000000", "a control frame has 0 bytes where 4 are due"),
+        ("80030001 00000004 00000001", "a control frame has 4 bytes where 10 are due"),
+        ("80030002 00000000", "a control frame has 0 bytes where 4 are due"),
+        ("80030003 00000008 00000000 00000005", "stream 0"),
+        ("00000000 00000000", "stream 0"),
+        ("80030001 00ffffff", f"a control frame has 16777215 bytes: at most {LONGEST['control']} are taken"),
+        ("00000001 00ffffff", f"a data frame has 16777215 bytes: at most {LONGEST['data']} are taken"),
+    ],
+)
+def test_a_frame_that_is_wrong_is_told(line: str, text: str) -> None:
+    reader = FrameReader()
+    with pytest.raises(ProtocolError, match=text):
+        reader.feed(bytes.fromhex(line))
+
+
+class Peer:
+    """A client of a connection."""
+
+    def __init__(self, *frames: Frame) -> None:
+        self.connection = Connection()
+        self._writer = FrameWriter()
+        self._reader = FrameReader()
+        self.events = self.tell(*frames)
+
+    def tell(self, *frames: Frame) -> list[Frame]:
+        return self.connection.receive(b"".join(map(self._writer.write, frames)))
+
+    def hear(self) -> list[Frame]:
+        return self._reader.feed(self.connection.take())
+
+
+def test_a_stream_is_opened_accepted_and_ended_in_both_directions() -> None:
+    peer = Peer(syn_stream(1, {"port": "80"}), data_frame(1, b"question"), data_frame(1, b"!", fin=True))
+    assert peer.events == [
+        syn_stream(1, {"port": "80"}),
+        data_frame(1, b"question"),
+        data_frame(1, b"!", fin=True),
+    ]
+    peer.connection.accept(1)
+    peer.connection.send(1, b"answer")
+    peer.connection.send(1, b"", fin=True)
+    assert peer.hear() == [syn_reply(1), data_frame(1, b"answer"), data_frame(1, b"", fin=True)]
+    assert peer.hear() == []
+
+
+def test_the_client_may_go_on_when_the_server_has_finished() -> None:
+    peer = Peer(syn_stream(1))
+    peer.connection.send(1, b"", fin=True)
+    assert peer.tell(data_frame(1, b"more"), data_frame(1, b"", fin=True)) == [
+        data_frame(1, b"more"),
+        data_frame(1, b"", fin=True),
+    ]
+
+
+def test_pings_of_the_client_are_answered() -> None:
+    peer = Peer(ping(1), ping(2), ping(3))
+    assert peer.hear() == [ping(1), ping(3)]
+
+
+def test_further_headers_and_unknown_frames_change_nothing() -> None:
+    peer = Peer(syn_stream(1), more_headers(1, {"a": "b"}))
+    assert peer.connection.receive(bytes.fromhex("80030004 0000000c 00000001 01000007 00010000")) == []
+    assert peer.events == [syn_stream(1, {})]
+    peer.connection.send(1, b"as before")
+    assert peer.hear() == [data_frame(1, b"as before")]
+
+
+@pytest.mark.parametrize("last", [more_headers(1, fin=True), data_frame(1, b"", fin=True)])
+def test_any_frame_may_be_the_last_of_a_stream(last: Frame) -> None:
+    assert Peer(syn_stream(1), last).events == [syn_stream(1), data_frame(1, b"", fin=True)]
+
+
+def test_a_stream_may_be_opened_with_its_last_frame() -> None:
+    peer = Peer(syn_stream(1, fin=True))
+    assert peer.events == [syn_stream(1, fin=True)]
+    peer.connection.send(1, b"", fin=True)
+    peer.connection.reset(1, Status.CANCEL)
+    assert peer.hear() == [data_frame(1, b"", fin=True)]
+
+
+def test_nothing_is_sent_on_a_stream_that_the_client_dropped() -> None:
+    peer = Peer(syn_stream(1), rst_stream(1, Status.CANCEL), rst_stream(1, Status.CANCEL))
+    assert peer.events == [syn_stream(1, {}), rst_stream(1)]
+    peer.connection.accept(1)
+    peer.connection.send(1, b"lost")
+    peer.connection.send(1, b"", fin=True)
+    peer.connection.reset(1, Status.CANCEL)
+    assert peer.hear() == []
+
+
+def test_what_arrives_after_a_reset_of_ours_is_forgotten() -> None:
+    peer = Peer(syn_stream(1))
+    peer.connection.reset(1, Status.CANCEL)
+    assert peer.tell(data_frame(1, b"too late"), data_frame(1, b"", fin=True)) == []
+    assert peer.hear() == [rst_stream(1, Status.CANCEL)]
+
+
+def test_bytes_after_the_end_reset_the_stream() -> None:
+    peer = Peer(syn_stream(1, fin=True), data_frame(1, b"more"))
+    assert peer.events[1:] == [rst_stream(1, Status.STREAM_ALREADY_CLOSED)]
+    assert peer.hear() == [rst_stream(1, Status.STREAM_ALREADY_CLOSED)]
+
+
+def test_bytes_of_a_stream_that_nobody_opened_are_refused() -> None:
+    peer = Peer(data_frame(7, b"?"))
+    assert (peer.events, peer.hear()) == ([], [rst_stream(7, Status.INVALID_STREAM)])
+
+
+@pytest.mark.parametrize("second", [2, 3, 1])
+def test_numbers_of_streams_are_odd_and_rise(second: int) -> None:
+    with pytest.raises(ProtocolError, match=f"stream {second} is opened after stream 3: take odd, rising numbers"):
+        Peer(syn_stream(3), syn_stream(second))
+
+
+def test_streams_beyond_the_limit_are_refused_until_others_end() -> None:
+    peer = Peer(*(syn_stream(2 * index + 1) for index in range(STREAM_LIMIT + 1)))
+    assert len(peer.events) == STREAM_LIMIT
+    assert peer.hear() == [rst_stream(2 * STREAM_LIMIT + 1, Status.REFUSED_STREAM)]
+    after = 2 * STREAM_LIMIT + 3
+    assert peer.tell(rst_stream(1, Status.CANCEL), syn_stream(after)) == [rst_stream(1), syn_stream(after, {})]
+
+
+def test_a_client_that_goes_away_opens_no_more_streams_but_keeps_its_own() -> None:
+    peer = Peer(syn_stream(1), go_away(0, Status.OK), syn_stream(3), data_frame(1, b"rest"))
+    assert peer.events == [syn_stream(1, {}), data_frame(1, b"rest")]
+    assert peer.hear() == [rst_stream(3, Status.REFUSED_STREAM)]
+
+
+def test_a_server_that_goes_away_says_which_streams_it_has() -> None:
+    peer = Peer(syn_stream(1), syn_stream(5))
+    peer.connection.go_away(Status.PROTOCOL_ERROR)
+    assert peer.hear() == [go_away(5, Status.PROTOCOL_ERROR)]
+    assert peer.tell(syn_stream(7)) == []
